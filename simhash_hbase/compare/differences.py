@@ -2,11 +2,11 @@
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby, takewhile
+from itertools import accumulate, groupby, takewhile
 from math import isqrt
 from typing import Literal, NamedTuple
 
@@ -36,7 +36,7 @@ def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> li
     >>> align("the cat sat".split(), "the dog sat down".split())
     [Difference(start_a=1, stop_a=2, start_b=1, stop_b=2), Difference(start_a=3, stop_a=3, start_b=3, stop_b=4)]
     """
-    pairs = [*_pairs(a, b, Difference(0, len(a), 0, len(b)), cells), (len(a), len(b))]
+    pairs = [*_pairs(a, b, cells), (len(a), len(b))]
     changes = []
     next_a = next_b = 0
     for at_a, at_b in pairs:
@@ -46,57 +46,52 @@ def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> li
     return changes
 
 
-def _pairs(
-    a: Sequence[str], b: Sequence[str], stretch: Difference, cells: int, levels: int = _LEVELS
-) -> Iterator[tuple[int, int]]:
-    start_a, stop_a, start_b, stop_b = stretch
-    head = _common(zip(a[start_a:stop_a], b[start_b:stop_b], strict=False))
-    yield from zip(range(start_a, start_a + head), range(start_b, start_b + head), strict=True)
-    start_a, start_b = start_a + head, start_b + head
-    tail = _common(zip(reversed(a[start_a:stop_a]), reversed(b[start_b:stop_b]), strict=False))
-    stop_a, stop_b = stop_a - tail, stop_b - tail
-    middle = Difference(start_a, stop_a, start_b, stop_b)
-    if (stop_a - start_a) * (stop_b - start_b) <= cells:
-        found = _longest(a[start_a:stop_a], b[start_b:stop_b])
-        yield from ((start_a + at_a, start_b + at_b) for at_a, at_b in found)
+def _pairs(a: Sequence[str], b: Sequence[str], cells: int, levels: int = _LEVELS) -> Iterator[tuple[int, int]]:
+    """Yield the places, in both, of the items that stay."""
+    head = _common(zip(a, b, strict=False))
+    tail = _common(zip(reversed(a[head:]), reversed(b[head:]), strict=False))
+    stop_a, stop_b = len(a) - tail, len(b) - tail
+    middle_a, middle_b = a[head:stop_a], b[head:stop_b]
+    pairs: Iterable[tuple[int, int]]
+    if len(middle_a) * len(middle_b) <= cells:
+        pairs = _longest(middle_a, middle_b)
+    elif levels and (anchors := _anchors(middle_a, middle_b)):
+        pairs = _anchored_pairs(middle_a, middle_b, anchors, cells, levels)
     else:
-        yield from _cut_pairs(a, b, middle, cells, levels)
-    yield from zip(range(stop_a, stop_a + tail), range(stop_b, stop_b + tail), strict=True)
+        pairs = _windowed_pairs(middle_a, middle_b, max(isqrt(cells), 2))
+    yield from ((at, at) for at in range(head))
+    yield from ((head + at_a, head + at_b) for at_a, at_b in pairs)
+    yield from ((stop_a + at, stop_b + at) for at in range(tail))
 
 
 def _common(pairs: Iterator[tuple[str, str]]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _cut_pairs(
-    a: Sequence[str], b: Sequence[str], stretch: Difference, cells: int, levels: int
+def _anchored_pairs(
+    a: Sequence[str], b: Sequence[str], anchors: Sequence[tuple[int, int]], cells: int, levels: int
 ) -> Iterator[tuple[int, int]]:
     """Cut a long stretch at its anchors, and compare the parts."""
-    start_a, stop_a, start_b, stop_b = stretch
-    anchors = _anchors(a[start_a:stop_a], b[start_b:stop_b]) if levels else []
-    if not anchors:
-        yield from _windowed_pairs(a, b, stretch, isqrt(cells))
-        return
-    for at_a, at_b in anchors:
-        anchor = stretch.start_a + at_a, stretch.start_b + at_b
-        yield from _pairs(a, b, Difference(start_a, anchor[0], start_b, anchor[1]), cells, levels - 1)
-        yield anchor
-        start_a, start_b = anchor[0] + 1, anchor[1] + 1
-    yield from _pairs(a, b, Difference(start_a, stop_a, start_b, stop_b), cells, levels - 1)
+    start_a = start_b = 0
+    for stop_a, stop_b in [*anchors, (len(a), len(b))]:
+        for at_a, at_b in _pairs(a[start_a:stop_a], b[start_b:stop_b], cells, levels - 1):
+            yield start_a + at_a, start_b + at_b
+        if stop_a < len(a):
+            yield stop_a, stop_b
+        start_a, start_b = stop_a + 1, stop_b + 1
 
 
-def _windowed_pairs(a: Sequence[str], b: Sequence[str], stretch: Difference, side: int) -> Iterator[tuple[int, int]]:
+def _windowed_pairs(a: Sequence[str], b: Sequence[str], side: int) -> Iterator[tuple[int, int]]:
     """Compare a stretch window by window: of each one that is not the last only the first half is trusted."""
-    start_a, stop_a, start_b, stop_b = stretch
-    side = max(side, 2)
-    while start_a < stop_a and start_b < stop_b:
-        end_a, end_b = min(start_a + side, stop_a), min(start_b + side, stop_b)
-        found = [(start_a + at_a, start_b + at_b) for at_a, at_b in _longest(a[start_a:end_a], b[start_b:end_b])]
-        is_last = (end_a, end_b) == (stop_a, stop_b)
-        half_a, half_b = (end_a, end_b) if is_last else (start_a + side // 2, start_b + side // 2)
-        trusted = sum(1 for at_a, at_b in found if at_a < half_a or at_b < half_b)
-        yield from found[:trusted]
-        start_a, start_b = [*found, (end_a, end_b)][trusted]
+    start_a = start_b = 0
+    while start_a < len(a) and start_b < len(b):
+        stop_a, stop_b = min(start_a + side, len(a)), min(start_b + side, len(b))
+        equal = [(start_a + at_a, start_b + at_b) for at_a, at_b in _longest(a[start_a:stop_a], b[start_b:stop_b])]
+        is_last = (stop_a, stop_b) == (len(a), len(b))
+        half_a, half_b = (stop_a, stop_b) if is_last else (start_a + side // 2, start_b + side // 2)
+        trusted = sum(1 for at_a, at_b in equal if at_a < half_a or at_b < half_b)
+        yield from equal[:trusted]
+        start_a, start_b = [*equal, (stop_a, stop_b)][trusted]
 
 
 def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
@@ -110,8 +105,8 @@ def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     # In row i bit j is 0 where the subsequence of a[:i] and b[:j + 1] is one longer than that of a[:i] and b[:j].
     rows = [row]
     for item in a:
-        found = row & places[item]
-        row = (row + found | row - found) & full
+        equal = row & places[item]
+        row = (row + equal | row - equal) & full
         rows.append(row)
     pairs = []
     at_a, at_b = len(a), len(b)
@@ -131,12 +126,12 @@ def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     single = {item for item, times in Counter(b).items() if times == 1}
     place = {item: at for at, item in enumerate(b) if item in single}
     once = {item for item, times in Counter(a).items() if times == 1}
-    found = [(at, place[item]) for at, item in enumerate(a) if item in once and item in place]
+    shared = [(at, place[item]) for at, item in enumerate(a) if item in once and item in place]
     # The least end of an increasing sequence of each length, where it is, and what comes before each item.
     ends: list[int] = []
     last: list[int] = []
     before: list[int | None] = []
-    for number, (_, at_b) in enumerate(found):
+    for number, (_, at_b) in enumerate(shared):
         length = bisect_left(ends, at_b)
         before.append(last[length - 1] if length else None)
         ends[length : length + 1] = [at_b]
@@ -144,7 +139,7 @@ def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     chosen = []
     step = last[-1] if last else None
     while step is not None:
-        chosen.append(found[step])
+        chosen.append(shared[step])
         step = before[step]
     return chosen[::-1]
 
@@ -195,8 +190,15 @@ def word_differences(a: str, b: str) -> list[TextPiece]:
     """
     left, right = words(a), words(b)
     plain_left, plain_right = [word for word, _ in left], [word for word, _ in right]
-    changes = _shifted(align(plain_left, plain_right), left, right)
-    return _pieces(_without_chaff(changes, plain_left, plain_right), left, right)
+    changes = _without_chaff(_shifted(align(plain_left, plain_right), left, right), plain_left, plain_right)
+    pieces: list[TextPiece] = []
+    next_a = next_b = 0
+    for start_a, stop_a, start_b, stop_b in [*changes, Difference(len(left), len(left), len(right), len(right))]:
+        pieces.append(TextPiece("same", _text(left[next_a:start_a]), _text(right[next_b:start_b])))
+        kind: Kind = "changed" if start_a != stop_a and start_b != stop_b else "left" if start_a != stop_a else "right"
+        pieces.append(TextPiece(kind, _text(left[start_a:stop_a]), _text(right[start_b:stop_b])))
+        next_a, next_b = stop_a, stop_b
+    return [piece for piece in pieces if piece.left or piece.right]
 
 
 def words(text: str) -> list[tuple[str, str]]:
@@ -207,16 +209,16 @@ def words(text: str) -> list[tuple[str, str]]:
     >>> words(" 用für  T恤,")
     [('', ' '), ('用', ''), ('für', '  '), ('T恤', ''), (',', '')]
     """
-    found = [("", "")]
+    parts = [("", "")]
     for token in cut(text):
-        word, blanks = found[-1]
+        word, blanks = parts[-1]
         if token.isspace():
-            found[-1] = word, blanks + token
+            parts[-1] = word, blanks + token
         elif word and not blanks and _belongs(word[-1], token[0]):
-            found[-1] = word + token, ""
+            parts[-1] = word + token, ""
         else:
-            found.append((token, ""))
-    return found
+            parts.append((token, ""))
+    return parts
 
 
 @lru_cache(maxsize=1 << 16)
@@ -254,21 +256,18 @@ def _shifted(changes: Sequence[Difference], left: Words, right: Words) -> list[D
 def _steps(text: Words, start: int, stop: int, floor: int) -> int:
     """Count the words that a stretch must move back to begin with a sentence; 0 if it cannot."""
     for steps in range(min(stop - start, start - floor + 1)):
-        if _begins(text, start - steps):
+        word, blanks = text[start - steps - 1]
+        if not word or word[-1] in _SENTENCE_ENDS or "\n" in blanks:
             return steps
-        if text[start - steps - 1][0] != text[stop - steps - 1][0]:
+        if word != text[stop - steps - 1][0]:
             break
     return 0
 
 
-def _begins(text: Words, at: int) -> bool:
-    word, blanks = text[at - 1]
-    return not word or word[-1] in _SENTENCE_ENDS or "\n" in blanks
-
-
 def _without_chaff(changes: Sequence[Difference], left: Sequence[str], right: Sequence[str]) -> list[Difference]:
     """Join changes with so little between them that it is equal by chance."""
-    sizes_left, sizes_right = _sums(left), _sums(right)
+    # The characters before each word, blanks left out.
+    sizes_left, sizes_right = (list(accumulate(map(len, side), initial=0)) for side in (left, right))
 
     def size(change: Difference) -> int:
         start_a, stop_a, start_b, stop_b = change
@@ -286,26 +285,6 @@ def _without_chaff(changes: Sequence[Difference], left: Sequence[str], right: Se
             last = Difference(before.start_a, last.stop_a, before.start_b, last.stop_b)
         joined.append(last)
     return joined
-
-
-def _sums(plain: Sequence[str]) -> list[int]:
-    """Count the characters before each word, blanks left out."""
-    sums = [0]
-    for word in plain:
-        sums.append(sums[-1] + len(word))
-    return sums
-
-
-def _pieces(changes: Sequence[Difference], left: Words, right: Words) -> list[TextPiece]:
-    pieces: list[TextPiece] = []
-    next_a = next_b = 0
-    for change in [*changes, Difference(len(left), len(left), len(right), len(right))]:
-        start_a, stop_a, start_b, stop_b = change
-        pieces.append(TextPiece("same", _text(left[next_a:start_a]), _text(right[next_b:start_b])))
-        kind: Kind = "changed" if start_a != stop_a and start_b != stop_b else "left" if start_a != stop_a else "right"
-        pieces.append(TextPiece(kind, _text(left[start_a:stop_a]), _text(right[start_b:stop_b])))
-        next_a, next_b = stop_a, stop_b
-    return [piece for piece in pieces if piece.left or piece.right]
 
 
 def _text(some: Words) -> str:
@@ -335,8 +314,25 @@ _CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]
 
 
 def pair_rows(pieces: Iterable[TextPiece]) -> list[TextRow]:
-    """Arrange the pieces of two texts in rows."""
-    return list(_cut(_elided(list(_rows(pieces)))))
+    """Arrange the pieces of two texts in rows; what is too long is left out, and counted."""
+    rows: list[TextRow] = []
+    room = SHOWN_CHARACTERS
+    left = right = 0
+    for equal, group in groupby(_rows(pieces), key=_is_equal):
+        run = list(group)
+        lengths = [_sizes(row)[0] for row in run]
+        first, last = (bisect_right(list(accumulate(side)), KEPT_AROUND) for side in (lengths, lengths[::-1]))
+        if equal and first + last < len(run):
+            left_out = sum(lengths[first : len(run) - last])
+            run[first : len(run) - last] = [Gap(left_out, left_out, equal=True)]
+        for row in run:
+            sizes = _sizes(row)
+            room -= 0 if isinstance(row, Gap) else sum(sizes)
+            if room >= 0:
+                rows.append(row)
+            else:
+                left, right = left + sizes[0], right + sizes[1]
+    return [*rows, Gap(left, right, equal=False)] if left or right else rows
 
 
 def _rows(pieces: Iterable[TextPiece]) -> Iterator[TextRow]:
@@ -345,9 +341,15 @@ def _rows(pieces: Iterable[TextPiece]) -> Iterator[TextRow]:
     for kind, left, right in pieces:
         if kind == "same":
             for here, there in _chunks(left, right):
-                _append(row, here, there)
+                if here != there:
+                    row.append([here, there, 0])
+                elif row and isinstance(row[-1], str):
+                    row[-1] += here
+                else:
+                    row.append(here)
                 length += len(here)
-                if _is_long(here, length):
+                lines = here.count("\n")
+                if length >= _SENTENCES or lines > 1 or (lines == 1 and length >= _PARAGRAPH):
                     yield row
                     row, length = [], 0
             continue
@@ -359,20 +361,6 @@ def _rows(pieces: Iterable[TextPiece]) -> Iterator[TextRow]:
             row, length = [], 0
     if row:
         yield row
-
-
-def _is_long(chunk: str, length: int) -> bool:
-    lines = chunk.count("\n")
-    return length >= _SENTENCES or lines > 1 or (lines == 1 and length >= _PARAGRAPH)
-
-
-def _append(row: list[Segment], left: str, right: str) -> None:
-    if left != right:
-        row.append([left, right, 0])
-    elif row and isinstance(row[-1], str):
-        row[-1] += left
-    else:
-        row.append(left)
 
 
 def _chunks(left: str, right: str) -> Iterator[tuple[str, str]]:
@@ -403,43 +391,3 @@ def _sizes(row: TextRow) -> tuple[int, int]:
 
 def _is_equal(row: TextRow) -> bool:
     return not isinstance(row, Gap) and all(isinstance(segment, str) for segment in row)
-
-
-def _elided(rows: Sequence[TextRow]) -> Iterator[TextRow]:
-    """Omit the middle of every long run of equal rows."""
-    for equal, found in groupby(rows, key=_is_equal):
-        run = list(found)
-        yield from _shortened(run) if equal else run
-
-
-def _shortened(run: list[TextRow]) -> list[TextRow]:
-    lengths = [_sizes(row)[0] for row in run]
-    first, last = _fitting(lengths), _fitting(lengths[::-1])
-    if first + last >= len(run):
-        return run
-    left_out = sum(lengths[first : len(run) - last])
-    return [*run[:first], Gap(left_out, left_out, equal=True), *run[len(run) - last :]]
-
-
-def _fitting(lengths: Sequence[int]) -> int:
-    held = 0
-    for number, length in enumerate(lengths):
-        held += length
-        if held > KEPT_AROUND:
-            return number
-    return len(lengths)
-
-
-def _cut(rows: Iterable[TextRow]) -> Iterator[TextRow]:
-    """Omit the end of a pair that is still too long."""
-    room = SHOWN_CHARACTERS
-    left = right = 0
-    for row in rows:
-        sizes = _sizes(row)
-        room -= 0 if isinstance(row, Gap) else sum(sizes)
-        if room >= 0:
-            yield row
-        else:
-            left, right = left + sizes[0], right + sizes[1]
-    if left or right:
-        yield Gap(left, right, equal=False)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
@@ -75,23 +74,26 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
         "found": accepted,
     }
     if profile.bands:
-        record["bands"] = _shared_bands(a.entries, b.entries, len(scheme.tables))
+        record["bands"] = []
+        if a.entries.sketched[0] and b.entries.sketched[0]:
+            joined = np.flatnonzero(a.entries.segments[0] == b.entries.segments[0])
+            record["bands"] = (joined + len(scheme.tables) + 1).tolist()
     if a.features is None or b.features is None:
         return record
     apart = pulls(a.features, b.features, a.simhash ^ b.simhash, hash=profile.hash, seed=profile.seed)
+    left, right = dict(a.features), dict(b.features)
+    shared = [[name, weight, right[name]] for name, weight in a.features if name in right]
+    only_a = [[name, weight] for name, weight in a.features if name not in right]
+    only_b = [[name, weight] for name, weight in b.features if name not in left]
     return {
         **record,
         "cosine": cosine(a.features, b.features),
-        **_features(a.features, b.features),
+        "features": {"shared": len(shared), "only_a": len(only_a), "only_b": len(only_b)},
+        "shared": shared[:SHOWN_FEATURES],
+        "only_a": only_a[:SHOWN_FEATURES],
+        "only_b": only_b[:SHOWN_FEATURES],
         "pulls": [list(pull) for pull in apart[:SHOWN_FEATURES]],
     }
-
-
-def _shared_bands(a: Entries, b: Entries, tables: int) -> list[int]:
-    """List the flags of the sketch rows that two documents share."""
-    if not (a.sketched[0] and b.sketched[0]):
-        return []
-    return (np.flatnonzero(a.segments[0] == b.segments[0]) + tables + 1).tolist()
 
 
 def word_cosine(a: str, b: str) -> float:
@@ -125,28 +127,11 @@ def pulls(
     names = list(dict.fromkeys([*left, *right]))
     if not differing:
         return []
-    gaps = (_unit(names, left) - _unit(names, right))[:, None] * hash_signs(names, hash=hash, seed=seed)
+    own, other = (np.array([weights.get(name, 0.0) for name in names]) for weights in (left, right))
+    apart = own / np.linalg.norm(own) - other / np.linalg.norm(other)
+    gaps = apart[:, None] * hash_signs(names, hash=hash, seed=seed)
     here = np.array([differing >> bit & 1 for bit in reversed(range(SIMHASH_BITS))], dtype=np.bool_)
     total = gaps.sum(axis=0)[here]
     shares = gaps[:, here] @ np.sign(total) / np.abs(total).sum()
     order = [at for at in np.argsort(-shares, kind="stable").tolist() if shares[at] > 0]
     return [(names[at], left.get(names[at], 0.0), right.get(names[at], 0.0), float(shares[at])) for at in order]
-
-
-def _unit(names: Sequence[str], weights: dict[str, float]) -> NDArray[np.float64]:
-    vector = np.array([weights.get(name, 0.0) for name in names])
-    scaled: NDArray[np.float64] = vector / np.linalg.norm(vector)
-    return scaled
-
-
-def _features(a: WeightedFeatures, b: WeightedFeatures) -> dict[str, object]:
-    left, right = dict(a), dict(b)
-    shared = [[name, weight, right[name]] for name, weight in a if name in right]
-    only_a = [[name, weight] for name, weight in a if name not in right]
-    only_b = [[name, weight] for name, weight in b if name not in left]
-    return {
-        "features": {"shared": len(shared), "only_a": len(only_a), "only_b": len(only_b)},
-        "shared": shared[:SHOWN_FEATURES],
-        "only_a": only_a[:SHOWN_FEATURES],
-        "only_b": only_b[:SHOWN_FEATURES],
-    }

@@ -13,7 +13,7 @@ from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
 from simhash_hbase.index.answers import json_line
-from simhash_hbase.index.duplicates import duplicate_table
+from simhash_hbase.index.duplicates import duplicate_table, read_decisions
 from simhash_hbase.inputs import Sources
 
 VERSION = 4
@@ -35,18 +35,13 @@ class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
     version: int = VERSION
 
 
-class _Decided(msgspec.Struct):
-    """What a restart needs of a decision."""
-
-    id: str
-
-
 class HandedDecisions:
     """Hands decisions to the caller as they come."""
 
     start: Checkpoint | None = None
 
     def __init__(self, lines: Lines | None, *, remember: bool) -> None:
+        self.progress = Checkpoint()
         self._lines = lines
         self._copy = open_temporary() if remember else None
 
@@ -92,6 +87,7 @@ class FileDecisions:
         self._path = Path(path)
         self._checkpoint = Path(checkpoint_path(path))
         self.start = self._earlier(new) if resume else None
+        self.progress = self.start or new
         if not resume and self._path.exists():
             raise InvalidArgument(f"{path} exists already: continue its run with `resume` if that can be, or remove it")
         self._is_new = not self._path.exists()
@@ -112,6 +108,15 @@ class FileDecisions:
                 self._path.unlink()
                 self._checkpoint.unlink(missing_ok=True)
 
+    def begin(self, index: str) -> None:
+        """Note the index; refuse to continue a run with another one than it was begun with."""
+        if self.start is not None and self.start.index != index:
+            raise InvalidArgument(
+                f"{self._path} is from a run with another index, or with a temporary one, which cannot be continued: "
+                "name the index of that run, or remove the file"
+            )
+        self.progress.index = index
+
     def line(self, record: Mapping[str, object]) -> None:
         """Write one decision."""
         self._file.write(json_line(record))
@@ -130,8 +135,7 @@ class FileDecisions:
 
     def ids(self) -> Iterator[str]:
         """Read which documents have a decision from the earlier run; refused ones have none."""
-        decode = msgspec.json.Decoder(_Decided).decode
-        return (decode(line).id for line in self.lines())
+        return (decided.id for decided in read_decisions(self.lines()))
 
     def _earlier(self, new: Checkpoint) -> Checkpoint | None:
         if not self._checkpoint.exists():
@@ -139,28 +143,19 @@ class FileDecisions:
                 raise InvalidArgument(f"{self._path} has no checkpoint beside it to continue from: name another file")
             return None
         try:
-            found = msgspec.json.decode(self._checkpoint.read_bytes(), type=Checkpoint)
+            earlier = msgspec.json.decode(self._checkpoint.read_bytes(), type=Checkpoint)
         except msgspec.MsgspecError as error:
             raise InvalidArgument(f"{self._checkpoint} is not a checkpoint: remove it and {self._path}") from error
-        if found.inputs != new.inputs:
+        if earlier.inputs != new.inputs:
             raise InvalidInput(f"the input has changed since the run of {self._path}: remove that file to start anew")
-        if (found.options, found.version) != (new.options, new.version):
+        if (earlier.options, earlier.version) != (new.options, new.version):
             raise InvalidArgument(f"{self._path} is from a run with other options: use the same ones, or remove it")
-        if not self._path.exists() or self._path.stat().st_size < found.result_bytes:
+        if not self._path.exists() or self._path.stat().st_size < earlier.result_bytes:
             raise InvalidArgument(f"{self._path} is shorter than its checkpoint says: remove both to start anew")
-        return found
+        return earlier
 
 
 DecisionSink = HandedDecisions | FileDecisions  # Takes decisions in input order.
-
-
-def check_same_index(path: str, start: Checkpoint | None, index: str) -> None:
-    """Refuse to continue a run with another index than it was begun with."""
-    if start is not None and start.index != index:
-        raise InvalidArgument(
-            f"{path} is from a run with another index, or with a temporary one, which cannot be continued: "
-            "name the index of that run, or remove the file"
-        )
 
 
 def checkpoint_path(path: str) -> str:

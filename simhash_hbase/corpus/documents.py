@@ -2,34 +2,114 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from errno import ENOENT
 from itertools import islice
 from pathlib import Path
 from typing import Self
 
 from simhash_hbase.client import RemoteIndex
-from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.corpus.notes import other_extractor, skipped_records, where
 from simhash_hbase.corpus.options import Reading, Watch
-from simhash_hbase.errors import InvalidArgument, SimhashError
+from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.idf import LEARN_FROM, Reservoir
 from simhash_hbase.files.local import open_placed
+from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, Progress, Reject, Sources, repeated_id, scan, total_bytes, write_rejects
+from simhash_hbase.inputs import (
+    Document,
+    InputOptions,
+    Progress,
+    Reject,
+    Scanned,
+    Sources,
+    extract,
+    repeated_id,
+    scan,
+    total_bytes,
+    write_rejects,
+)
 from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.pipeline.analyse import Chunk, analyse, processors
 from simhash_hbase.profile import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
+
+_FileIdentity = tuple[int, int] | str
+
+
+def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
+    """Refuse to write over the input, or where nothing can be; called before any file is opened for writing.
+
+    Places go by what messages call them: a parameter in backticks, or what is written beside such a file. Each can be
+    made, none is where documents are read, and no two are the same.
+    """
+    places = {name: path for name, path in written.items() if path is not None}
+    if not places:
+        return
+    read = {_identity(source.path) for source in sources.files() if source.path is not None}
+    if "-" in sources:
+        # The file that the shell opened as standard input, if it is one.
+        with suppress(OSError, AttributeError):
+            read.add(_identity(sys.stdin.fileno()))
+    taken: dict[_FileIdentity, str] = {}
+    for name, path in places.items():
+        if (identity := _identity(path)) is None:
+            continue
+        if identity in read:
+            raise InvalidArgument(f"{name} {shown(path)} is a file of the input: name another one")
+        for folder in sources.folders:
+            if _is_read_with(folder, path):
+                raise InvalidArgument(
+                    f"{name} {shown(path)} is in {shown(folder)}, which is read: name a place outside of it"
+                )
+        if identity in taken:
+            raise InvalidArgument(f"{taken[identity]} and {name} both name {shown(path)}")
+        taken[identity] = name
+    _check_writable(places)
+
+
+def _check_writable(places: Mapping[str, str]) -> None:
+    # What is no parameter is beside a file that was named, or makes its folders.
+    for name in (name for name in places if name.startswith("`")):
+        path = places[name]
+        if not is_remote(path):
+            # At the beginning, not after hours.
+            if not (parent := Path(path).parent).is_dir():
+                raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{name} {path}")
+        elif name != "`output`":
+            raise InvalidArgument(f"{name} {shown(path)}: only `output` can be written to an object store")
+        elif "`results`" in places:
+            raise InvalidArgument(
+                f"`output` {shown(path)} cannot be continued: leave out `results`, or name a local file"
+            )
+
+
+def _is_read_with(folder: str, path: str) -> bool:
+    if is_remote(folder) or is_remote(path):
+        return path.startswith(folder)
+    place, top = Path(path).resolve(), Path(folder).resolve()
+    return place.is_relative_to(top) and not any(part.startswith(".") for part in place.relative_to(top).parts)
+
+
+def _identity(file: str | int) -> _FileIdentity | None:
+    """Tell files apart as the system does, by their paths as long as they are not there; devices lose nothing."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return os.path.realpath(file) if isinstance(file, str) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) else None
 
 
 @contextmanager
@@ -59,7 +139,9 @@ _KNOWN_REASONS = 1_000
 class Refusals:
     """Counts, reports and keeps refused records."""
 
-    def __init__(self, note: Callable[[str], None], keep: Callable[[Reject], None] | None, count: int) -> None:
+    def __init__(
+        self, note: Callable[[str], None], keep: Callable[[Reject], None] | None = None, count: int = 0
+    ) -> None:
         self.count = count
         self._note = note
         self._keep = keep
@@ -102,6 +184,54 @@ class Refusals:
             kinds.append("and others")
         records = "record was" if total == 1 else "records were"
         self._note(f"{total:,} more {records} refused: {', '.join(kinds)}; `rejects=FILE` keeps them all")
+
+
+NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
+
+
+class NothingToLearn(InvalidInput):
+    """No record of an input has a text."""
+
+
+def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iterator[str]:
+    """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported."""
+    sources, consumed = as_sources(named), Progress()
+    with watch.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
+        sample = TextSample()
+        for scanned in scan(sources, settings, consumed):
+            sample.add(scanned)
+            meter.show(sample.reservoir.seen, consumed.bytes_read)
+    if not sample.texts:
+        raise NothingToLearn(NOTHING_TO_LEARN_FROM + (sample.first and f": {sample.first}"))
+    if refused := sample.refused:
+        records = "record of the sample was" if refused == 1 else "records of the sample were"
+        watch.note(f"{refused:,} {records} refused, the first: {sample.first}")
+    yield from sample.texts
+
+
+class TextSample:
+    """A sample of texts; pages are extracted as they come into it, so of a million some 20,000."""
+
+    def __init__(self) -> None:
+        self.reservoir: Reservoir[str] = Reservoir(limit=LEARN_FROM)
+        self.refused = 0
+        self.first = ""
+        """Place and reason of the first refused record."""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to learn from."""
+        return [text for text in self.reservoir.items if text]
+
+    def add(self, scanned: Scanned) -> None:
+        """Offer a record."""
+        record = scanned
+        if not isinstance(scanned, Reject) and (at := self.reservoir.add("")) is not None:
+            record = extract(scanned)
+            self.reservoir.items[at] = "" if isinstance(record, Reject) else record.text or ""
+        if isinstance(record, Reject):
+            self.refused += 1
+            self.first = self.first or f"{where(record.place)}: {record.reason}"
 
 
 class Once:
@@ -147,16 +277,14 @@ class Documents:
         """Documents that have an entry."""
         self._name = name
         self._sources = as_sources(sources)
+        self._reading = reading
         # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
-        # A sketch or two is not worth a thousand worker starts: `workers` is what the machine lends us.
-        self._workers = reading.workers or processors()
         self._soon = soon
         self._watch = watch
-        self._path = reading.rejects
         self._stack = ExitStack()
         self._skipped = 0
-        self._refusals = Refusals(watch.note, None, 0)
+        self._refusals = Refusals(watch.note)
         check_destinations(self._sources, {"`rejects`": reading.rejects})
 
     def __enter__(self) -> Self:
@@ -177,12 +305,12 @@ class Documents:
     def chunks(self, index: Index | Analysis) -> Iterator[Chunk]:
         """Read, and analyse unless the index is behind a service; refused records are reported as they come."""
         analysis = index if isinstance(index, Analysis) else None if isinstance(index, RemoteIndex) else index.analysis
-        opened = Refusals.open(self._path, self._watch, count=self.refused)
+        opened = Refusals.open(self._reading.rejects, self._watch, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
-        consumed = Progress()
+        workers, consumed = self._reading.workers or processors(), Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
         with self._watch.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
-            for chunk in analyse(records, analysis, workers=self._workers, soon=self._soon):
+            for chunk in analyse(records, analysis, workers=workers, soon=self._soon):
                 self.read += len(chunk.kept)
                 for reject in chunk.rejects:
                     self._refusals.add(reject)

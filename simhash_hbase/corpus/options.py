@@ -119,14 +119,10 @@ class Lines(Protocol):
         """Hand on what was taken: the index holds it."""
 
 
-def _ignore(_text: str) -> None:
-    pass
-
-
 class Watch(NamedTuple):
     """What a caller hears of a run."""
 
-    note: Callable[[str], None] = _ignore  # Takes a sentence for people: a warning, or a record that was refused.
+    note: Callable[[str], None] = lambda _: None  # Takes a sentence for people: a warning, a refused record.
     meter: Metering = silent
     words: Callable[[str], str] = str  # Writes `parameters` in reasons that go into a file by the caller's own names.
 

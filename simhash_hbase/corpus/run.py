@@ -1,38 +1,39 @@
 """A corpus on its way through an index: read, decided, and what was decided written where it was asked for."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from simhash_hbase.corpus.converted import rows_path
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
 from simhash_hbase.corpus.decisions import (
-    Checkpoint,
     DecisionSink,
     FileDecisions,
     HandedDecisions,
-    check_same_index,
     checkpoint_path,
     new_checkpoint,
     write_clusters,
 )
-from simhash_hbase.corpus.destinations import check_destinations
-from simhash_hbase.corpus.documents import Documents, Once, spooled
-from simhash_hbase.corpus.kept import NOTHING, Kept, KeptCaptures, kept_form, looks_into, open_kept
+from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled, texts_of
+from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
-from simhash_hbase.corpus.preferred import decide_preferred
-from simhash_hbase.corpus.sample import texts_of
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.corpus.writers import Kept, KeptCaptures, open_kept, rows_path
+from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.files.local import RecordFile
 from simhash_hbase.index.answers import Decision, decision_record
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import identity
-from simhash_hbase.inputs import Place, Sources
+from simhash_hbase.inputs import Document, Place, Sources
 from simhash_hbase.inputs.options import Preference
+from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 
@@ -110,25 +111,24 @@ class Deduplication:
         watch: Watch | None = None,
     ) -> None:
         self.sources = Sources(sources)
+        self.reading = reading or Reading()
+        """How the input is read; where standard input was copied, from the copy."""
         self._options = options or DedupOptions()
-        self._reading = reading or Reading()
         self._lines = lines
         self._watch = watch or Watch()
-        self._form = NOTHING
+        self._form: KeptForm | None = None
         self._stack = ExitStack()
         self._decisions: DecisionSink
-        self._new = Checkpoint()
 
     def __enter__(self) -> Self:
-        options, settings = self._options, self._reading.settings
+        options, settings = self._options, self.reading.settings
         if options.judges_texts and (settings.simhash_field or settings.features_field):
             raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
         check_destinations(self.sources, {**options.beside, **self._written()})
-        if options.results:
-            self._new = new_checkpoint(self.sources, self._deciding())
         with ExitStack() as stack:
             if options.results:
-                self._decisions = FileDecisions(options.results, self._new, resume=options.resume)
+                new = new_checkpoint(self.sources, self._deciding())
+                self._decisions = FileDecisions(options.results, new, resume=options.resume)
             else:
                 self._decisions = HandedDecisions(self._lines, remember=bool(options.clusters or options.remember))
             stack.enter_context(self._decisions)
@@ -136,13 +136,15 @@ class Deduplication:
             wanted = options.learn or options.remember or looked_into
             stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
             settings = replace(settings, stdin=stdin, preference=options.preference)
-            self._reading = replace(self._reading, settings=settings)
+            self.reading = replace(self.reading, settings=settings)
             if options.output:
-                self._form = kept_form(self.sources, self._reading.settings, options.output)
+                self._form = kept_form(self.sources, settings, options.output)
             if options.duplicates == "revisit":
-                self._form = self._form.referring()
+                if self._form is None or self._form.kind != RECORDS:
+                    raise InvalidArgument("`duplicates=revisit` needs `output=FILE`, and crawls as the input")
+                self._form = replace(self._form, refers=True)
             self._stack = stack.pop_all()
-        if self._form.loss is not None:
+        if self._form is not None and self._form.loss is not None:
             self._watch.note(self._form.loss)
         return self
 
@@ -151,14 +153,9 @@ class Deduplication:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    @property
-    def reading(self) -> Reading:
-        """How the input is read; where standard input was copied, from the copy."""
-        return self._reading
-
     def texts(self) -> Iterator[str]:
         """Read a sample of the input, to learn an idf table from."""
-        return texts_of(self.sources, self._reading.settings, self._watch)
+        return texts_of(self.sources, self.reading.settings, self._watch)
 
     def lines(self) -> Iterator[bytes]:
         """Read the decisions again, as JSON lines in the order of the input."""
@@ -167,27 +164,26 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
-        before = start.read if start else 0
-        if options.results:
-            self._new.index = identity(index.store, index.collection.name)
-            check_same_index(options.results, start, self._new.index)
+        if isinstance(self._decisions, FileDecisions):
+            self._decisions.begin(identity(index.store, index.collection.name))
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
-        reading, takes_bytes = self._reading, self._form.takes_bytes
+        takes_bytes = self._form is not None and self._form.takes_bytes
         # A run that is continued cuts the input where the one before would have: into whole chunks.
         soon = options.results is None
         with (
             _deduplicator(index, options) as deduplicator,
             open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
-            Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
+            Documents("dedup", self.sources, self.reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
-            run = _Run(index, deduplicator, documents, self._decisions, kept, self._new)
+            run = _Run(index, deduplicator, documents, self._decisions, kept)
             if options.preference.by == "first":
                 run.first()
             else:
                 run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
         if options.clusters:
             write_clusters(self._decisions.lines(), options.clusters)
+        before = start.read if start else 0
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
 
     def _written(self) -> Mapping[str, str | None]:
@@ -199,13 +195,13 @@ class Deduplication:
             "`clusters`": options.clusters,
             "`results`": results,
             "the checkpoint": checkpoint_path(results) if results else None,
-            "`rejects`": self._reading.rejects,
+            "`rejects`": self.reading.rejects,
         }
 
     def _deciding(self) -> list[object]:
         """Name what has to be the same for a run to be continued."""
-        options, reading = self._options, self._reading
-        deciding = (
+        options, reading = self._options, self.reading
+        return [
             options.keep,
             options.exact,
             options.contained,
@@ -213,31 +209,26 @@ class Deduplication:
             options.output,
             options.clusters,
             options.made_with,
-        )
-        return [*deciding, options.duplicates, asdict(reading.settings), reading.rejects]
+            options.duplicates,
+            asdict(reading.settings),
+            reading.rejects,
+        ]
 
 
 class _Run:
     """Decides one corpus."""
 
     def __init__(
-        self,
-        index: Index,
-        deduplicator: Deduplicator,
-        documents: Documents,
-        decisions: DecisionSink,
-        kept: Kept,
-        new: Checkpoint,
+        self, index: Index, deduplicator: Deduplicator, documents: Documents, decisions: DecisionSink, kept: Kept
     ) -> None:
-        self.progress = decisions.start or new
+        self.progress = decisions.progress
         self.uncontained = 0
         self._index = index
         self._deduplicator = deduplicator
         self._documents = documents
         self._decisions = decisions
         self._kept = kept
-        if decisions.start is not None:
-            done = decisions.start
+        if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
         self._once = Once(documents.refuse, decisions.ids())
 
@@ -294,3 +285,119 @@ def _deduplicator(index: Index, options: DedupOptions) -> Iterator[Deduplicator]
             closing(EmbeddedStore.create(str(Path(folder) / "scratch"))) as scratch,
         ):
             yield index.deduplicator(scratch=scratch, judge=judge)
+
+
+BATCH = 1_000
+BATCH_BYTES = 16 << 20
+"""Of records in memory at a time, or one record: the longest documents may come together."""
+
+
+class _Row(msgspec.Struct, array_like=True):
+    """One document on disk."""
+
+    id: str
+    simhash: int
+    sketch: bytes
+    features: int
+    length: int
+    digest: bytes
+    metadata: dict[str, object] | None
+    raw: bytes | None
+    place: Place
+    text: str
+
+
+def decide_preferred(
+    parts: Iterable[tuple[Entries, list[Document]]],
+    preference: Preference,
+    decide: Callable[[Entries, list[str]], list[Decision]],
+    watch: Watch,
+    *,
+    with_texts: bool = False,
+) -> Iterator[tuple[bytes | None, Place, Decision]]:
+    """Decide documents in an order of preference; yield the decisions in the order of the input.
+
+    A first pass keeps about 150 bytes a document, its metadata and raw bytes, and its text where `decide` needs that,
+    in the folder for temporary files; a second one decides them.
+    """
+    encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Row)
+    with RecordFile() as rows, RecordFile() as decided:
+        ranks, bands = [np.empty(0)], 0
+        for entries, documents in parts:
+            ranks.append(places_of(preference, entries, documents))
+            bands = max(bands, entries.segments.shape[1])
+            columns = (
+                entries.ids,
+                entries.simhashes.tolist(),
+                Sketches.of_entries(entries).packed(),
+                entries.features.tolist(),
+                entries.lengths.tolist(),
+                entries.digests,
+                entries.metadata,
+            )
+            for document, *values in zip(documents, *columns, strict=True):
+                text = (document.text or "") if with_texts else ""
+                rows.append(encoder.encode((*values, document.raw, document.place, text)))
+        order = np.argsort(np.concatenate(ranks), kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        with watch.meter("dedup: decide", len(order)) as meter:
+            for numbers in _batches(order.tolist(), rows):
+                batch = [decoder.decode(rows.read(number)) for number in numbers]
+                for decision in decide(_entries(batch, bands), [row.text for row in batch]):
+                    decided.append(encoder.encode(decision))
+                meter.show(len(decided), len(decided))
+        as_decision = msgspec.msgpack.Decoder(Decision)
+        for number in range(len(order)):
+            row = decoder.decode(rows.read(number))
+            yield row.raw, row.place, as_decision.decode(decided.read(int(place[number])))
+
+
+def _batches(order: Sequence[int], rows: RecordFile) -> Iterator[list[int]]:
+    """Yield the numbers of records, in this order, cut by their number and size."""
+    numbers: list[int] = []
+    size = 0
+    for number in order:
+        if numbers and (len(numbers) == BATCH or size + rows.size(number) > BATCH_BYTES):
+            yield numbers
+            numbers, size = [], 0
+        numbers.append(number)
+        size += rows.size(number)
+    if numbers:
+        yield numbers
+
+
+def _entries(rows: Sequence[_Row], bands: int) -> Entries:
+    sketches = Sketches.unpacked([row.sketch for row in rows], bands)
+    return Entries(
+        ids=[row.id for row in rows],
+        simhashes=np.array([row.simhash for row in rows], dtype=np.uint64),
+        sketches=sketches.words,
+        shingles=sketches.shingles,
+        features=np.array([row.features for row in rows], dtype=np.int32),
+        lengths=np.array([row.length for row in rows], dtype=np.int32),
+        digests=[row.digest for row in rows],
+        metadata=[row.metadata for row in rows],
+        bands=sketches.segments,
+    )
+
+
+def places_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
+    """Return the place of each document in an order of preference, the least first.
+
+    Raises
+    ------
+    InvalidInput
+        When the order goes by a field, and a document comes of a format without fields.
+    """
+    if preference.by == "longest":
+        return -entries.lengths.astype(np.float64)
+    if preference.field is None:
+        return np.zeros(len(entries))
+    for document in documents:
+        if document.preference is None:
+            raise InvalidInput(
+                f"{document.place}: the format has no field {preference.field!r}: near copies are ranked by a field"
+                " in JSON lines, CSV and Parquet"
+            )
+    return np.array([document.preference for document in documents], np.float64)

@@ -1,6 +1,6 @@
-"""One HTML file: template, style, script and data put together; the pages that need no lists."""
+"""One HTML file: template, style, script, data and histograms put together; the pages that need no lists."""
 
-import base64
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
@@ -15,9 +15,8 @@ from simhash_hbase.compare.differences import Gap, TextRow, pair_rows, word_diff
 from simhash_hbase.index.answers import html_of
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.profile import Profile
-from simhash_hbase.report.charts import HistogramBar, histogram
-from simhash_hbase.report.reading import COMPARED_CHARACTERS
 
+COMPARED_CHARACTERS = 200_000  # Compared of a longer text.
 _SKIP = '<a class="skip" href="#search">Skip to the search box</a>\n'
 
 
@@ -28,13 +27,16 @@ class Section(NamedTuple):
     links: Sequence[tuple[str, str]] = ()  # Anchors in it, and their names in the page's head.
 
 
-def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object, version: str) -> bytes:
+def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object = None) -> bytes:
     """Put a page together."""
-    drawing = _shared("texts.js")
-    style = _shared("page.css") + resource("page.css").template
+    # The service's console has these, too.
+    static = files("simhash_hbase.compare") / "static"
+    drawing, style = ((static / name).read_text(encoding="utf-8") for name in ("texts.js", "page.css"))
+    style += resource("page.css").template
     script = f'"use strict";\n{drawing.replace("export ", "")}{resource("page.js").template}'
+    style_hash, script_hash = (b64encode(sha256(each.encode()).digest()).decode() for each in (style, script))
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:;"
+        f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"
     )
     links = [link for section in sections if section.html for link in section.links]
@@ -47,7 +49,7 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: obj
         lead=escape(lead),
         links="".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in links),
         sections="\n".join(section.html for section in sections),
-        version=escape(version),
+        version=escape(version("simhash-hbase")),
         scripts=""
         if data is None
         else f'<script type="application/json" id="data">{data_json(data)}</script>\n<script>{script}</script>',
@@ -77,15 +79,6 @@ def resource(name: str) -> Template:
     return Template(files("simhash_hbase.report").joinpath(name).read_text(encoding="utf-8"))
 
 
-def _shared(name: str) -> str:
-    """Read a file that the service's console has, too."""
-    return files("simhash_hbase.compare").joinpath("static", name).read_text(encoding="utf-8")
-
-
-def _hash(content: str) -> str:
-    return "sha256-" + base64.b64encode(sha256(content.encode()).digest()).decode()
-
-
 def tile(name: str, term: str, number: str, more: str) -> str:
     """Show one number."""
     content = f'<dt>{term}</dt><dd class="number">{escape(number)}</dd><dd class="rest">{escape(more)}</dd>'
@@ -95,6 +88,95 @@ def tile(name: str, term: str, number: str, more: str) -> str:
 def tiles(shown: Sequence[str], more: str = "") -> str:
     """Show the most important numbers of a page."""
     return f'<section id="figures" aria-label="Figures"><dl class="tiles">{"".join(shown)}</dl>{more}</section>'
+
+
+class HistogramBar(NamedTuple):
+    """One bar of a histogram."""
+
+    label: str
+    tick: str
+    height: int
+    start: float  # The least value in the bar.
+
+
+WIDTH, HEIGHT = 520, 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 8, 8, 26, 30
+_MOST_TICKS = 9
+_DIGIT = 7.5
+_GAP = 0.18
+
+
+class Bound(NamedTuple):
+    """A bound of the deciding rule."""
+
+    value: float  # The end of one bar, and the start of the next.
+    label: str
+
+
+def histogram(
+    name: str, title: str, unit: str, bars: Sequence[HistogramBar], *, bound: Bound | None, counted: str = "duplicates"
+) -> str:
+    """Draw bars."""
+    most = max(bar.height for bar in bars) or 1
+    step = (WIDTH - _LEFT - _RIGHT) / len(bars)
+    each = -(-len(bars) // _MOST_TICKS)
+    drawn = "".join(
+        _bar(bar, _LEFT + at * step, step, bar.height / most, has_tick=(len(bars) - 1 - at) % each == 0)
+        for at, bar in enumerate(bars)
+    )
+    if not all(_has_room(bar, step) for bar in bars):
+        drawn += _text(WIDTH - _RIGHT, 12, "count end", f"highest bar: {most:,}")
+    drawn += _line(bound, bars, step) if bound is not None else ""
+    rows = "".join(f"<tr><td>{escape(bar.label)}</td><td>{bar.height:,}</td></tr>" for bar in bars)
+    return (
+        f'<figure class="chart" id="{name}"><figcaption>{escape(title)}</figcaption>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}; the table below has the figures">'
+        f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{HEIGHT - _BOTTOM}" y2="{HEIGHT - _BOTTOM}"/>'
+        f"{drawn}</svg>"
+        f'<p class="unit">{escape(unit)}</p>'
+        "<details><summary>as a table</summary><table>"
+        f"<thead><tr><th>{escape(unit)}</th><th>{escape(counted)}</th></tr></thead><tbody>{rows}</tbody></table></details></figure>"
+    )
+
+
+def _line(bound: Bound, bars: Sequence[HistogramBar], step: float) -> str:
+    """Draw the rule's bound and its label."""
+    each = bars[1].start - bars[0].start if len(bars) > 1 else 1
+    place = (bound.value - bars[0].start) / each
+    # Rounding must not push what is the end of the last bar out of the chart.
+    if not 0 <= place <= len(bars) + 1e-6:
+        return ""
+    x = _LEFT + place * step
+    side, text_x = ("start", x + 4) if place < len(bars) / 2 else ("end", x - 4)
+    line = f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{HEIGHT - _BOTTOM}"/>'
+    return line + _text(text_x, _TOP - 12, f"count {side}", bound.label)
+
+
+def _bar(bar: HistogramBar, left: float, step: float, share: float, *, has_tick: bool) -> str:
+    base = HEIGHT - _BOTTOM
+    # A bar above zero must be visible.
+    height = max(share * (base - _TOP), 1.5) if bar.height else 0
+    middle = left + step / 2
+    parts = [
+        f"<g><title>{escape(bar.label)}: {bar.height:,}</title>",
+        # The whole column responds to the pointer, however low its bar.
+        f'<rect class="column" x="{left:.1f}" y="0" width="{step:.1f}" height="{base}"/>',
+        f'<rect class="bar" x="{left + step * _GAP / 2:.1f}" y="{base - height:.1f}" width="{step * (1 - _GAP):.1f}"'
+        f' height="{height:.1f}"/>',
+    ]
+    if bar.height and _has_room(bar, step):
+        parts.append(_text(middle, base - height - 6, "count", f"{bar.height:,}"))
+    if has_tick:
+        parts.append(_text(middle, HEIGHT - 10, "tick", bar.tick))
+    return "".join([*parts, "</g>"])
+
+
+def _has_room(bar: HistogramBar, step: float) -> bool:
+    return len(f"{bar.height:,}") * _DIGIT <= step
+
+
+def _text(x: float, y: float, kind: str, text: str) -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
 def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
@@ -107,6 +189,7 @@ def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
     compared : mapping
         What `simhash_hbase.compare.explain.compare` found.
     """
+    similarity, counts = compared["similarity"], compared["features"]
     rows = pair_rows(word_differences(*(text[:COMPARED_CHARACTERS] for text in texts)))
     heads = (f"<b>{side}: {escape(compared[side]['id'])}</b>{compared[side]['simhash']}" for side in "ab")
     names = "".join(f"<div>{head}</div>" for head in heads)
@@ -115,11 +198,18 @@ def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
         for name, a, b, share in compared["pulls"]
     ]
     pulls = f'<h2>What pulls them apart</h2><div class="card">{html_of(features)}</div>' if features else ""
+    shown = [
+        tile("distance", "distance", f"{compared['distance']}", "bits of 64 that differ"),
+        tile("similarity", "similarity", "unknown" if similarity is None else f"{similarity:.3f}", "of sketches"),
+        tile("cosine", "cosine", f"{compared['cosine']:.3f}", "of weighted features"),
+        tile("features", "features in both", f"{counts['shared']:,}",
+             f"{counts['only_a']:,} only in a, {counts['only_b']:,} only in b"),
+    ]  # fmt: skip
     return make_page(
         heading="Two documents compared",
         lead=f"A query for one {'finds' if compared['found'] else 'does not find'} the other.",
         sections=[
-            Section(tiles(_comparison_tiles(compared))),
+            Section(tiles(shown)),
             Section(f'<section id="pulls">{pulls}</section>', [("pulls", "Features")] if pulls else []),
             Section(
                 '<section id="texts"><h2>Side by side</h2><div class="card sides">'
@@ -127,24 +217,7 @@ def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
                 [("texts", "Texts")],
             ),
         ],
-        data=None,
-        version=version("simhash-hbase"),
     )
-
-
-def _comparison_tiles(compared: Mapping[str, Any]) -> list[str]:
-    similarity, counts = compared["similarity"], compared["features"]
-    return [
-        tile("distance", "distance", f"{compared['distance']}", "bits of 64 that differ"),
-        tile("similarity", "similarity", "unknown" if similarity is None else f"{similarity:.3f}", "of sketches"),
-        tile("cosine", "cosine", f"{compared['cosine']:.3f}", "of weighted features"),
-        tile(
-            "features",
-            "features in both",
-            f"{counts['shared']:,}",
-            f"{counts['only_a']:,} only in a, {counts['only_b']:,} only in b",
-        ),
-    ]
 
 
 def _row(row: TextRow) -> str:
@@ -181,41 +254,39 @@ def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
     counted = "every row was counted" if stats.exact else "estimated from a sample of the rows"
     days = [HistogramBar(day.date, day.date[5:], day.documents, at) for at, day in enumerate(stats.days)]
     charts = [
-        _chart("days", "Documents over time", "days, UTC", days, "documents"),
-        _chart(
-            "distances", "Distances of duplicates", "to their originals, in bits", _bars(stats.distances), "duplicates"
-        ),
-        _chart(
-            "crowding", "Crowding", "prefixes by the number of their rows", _bars(stats.rows_per_prefix), "prefixes"
-        ),
+        ("days", "Documents over time", "days, UTC", days, "documents"),
+        ("distances", "Distances of duplicates", "to their originals, in bits", _bars(stats.distances), "duplicates"),
+        ("crowding", "Crowding", "prefixes by the number of their rows", _bars(stats.rows_per_prefix), "prefixes"),
     ]
-    return make_page(
-        heading="Figures of an index",
-        lead=f"{index}: format {profile.format}, analyzer {profile.analyzer}, scheme {profile.scheme}, {rule}; "
-        f"{counted}.",
-        sections=[
-            Section(tiles(_stats_tiles(stats))),
-            Section(f'<section class="charts">{"".join(charts)}</section>'),
-            _table("hottest", "Hottest prefixes", stats.hottest),
-            _table("regions", "Regions", stats.regions),
-        ],
-        data=None,
-        version=version("simhash-hbase"),
+    drawn = "".join(
+        histogram(name, title, unit, bars, bound=None, counted=noun) for name, title, unit, bars, noun in charts if bars
     )
-
-
-def _stats_tiles(stats: Stats) -> list[str]:
     duplicates = stats.states.get("duplicate", 0)
     of_all = duplicates / max(stats.documents + duplicates, 1)
     size = "" if stats.bytes is None else f"{stats.bytes:,} bytes on disk"
     cut = (stats.truncated_prefixes or 0) + (stats.truncated_fingerprints or 0)
-    return [
+    shown = [
         tile("documents", "documents", _count(stats, "documents", stats.documents), "that queries find"),
         tile("duplicates", "duplicates", _count(stats, "states", duplicates), f"{of_all:.1%} of all that came"),
         tile("rows", "rows", _count(stats, "rows", stats.rows), size),
         tile("cut", "cut prefixes", f"{cut:,}", "queries do not read all of them" if cut else "every query reads all"),
         tile("backup", "last backup", stats.last_backup or "none", "that is noted in the index"),
     ]
+    tables = (("hottest", "Hottest prefixes", stats.hottest), ("regions", "Regions", stats.regions))
+    return make_page(
+        heading="Figures of an index",
+        lead=f"{index}: format {profile.format}, analyzer {profile.analyzer}, scheme {profile.scheme}, {rule}; "
+        f"{counted}.",
+        sections=[
+            Section(tiles(shown)),
+            Section(f'<section class="charts">{drawn}</section>'),
+            *(
+                Section(f'<section id="{name}"><h2>{title}</h2>{html_of(rows)}</section>', [(name, title)])
+                for name, title, rows in tables
+                if rows
+            ),
+        ],
+    )
 
 
 def _count(stats: Stats, name: str, number: int) -> str:
@@ -224,12 +295,3 @@ def _count(stats: Stats, name: str, number: int) -> str:
 
 def _bars(counts: Mapping[int, int] | Mapping[str, int]) -> list[HistogramBar]:
     return [HistogramBar(str(name), str(name), count, at) for at, (name, count) in enumerate(counts.items())]
-
-
-def _chart(name: str, title: str, unit: str, bars: list[HistogramBar], counted: str) -> str:
-    return histogram(name, title, unit, bars, bound=None, counted=counted) if bars else ""
-
-
-def _table(name: str, title: str, rows: object) -> Section:
-    shown = f'<section id="{name}"><h2>{title}</h2>{html_of(rows)}</section>' if rows else ""
-    return Section(shown, [(name, title)])

@@ -1,14 +1,132 @@
-"""The lists of a report: which pairs and clusters it shows, of few all, of many a stated selection, and their data."""
+"""What a report shows of a corpus: its totals, and of pairs and clusters all of few, of many a stated selection."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from simhash_hbase.compare.differences import pair_rows, word_differences
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.duplicates import Decided, read_decisions
+from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Reject, Scanned, extract, repeated_id, scan
+from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.pipeline.meter import Meter
-from simhash_hbase.report.page import data_json, shortened
-from simhash_hbase.report.reading import COMPARED_CHARACTERS, text_of
+from simhash_hbase.report.page import COMPARED_CHARACTERS, HistogramBar, data_json, shortened
+from simhash_hbase.rows.keys import id_digest
+
+SHOWN_REJECTS = 100
+
+_CHANGED = "the input changed while it was read, so there is no report; the decisions stand"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecidedCorpus:
+    """The decided input."""
+
+    lines: Callable[[], Iterable[bytes]]  # Reads the decisions, JSON lines in the order of the input.
+    sources: Sequence[str]  # As `simhash_hbase.inputs.read` takes them.
+    settings: InputOptions
+    analysis: Analysis  # The index's; gives the reason of a document without decision.
+    refused: int
+
+    @property
+    def has_texts(self) -> bool:
+        """False for fingerprints or features of the caller's own."""
+        return self.settings.simhash_field is None and self.settings.features_field is None
+
+
+@dataclass
+class InputTotals:
+    """The totals of the input."""
+
+    kept: int = 0
+    duplicates: int = 0
+    refused: int = 0
+    short: int = 0  # Documents of so few features that near copies may be missed.
+    removed: int = 0  # Duplicates whose original was removed or changed since.
+    bytes: int = 0  # Bytes of all decided texts as UTF-8, or of undecoded pages.
+    duplicate_bytes: int = 0
+    has_pages: bool = False
+    rejects: list[Reject] = field(default_factory=list)  # The first ones.
+
+    def count(self, record: Document | Page, decided: Decided) -> None:
+        """Add a document."""
+        is_duplicate = decided.of is not None
+        size = len(record.content) if isinstance(record, Page) else len((record.text or "").encode())
+        self.has_pages |= isinstance(record, Page)
+        self.kept += not is_duplicate
+        self.duplicates += is_duplicate
+        self.short += decided.short
+        self.removed += decided.of_removed
+        self.bytes += size
+        self.duplicate_bytes += size * is_duplicate
+
+
+def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.Connection, meter: Meter) -> InputTotals:
+    """Read the input once more, together with its decisions: its totals, and the texts of chosen pairs."""
+    database.execute("CREATE TABLE text (id PRIMARY KEY, text, characters)")
+    pair = "SELECT id, of FROM duplicate WHERE number = ?"
+    names = {name for number in chosen for name in database.execute(pair, (number,)).fetchone()}
+    totals, progress = InputTotals(), Progress()
+    for number, (record, decided) in enumerate(_beside(corpus, progress), 1):
+        if decided is not None and not isinstance(record, Reject):
+            totals.count(record, decided)
+            document = extract(record) if record.id in names else None
+            if isinstance(document, Document) and document.text is not None:
+                row = (document.id, document.text[:COMPARED_CHARACTERS], len(document.text))
+                database.execute("INSERT INTO text VALUES (?, ?, ?)", row)
+        else:
+            totals.refused += 1
+            if len(totals.rejects) < SHOWN_REJECTS:
+                repeated = Reject(record.place, repeated_id(record.id or "", record.place), b"", record.id)
+                totals.rejects.append(_refusal(record, corpus.analysis) or repeated)
+        meter.show(number, progress.bytes_read)
+    if totals.refused != corpus.refused:
+        raise InvalidInput(_CHANGED)
+    return totals
+
+
+def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
+    """Yield records with their decisions, which are in the order of the input; refused ones have none.
+
+    Records are told apart by their ids, since analysing all of them would take as long as deciding them. Of an id that
+    comes twice the first record may have been refused for its text, so of such ids each record is analysed.
+    """
+    repeated = _repeated_ids(corpus)
+    decisions = read_decisions(corpus.lines())
+    following = next(decisions, None)
+    for record in scan(corpus.sources, corpus.settings, progress):
+        is_refused = following is None or record.id != following.id
+        if not is_refused and (isinstance(record, Reject) or id_digest(record.id) in repeated):
+            is_refused = _refusal(record, corpus.analysis) is not None
+        if is_refused:
+            yield record, None
+        else:
+            yield record, following
+            following = next(decisions, None)
+    if following is not None:
+        raise InvalidInput(_CHANGED)
+
+
+def _repeated_ids(corpus: DecidedCorpus) -> set[bytes]:
+    """Return digests of the ids that come more than once; a repeated id is refused, so without refusals none is."""
+    seen: set[bytes] = set()
+    repeated: set[bytes] = set()
+    for record in scan(corpus.sources, corpus.settings, Progress()) if corpus.refused else ():
+        if record.id is not None:
+            digest = id_digest(record.id)
+            (repeated if digest in seen else seen).add(digest)
+    return repeated
+
+
+def _refusal(record: Scanned, analysis: Analysis) -> Reject | None:
+    """Return why a record has no text or feature; None: it has."""
+    if isinstance(record, Reject):
+        return record
+    [chunk] = analyse([record], analysis)
+    return next(iter(chunk.rejects), None)
+
 
 ALL_PAIRS = 500  # Up to this number all pairs are shown.
 LEAST_SIMILAR = 100
@@ -16,6 +134,17 @@ CLUSTERS = 40
 PAIRS_A_CLUSTER = 4
 PAIRS_A_DISTANCE = 30
 MEMBERS = 100  # Listed members of one cluster, besides those with a shown pair.
+TEXT_BYTES = 5_000_000  # Most bytes of the pairs in a report, as JSON.
+LIST_BYTES = 3_000_000  # Most bytes of the clusters, apart from those of the shown pairs, which are always there.
+ALONE_CHARACTERS = 2_000  # Shown of a text without its counterpart.
+ID_CHARACTERS = 300
+
+_NO_TEXTS = "The input has fingerprints or features of your own, and no texts."
+_NOT_IN_INPUT = (
+    "The text of the kept document is not available: it was in the index before, not in this input. The"
+    " duplicate begins:"
+)
+_NEITHER = "The texts are not available."
 
 
 class Selection(NamedTuple):
@@ -23,23 +152,6 @@ class Selection(NamedTuple):
 
     numbers: list[int]  # Row numbers of the table ``duplicate``, the most useful first.
     sentence: str
-
-
-class ClusterMember(NamedTuple):
-    """A duplicate of a kept document."""
-
-    number: int
-    id: str
-    distance: int
-    similarity: float | None
-
-
-class ListedCluster(NamedTuple):
-    """A kept document with its duplicates."""
-
-    id: str
-    size: int  # Duplicates, listed or not.
-    members: list[ClusterMember]
 
 
 _SPREAD = """
@@ -57,6 +169,10 @@ SELECT number FROM (
   SELECT number, size, first, ROW_NUMBER() OVER (PARTITION BY of ORDER BY similarity, number) AS place
   FROM duplicate JOIN ({_LARGEST} LIMIT ?) USING (of)
 ) WHERE place <= ? ORDER BY size DESC, first, place
+"""
+_MEMBERS = """
+SELECT * FROM (SELECT number, id, distance, similarity FROM duplicate WHERE of = :of ORDER BY number LIMIT :limit)
+UNION SELECT number, id, distance, similarity FROM duplicate JOIN shown USING (number) WHERE of = :of ORDER BY number
 """
 
 
@@ -76,48 +192,6 @@ def choose_pairs(database: sqlite3.Connection) -> Selection:
     return Selection(list(dict.fromkeys(numbers)), sentence)
 
 
-def list_clusters(
-    database: sqlite3.Connection, shown: set[int], *, room: int, size: Callable[[ListedCluster], int]
-) -> list[ListedCluster]:
-    """List the largest clusters, and those of the pairs that are shown."""
-    database.execute("CREATE TEMP TABLE shown (number INTEGER PRIMARY KEY)")
-    database.executemany("INSERT INTO shown VALUES (?)", [(number,) for number in shown])
-    needed = {of for (of,) in database.execute("SELECT DISTINCT of FROM duplicate JOIN shown USING (number)")}
-    clusters: list[ListedCluster] = []
-    for of, members, _ in database.execute(_LARGEST):
-        if of in needed or room > 0:
-            # Without room a cluster lists only the members with a shown pair.
-            clusters.append(ListedCluster(of, members, _members(database, of, MEMBERS if room > 0 else 0)))
-            room -= size(clusters[-1])
-            needed.discard(of)
-        elif not needed:
-            break
-    return clusters
-
-
-def _members(database: sqlite3.Connection, of: str, limit: int) -> list[ClusterMember]:
-    columns = "SELECT number, id, distance, similarity FROM duplicate"
-    found = database.execute(
-        f"SELECT * FROM ({columns} WHERE of = :of ORDER BY number LIMIT :limit)"
-        f" UNION {columns} JOIN shown USING (number) WHERE of = :of ORDER BY number",
-        {"of": of, "limit": limit},
-    )
-    return [ClusterMember(*row) for row in found]
-
-
-TEXT_BYTES = 5_000_000  # Most bytes of the pairs in a report, as JSON.
-LIST_BYTES = 3_000_000  # Most bytes of the clusters, apart from those of the shown pairs, which are always there.
-ALONE_CHARACTERS = 2_000  # Shown of a text without its counterpart.
-ID_CHARACTERS = 300
-
-_NO_TEXTS = "The input has fingerprints or features of your own, and no texts."
-_NOT_IN_INPUT = (
-    "The text of the kept document is not available: it was in the index before, not in this input. The"
-    " duplicate begins:"
-)
-_NEITHER = "The texts are not available."
-
-
 @dataclass(frozen=True)
 class Lists:
     """The data for the page's script."""
@@ -132,56 +206,96 @@ def make_lists(database: sqlite3.Connection, numbers: Sequence[int], meter: Mete
     pairs: dict[int, dict[str, Any]] = {}
     room = TEXT_BYTES
     for count, number in enumerate(numbers, 1):
-        pair = _pair(database, number, has_texts=has_texts)
-        size = _size(pair)
+        columns = "SELECT of, id, distance, similarity FROM duplicate WHERE number = ?"
+        of, name, distance, similarity = database.execute(columns, (number,)).fetchone()
+        pair = {"id": _shown(name), "of": _shown(of), "distance": distance, "similarity": similarity}
+        pair |= _texts(database, of, name) if has_texts else {"note": _NO_TEXTS}
+        size = json_bytes(pair)
         if size <= room:
             pairs[number] = pair
             room -= size
         meter.show(count, count)
+    clusters = list_clusters(database, pairs, room=LIST_BYTES)
+    return Lists(list(pairs.values()), clusters, len(numbers) - len(pairs))
+
+
+def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]], *, room: int) -> list[dict[str, Any]]:
+    """List the largest clusters, and those of the pairs that are shown; each pair gets the place of its cluster."""
     places = {number: place for place, number in enumerate(pairs)}
-    ranked = list_clusters(database, set(pairs), room=LIST_BYTES, size=lambda cluster: _size(_cluster(cluster, places)))
-    for place, cluster in enumerate(ranked):
-        for member in cluster.members:
-            if member.number in pairs:
-                pairs[member.number]["cluster"] = place
-    return Lists(list(pairs.values()), [_cluster(each, places) for each in ranked], len(numbers) - len(pairs))
-
-
-def _cluster(cluster: ListedCluster, places: dict[int, int]) -> dict[str, Any]:
-    members = [[_shown(m.id), m.distance, m.similarity, places.get(m.number)] for m in cluster.members]
-    return {"id": _shown(cluster.id), "size": cluster.size, "members": members}
-
-
-def _size(item: object) -> int:
-    return len(data_json(item).encode())
-
-
-def _pair(database: sqlite3.Connection, number: int, *, has_texts: bool) -> dict[str, Any]:
-    columns = "SELECT of, id, distance, similarity FROM duplicate WHERE number = ?"
-    of, name, distance, similarity = database.execute(columns, (number,)).fetchone()
-    pair = {"id": _shown(name), "of": _shown(of), "distance": distance, "similarity": similarity}
-    return {**pair, **(_texts(database, of, name) if has_texts else {"note": _NO_TEXTS})}
+    database.execute("CREATE TEMP TABLE shown (number INTEGER PRIMARY KEY)")
+    database.executemany("INSERT INTO shown VALUES (?)", [(number,) for number in places])
+    needed = {of for (of,) in database.execute("SELECT DISTINCT of FROM duplicate JOIN shown USING (number)")}
+    clusters: list[dict[str, Any]] = []
+    for of, size, _ in database.execute(_LARGEST):
+        if of not in needed and room <= 0:
+            if not needed:
+                break
+            continue
+        # Without room a cluster lists only the members with a shown pair.
+        members = []
+        limit = MEMBERS if room > 0 else 0
+        for number, name, distance, similarity in database.execute(_MEMBERS, {"of": of, "limit": limit}):
+            members.append([_shown(name), distance, similarity, places.get(number)])
+            if number in pairs:
+                pairs[number]["cluster"] = len(clusters)
+        clusters.append({"id": _shown(of), "size": size, "members": members})
+        room -= json_bytes(clusters[-1])
+        needed.discard(of)
+    return clusters
 
 
 def _texts(database: sqlite3.Connection, of: str, name: str) -> dict[str, Any]:
-    kept, copy = text_of(database, of), text_of(database, name)
+    """Compare the texts of a pair, as far as the input has them."""
+    columns = "SELECT text, characters FROM text WHERE id = ?"
+    kept, copy = (database.execute(columns, (each,)).fetchone() for each in (of, name))
     if copy is None:
         return {"note": _NEITHER}
     if kept is None:
-        return {"note": _NOT_IN_INPUT, "rows": [[["", copy.text[:ALONE_CHARACTERS]]]]}
-    pieces = word_differences(kept.text, copy.text)
+        return {"note": _NOT_IN_INPUT, "rows": [[["", copy[0][:ALONE_CHARACTERS]]]]}
+    pieces = word_differences(kept[0], copy[0])
     changes = sum(piece.kind != "same" for piece in pieces)
-    texts: dict[str, Any] = {
-        "rows": pair_rows(pieces),
-        "changes": changes,
-        "lengths": [kept.characters, copy.characters],
-    }
-    if max(kept.characters, copy.characters) > COMPARED_CHARACTERS:
+    texts: dict[str, Any] = {"rows": pair_rows(pieces), "changes": changes, "lengths": [kept[1], copy[1]]}
+    if max(kept[1], copy[1]) > COMPARED_CHARACTERS:
         texts["note"] = f"Compared are the first {COMPARED_CHARACTERS:,} characters of each."
     elif not changes:
-        texts["note"] = "The texts are the same." if kept.text == copy.text else "Only blanks and line ends differ."
+        texts["note"] = "The texts are the same." if kept == copy else "Only blanks and line ends differ."
     return texts
 
 
 def _shown(name: str) -> str:
     return shortened(name, ID_CHARACTERS)
+
+
+def json_bytes(item: object) -> int:
+    """Return the room that an item takes in a page."""
+    return len(data_json(item).encode())
+
+
+_BINS = 50  # Bins of similarity, from 0 to 1.
+_SHOWN_FROM = 35
+
+
+def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
+    """Count duplicates by their distance to what was kept."""
+    counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
+    return [
+        HistogramBar(f"distance {distance}", str(distance), counts.get(distance, 0), distance)
+        for distance in range(max(counts, default=0) + 1)
+    ]
+
+
+def similarity_bars(database: sqlite3.Connection) -> list[HistogramBar]:
+    """Count duplicates by their similarity to what was kept, where it is known."""
+    bins = f"CAST(similarity * {_BINS} + 1e-9 AS INTEGER)"
+    counts = dict(
+        database.execute(f"SELECT {bins}, COUNT(*) FROM duplicate WHERE similarity IS NOT NULL GROUP BY {bins}")
+    )
+    if not counts:
+        return []
+    bars = []
+    for number in range(min(*counts, _SHOWN_FROM), _BINS + 1):
+        low, high = f"{number / _BINS:.2f}", f"{(number + 1) / _BINS:.2f}"
+        label = "similarity 1" if number == _BINS else f"similarity from {low} to below {high}"
+        tick = "1" if number == _BINS else low
+        bars.append(HistogramBar(label, tick, counts.get(number, 0), number / _BINS))
+    return bars

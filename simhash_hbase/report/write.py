@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from importlib.metadata import version
 from typing import BinaryIO
 
 from simhash_hbase.files.remote import shown
@@ -13,10 +12,92 @@ from simhash_hbase.inputs import total_bytes
 from simhash_hbase.pipeline.meter import Metering, silent
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.report.charts import Bound, HistogramBar, distance_bars, histogram, similarity_bars
-from simhash_hbase.report.page import Section, make_page, resource, shortened, tile, tiles
-from simhash_hbase.report.pairs import Lists, Selection, choose_pairs, make_lists
-from simhash_hbase.report.reading import DecidedCorpus, InputTotals, read_again
+from simhash_hbase.report.page import (
+    Bound,
+    HistogramBar,
+    Section,
+    histogram,
+    make_page,
+    resource,
+    shortened,
+    tile,
+    tiles,
+)
+from simhash_hbase.report.pairs import (
+    DecidedCorpus,
+    InputTotals,
+    Lists,
+    Selection,
+    choose_pairs,
+    distance_bars,
+    make_lists,
+    read_again,
+    similarity_bars,
+)
+
+_NAMED_SOURCES = 3
+_KEPT = {"first": "the first", "longest": "the longest"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRun:
+    """The run that a report describes."""
+
+    index: str  # Address of the index, without secrets.
+    time: datetime
+    keep: str = "first"
+    dry: bool = False
+    words: Callable[[str], str] = str  # Writes `parameters` in sentences by the caller's own names.
+
+
+def write_report(stream: BinaryIO, corpus: DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
+    """Write the report of a corpus that was decided.
+
+    Reads the decisions twice and the input once. Data that grows with the corpus stays in the folder for temporary
+    files; the page is below ten megabytes for any corpus.
+    """
+    with duplicate_table(corpus.lines()) as database:
+        chosen = choose_pairs(database)
+        with meter("report: read", total_bytes(corpus.sources), unit="bytes") as progress:
+            reading = read_again(corpus, chosen.numbers, database, progress)
+        with meter("report: compare", len(chosen.numbers), noun="pairs") as progress:
+            listed = make_lists(database, chosen.numbers, progress, has_texts=corpus.has_texts)
+        (clusters,) = database.execute("SELECT COUNT(DISTINCT of) FROM duplicate").fetchone()
+        distances, similarities = distance_bars(database), similarity_bars(database)
+    names = ["standard input" if source == "-" else shown(source) for source in corpus.sources]
+    named, unnamed = ", ".join(names[:_NAMED_SOURCES]), len(names) - _NAMED_SOURCES
+    if unnamed > 0:
+        named += f" and {unnamed:,} more"
+    profile = corpus.analysis.profile
+    # An order by a field has no shorter name than its form.
+    kept = _KEPT.get(run.keep, run.words(f"that of `keep` {run.keep}"))
+    page = make_page(
+        heading=f"Near-duplicates of {named}",
+        lead=f"{named} against {run.index}, {run.time:%-d %B %Y, %H:%M} UTC. {_rule(profile)};"
+        f" of near copies {kept} is kept.",
+        sections=[
+            Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
+            Section(notices(reading, dry=run.dry)),
+            Section(charts(distances, similarities, reading.duplicates, profile.rule), [("histograms", "Histograms")]),
+            Section(
+                lists(listed, chosen, clusters, distances) if clusters else "",
+                [("clusters", "Clusters"), ("pairs", "Pairs")],
+            ),
+            Section(refused(reading, run.words), [("refused-records", "Refused records")]),
+        ],
+        data={"pairs": listed.pairs, "clusters": listed.clusters} if clusters else None,
+    )
+    stream.write(page)
+
+
+def _rule(profile: Profile) -> str:
+    rule = profile.rule
+    if rule.match == "verified":
+        judged = f"at most {rule.farthest} bits apart, with an estimated similarity of {rule.similarity:g} or more"
+    else:
+        judged = f"at most {rule.distance} bits apart"
+    return f"Duplicates are {judged} (rule {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme})"
+
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 _STEP = 1000
@@ -70,18 +151,14 @@ def notices(reading: InputTotals, *, dry: bool) -> str:
         said.append("This was a dry run: nothing was written to the index.")
     if not reading.duplicates:
         said.append("There are no duplicates.")
-    if reading.short:
-        them = "it" if reading.short == 1 else "them"
-        said.append(f"{_documents(reading.short)} so short that edited copies of {them} may have been missed.")
-    if reading.removed:
-        said.append(
-            f"{_documents(reading.removed)} a duplicate of one that was removed from the index or changed since."
-        )
+    them = "it" if reading.short == 1 else "them"
+    for count, what in (
+        (reading.short, f"so short that edited copies of {them} may have been missed"),
+        (reading.removed, "a duplicate of one that was removed from the index or changed since"),
+    ):
+        if count:
+            said.append(f"{'1 document is' if count == 1 else f'{count:,} documents are'} {what}.")
     return "".join(f'<p class="notice">{sentence}</p>' for sentence in said)
-
-
-def _documents(count: int) -> str:
-    return "1 document is" if count == 1 else f"{count:,} documents are"
 
 
 def refused(reading: InputTotals, words: Callable[[str], str]) -> str:
@@ -128,10 +205,22 @@ def charts(
     )
 
 
-def lists(clusters: str, pairs: str, distances: Sequence[HistogramBar]) -> str:
-    """Write the empty lists, which the script fills."""
+def lists(listed: Lists, chosen: Selection, clusters: int, distances: Sequence[HistogramBar]) -> str:
+    """Write the empty lists, which the script fills; say which of all clusters and pairs are in them."""
+    count, duplicates = len(listed.clusters), sum(bar.height for bar in distances)
+    which = "all of them"
+    if count < clusters:
+        which = f"{count:,} of {clusters:,}: the largest, and those of the pairs below"
+    pairs = "In this page are all of them."
+    if len(listed.pairs) < duplicates:
+        room = f"; {listed.left_out:,} of these were too long for this page" if listed.left_out else ""
+        pairs = f"In this page are {len(listed.pairs):,} of {duplicates:,}: {chosen.sentence}{room}."
     options = (f'<option value="{at}">{escape(bar.label)}</option>' for at, bar in enumerate(distances) if bar.height)
-    return resource("lists.html").substitute(clusters=escape(clusters), pairs=escape(pairs), distances="".join(options))
+    return resource("lists.html").substitute(
+        clusters=f"A cluster is a kept document with its duplicates. In this page are {which}.",
+        pairs=escape(pairs),
+        distances="".join(options),
+    )
 
 
 def _percent(part: int, whole: int) -> str:
@@ -149,82 +238,3 @@ def _bytes(count: float) -> str:
 def _quoted(text: str) -> str:
     """Escape a text of the input, and isolate its writing direction."""
     return f"<bdi>{escape(text)}</bdi>"
-
-
-_NAMED_SOURCES = 3
-_KEPT = {"first": "the first", "longest": "the longest"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportRun:
-    """The run that a report describes."""
-
-    index: str  # Address of the index, without secrets.
-    time: datetime
-    keep: str = "first"
-    dry: bool = False
-    words: Callable[[str], str] = str  # Writes `parameters` in sentences by the caller's own names.
-
-
-def write_report(stream: BinaryIO, corpus: DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
-    """Write the report of a corpus that was decided.
-
-    Reads the decisions twice and the input once. Data that grows with the corpus stays in the folder for temporary
-    files; the page is below ten megabytes for any corpus.
-    """
-    with duplicate_table(corpus.lines()) as database:
-        chosen = choose_pairs(database)
-        with meter("report: read", total_bytes(corpus.sources), unit="bytes") as shown:
-            reading = read_again(corpus, chosen.numbers, database, shown)
-        with meter("report: compare", len(chosen.numbers), noun="pairs") as shown:
-            listed = make_lists(database, chosen.numbers, shown, has_texts=corpus.has_texts)
-        (clusters,) = database.execute("SELECT COUNT(DISTINCT of) FROM duplicate").fetchone()
-        distances, similarities = distance_bars(database), similarity_bars(database)
-    sentences = _clusters_shown(listed, clusters), _pairs_shown(listed, chosen, reading.duplicates)
-    named, profile = _named(corpus.sources), corpus.analysis.profile
-    # An order by a field has no shorter name than its form.
-    kept = _KEPT.get(run.keep, run.words(f"that of `keep` {run.keep}"))
-    page = make_page(
-        heading=f"Near-duplicates of {named}",
-        lead=f"{named} against {run.index}, {run.time:%-d %B %Y, %H:%M} UTC. {_rule(profile)};"
-        f" of near copies {kept} is kept.",
-        sections=[
-            Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
-            Section(notices(reading, dry=run.dry)),
-            Section(charts(distances, similarities, reading.duplicates, profile.rule), [("histograms", "Histograms")]),
-            Section(lists(*sentences, distances) if clusters else "", [("clusters", "Clusters"), ("pairs", "Pairs")]),
-            Section(refused(reading, run.words), [("refused-records", "Refused records")]),
-        ],
-        data={"pairs": listed.pairs, "clusters": listed.clusters} if clusters else None,
-        version=version("simhash-hbase"),
-    )
-    stream.write(page)
-
-
-def _named(sources: Sequence[str]) -> str:
-    named = ["standard input" if source == "-" else shown(source) for source in sources]
-    rest = len(named) - _NAMED_SOURCES
-    return ", ".join(named[:_NAMED_SOURCES]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
-def _rule(profile: Profile) -> str:
-    rule = profile.rule
-    if rule.match == "verified":
-        judged = f"at most {rule.farthest} bits apart, with an estimated similarity of {rule.similarity:g} or more"
-    else:
-        judged = f"at most {rule.distance} bits apart"
-    return f"Duplicates are {judged} (rule {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme})"
-
-
-def _clusters_shown(listed: Lists, total: int) -> str:
-    count = len(listed.clusters)
-    which = "all of them" if count == total else f"{count:,} of {total:,}: the largest, and those of the pairs below"
-    return f"A cluster is a kept document with its duplicates. In this page are {which}."
-
-
-def _pairs_shown(listed: Lists, chosen: Selection, total: int) -> str:
-    shown = len(listed.pairs)
-    if shown == total:
-        return "In this page are all of them."
-    room = f"; {listed.left_out:,} of these were too long for this page" if listed.left_out else ""
-    return f"In this page are {shown:,} of {total:,}: {chosen.sentence}{room}."

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count
-from typing import Generic, Self, TypeVar
+from typing import Self, TypeVar
 from uuid import uuid4
 
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
-from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -28,44 +27,13 @@ from simhash_hbase.rows.keys import id_digest
 ACTIONS = ("drop", "mark")
 PREFIX = "SIMHASH_HBASE_"
 STATS = "simhash_hbase"
-MOST = 500  # Questions of one batch.
+MOST = 500  # Documents of one batch.
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Q = TypeVar("Q")
-A = TypeVar("A")
-_Document = tuple[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PipelineOptions:
-    """The settings ``SIMHASH_HBASE_…`` of a crawl."""
-
-    url: str
-    field: str  # Holds the text.
-    html: bool  # Whether it is a page, of which the main text counts.
-    id_field: str | None
-    action: str
-    threads: int
-
-    @classmethod
-    def read(cls, settings: BaseSettings) -> Self:
-        """Read and check the settings."""
-        url, action = settings.get(f"{PREFIX}URL"), settings.get(f"{PREFIX}ACTION", "drop")
-        threads = _read(settings.getint, "THREADS", 2)
-        if not url:
-            raise InvalidArgument(f"{PREFIX}URL is not set: name an index, such as file:crawl.index")
-        if action not in ACTIONS or threads < 1:
-            raise InvalidArgument(f"{PREFIX}ACTION is {' or '.join(ACTIONS)}, and {PREFIX}THREADS at least 1")
-        return cls(
-            url=url,
-            field=settings.get(f"{PREFIX}FIELD", "text"),
-            html=_read(settings.getbool, "HTML", False),
-            id_field=settings.get(f"{PREFIX}ID_FIELD"),
-            action=action,
-            threads=threads,
-        )
+_Document = tuple[str, str]  # Id, and text or page.
+_Outcome = Decision | Exception
 
 
 class NearDuplicatesPipeline:
@@ -78,10 +46,19 @@ class NearDuplicatesPipeline:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.options = PipelineOptions.read(crawler.settings)
+        settings = crawler.settings
+        self._url, self._action = settings.get(f"{PREFIX}URL"), settings.get(f"{PREFIX}ACTION", "drop")
+        threads = _read(settings.getint, "THREADS", 2)
+        if not self._url:
+            raise InvalidArgument(f"{PREFIX}URL is not set: name an index, such as file:crawl.index")
+        if self._action not in ACTIONS or threads < 1:
+            raise InvalidArgument(f"{PREFIX}ACTION is {' or '.join(ACTIONS)}, and {PREFIX}THREADS at least 1")
+        self._field = settings.get(f"{PREFIX}FIELD", "text")
+        self._html = _read(settings.getbool, "HTML", False)
+        self._id_field = settings.get(f"{PREFIX}ID_FIELD")
         assert crawler.stats is not None
         self._stats = crawler.stats
-        self._batches: Batches[_Document, Decision] = Batches(self._claim, threads=self.options.threads)
+        self._batches = Batches(self._claim, threads=threads)
         self._run, self._numbers = uuid4().hex[:8], count(1)
         self._index: Index | None = None
 
@@ -92,10 +69,10 @@ class NearDuplicatesPipeline:
 
     async def open_spider(self) -> None:
         """Open the index; a crawl without one does not start."""
-        if self.options.html:
+        if self._html:
             # Its extra is missed now, not at the first page.
             import simhash_hbase.inputs.html  # noqa: F401, PLC0415 - an extra
-        self._index = await run_in_thread(open_index, self.options.url)
+        self._index = await run_in_thread(open_index, self._url)
         if not isinstance(self._index, RemoteIndex):
             # A store that cannot claim is refused now, not at each item.
             self._index.claim_entries(self._index.analysis.texts([], [], []).entries)
@@ -106,17 +83,18 @@ class NearDuplicatesPipeline:
         if self._index is not None:
             await run_in_thread(self._index.close)
         if not self._batches.asked and self._stats.get_value(f"{STATS}/without_text"):
-            logger.warning("no item had a text in the field %r, which %sFIELD names", self.options.field, PREFIX)
+            logger.warning("no item had a text in the field %r, which %sFIELD names", self._field, PREFIX)
 
     async def process_item(self, item: T) -> T:
         """Claim an item; raises `DropItem` for a duplicate that is to be dropped."""
         fields = ItemAdapter(item)
-        if not fields.get(self.options.field):
+        content = fields.get(self._field)
+        if not content:
             self._count("without_text")
             return item
         try:
             name = self._name(fields)
-            decision = await self._batches.answer((name, self._content(fields)))
+            decision = await self._batches.answer((name, self._text_of(content)))
         except (EmptyDocument, InvalidInput):
             self._count("without_text")
             return item
@@ -124,10 +102,7 @@ class NearDuplicatesPipeline:
             self._count("errors")
             raise
         self._count("originals" if decision.is_original else "duplicates")
-        return self._acted(item, fields, name, decision)
-
-    def _acted(self, item: T, fields: ItemAdapter, name: str, decision: Decision) -> T:
-        if self.options.action == "mark":
+        if self._action == "mark":
             fields["duplicate_of"] = decision.of
             fields["distance"], fields["similarity"] = decision.distance, decision.similarity
         elif not decision.is_original:
@@ -139,33 +114,31 @@ class NearDuplicatesPipeline:
 
     def _name(self, fields: ItemAdapter) -> str:
         """Name the document: by a field, else by the address and a number, so that no two items have one id."""
-        if self.options.id_field is None:
+        if self._id_field is None:
             address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
             try:
                 return _checked(f"{address} {number}")
             except InvalidArgument:
                 # Nobody chose it, so the item is not lost for it.
                 return f"blake2b:{blake2b(address.encode(errors='surrogatepass'), digest_size=16).hexdigest()} {number}"
-        if not (name := fields.get(self.options.id_field)):
-            raise InvalidArgument(f"the item has no field {self.options.id_field!r}, which {PREFIX}ID_FIELD names")
+        if not (name := fields.get(self._id_field)):
+            raise InvalidArgument(f"the item has no field {self._id_field!r}, which {PREFIX}ID_FIELD names")
         return _checked(str(name))
 
-    def _content(self, fields: ItemAdapter) -> str:
-        if isinstance(content := fields[self.options.field], str):
+    def _text_of(self, content: object) -> str:
+        if isinstance(content, str):
             return content
         kind = type(content).__name__
-        raise InvalidArgument(
-            f"the field {self.options.field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str"
-        )
+        raise InvalidArgument(f"the field {self._field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str")
 
-    def _claim(self, documents: Sequence[_Document]) -> list[Decision | Exception]:
+    def _claim(self, documents: Sequence[_Document]) -> list[_Outcome]:
         """Claim a batch, in a thread; where one document makes it fail, the others are claimed without that."""
         try:
             return self._claimed(documents)
         except Exception as error:
             if _of_the_store(error):
                 raise
-        answers: list[Decision | Exception] = []
+        answers: list[_Outcome] = []
         for document in documents:
             try:
                 answers += self._claimed([document])
@@ -176,7 +149,7 @@ class NearDuplicatesPipeline:
                     break
         return answers
 
-    def _claimed(self, documents: Sequence[_Document]) -> list[Decision | Exception]:
+    def _claimed(self, documents: Sequence[_Document]) -> list[_Outcome]:
         texts = [self._text(*document) for document in documents]
         readable = [(name, text) for (name, _), text in zip(documents, texts, strict=True) if isinstance(text, str)]
         assert self._index is not None
@@ -184,7 +157,7 @@ class NearDuplicatesPipeline:
         return [next(claimed) if isinstance(text, str) else text for text in texts]
 
     def _text(self, name: str, content: str) -> str | InvalidInput:
-        if not self.options.html:
+        if not self._html:
             return content
         from simhash_hbase.inputs.html import main_text  # noqa: PLC0415 - an extra
 
@@ -217,58 +190,58 @@ def _of_the_store(error: Exception) -> bool:
 
 
 @dataclass(eq=False, slots=True)
-class _Waiting(Generic[Q, A]):
-    question: Q
+class _Waiting:
+    document: _Document
     turn: "Deferred[None]" = field(default_factory=Deferred)  # Fires when it is answered, or is to ask for a batch.
-    answer: A | Exception | None = None
+    outcome: _Outcome | None = None
 
 
-class Batches(Generic[Q, A]):
-    """Answers questions in threads, whatever the reactor; call it from the event loop only.
+class Batches:
+    """Claims documents in threads, whatever the reactor; call it from the event loop only.
 
     What arrives while all threads are busy is the next batch.
 
     Parameters
     ----------
-    ask : callable
-        Answers some questions, in their order; called in threads. What it raises is raised for each of them.
+    claim : callable
+        Claims some documents, in their order; called in threads. What it raises is raised for each of them.
     threads : int
         Most batches at a time.
     """
 
-    def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A | Exception]], *, threads: int) -> None:
+    def __init__(self, claim: Callable[[Sequence[_Document]], Sequence[_Outcome]], *, threads: int) -> None:
         self.asked = 0
         """Batches so far."""
-        self._ask = ask
+        self._claim = claim
         self._free = threads
-        self._waiting: deque[_Waiting[Q, A]] = deque()
+        self._waiting: deque[_Waiting] = deque()
 
-    async def answer(self, question: Q) -> A:
-        """Answer one question; raises where the answer is an error."""
-        mine: _Waiting[Q, A] = _Waiting(question)
+    async def answer(self, document: _Document) -> Decision:
+        """Claim one document; raises where that is an error."""
+        mine = _Waiting(document)
         if self._free:
             self._free -= 1
         else:
             self._waiting.append(mine)
             await maybe_deferred_to_future(mine.turn)
-        if mine.answer is None:
+        if mine.outcome is None:
             await self._lead(mine)
-        if isinstance(mine.answer, Exception):
-            raise mine.answer
-        assert mine.answer is not None
-        return mine.answer
+        if isinstance(mine.outcome, Exception):
+            raise mine.outcome
+        assert mine.outcome is not None
+        return mine.outcome
 
-    async def _lead(self, first: _Waiting[Q, A]) -> None:
-        """Ask for the first and for all that wait, then hand the thread on."""
+    async def _lead(self, first: _Waiting) -> None:
+        """Claim the first and all that wait, then hand the thread on."""
         batch = [first, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
         self.asked += 1
-        answers: Sequence[A | Exception]
+        outcomes: Sequence[_Outcome]
         try:
-            answers = await run_in_thread(self._ask, [each.question for each in batch])
+            outcomes = await run_in_thread(self._claim, [each.document for each in batch])
         except Exception as error:
-            answers = [error] * len(batch)
-        for each, answer in zip(batch, answers, strict=True):
-            each.answer = answer
+            outcomes = [error] * len(batch)
+        for each, outcome in zip(batch, outcomes, strict=True):
+            each.outcome = outcome
         if self._waiting:
             self._waiting.popleft().turn.callback(None)
         else:

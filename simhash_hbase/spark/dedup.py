@@ -1,6 +1,6 @@
 """``dedup`` on Spark: the decisions of one machine, line for line, against the input and an index."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -24,12 +24,18 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import Text, is_of_removed
 from simhash_hbase.rows.layout import COUNT_BYTES, SKETCH_BYTES, TEXT_BYTES
-from simhash_hbase.spark.documents import Input, Mapped, collected, entries_of, in_order_of_preference, without_repeats
-from simhash_hbase.spark.meeting import HOT, meeting_rows, with_points
-from simhash_hbase.spark.records import batch_of
-from simhash_hbase.spark.rounds import OWN_ORDER, decide_points, named_originals, with_states
+from simhash_hbase.spark.documents import Input, collected, entries_of, in_order_of_preference, without_repeats
+from simhash_hbase.spark.points import (
+    HOT,
+    OWN_ORDER,
+    decide_points,
+    meeting_rows,
+    named_originals,
+    with_points,
+    with_states,
+)
+from simhash_hbase.spark.records import TEXT, batch_of
 
-TEXT = "struct<simhash: long, digest: binary>"
 RECORDED = (
     "position long, id string, recorded boolean, original boolean, of string, distance int, similarity double, "
     f"containment double, standing {TEXT}, of_text {TEXT}"
@@ -39,8 +45,8 @@ HITS = (
     "containment double"
 )
 BEST = ("of", "distance", "dissimilarity", "containment")
+LINES = "value string"
 FAR = 1 << 62
-_TEXT = pa.struct([("simhash", pa.int64()), ("digest", pa.binary())])
 
 
 class IndexPlace(NamedTuple):
@@ -62,6 +68,11 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
     def held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = _opened(place)
         masked = index.collection.masked
+
+        def text_columns(text: Text) -> dict[str, int | bytes]:
+            """Write a stored text as the input has its texts."""
+            return {"simhash": int(np.uint64(masked(text.simhash)).astype(np.int64)), "digest": text.digest}
+
         for batch in batches:
             given = entries_of(batch, index.profile.bands)
             entries = index.collection.stored(given)
@@ -79,16 +90,17 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
                 cell = standing.get(decision.of) if decision and decision.of else None
                 found = cell and cell[0].found(oldest)
                 yield batch_of(
+                    RECORDED,
                     position=[position],
                     id=[name],
                     recorded=[decision is not None],
                     original=[bool(decision and decision.is_original)],
-                    of=pa.array([decision and decision.of and own_id(decision.of)], pa.string()),
-                    distance=pa.array([decision and decision.distance], pa.int32()),
-                    similarity=pa.array([decision and decision.similarity], pa.float64()),
-                    containment=pa.array([decision and decision.containment], pa.float64()),
-                    standing=pa.array([found and _columns(found.text, masked)], _TEXT),
-                    of_text=pa.array([of_text and _columns(of_text, masked)], _TEXT),
+                    of=[decision and decision.of and own_id(decision.of)],
+                    distance=[decision and decision.distance],
+                    similarity=[decision and decision.similarity],
+                    containment=[decision and decision.containment],
+                    standing=[found and text_columns(found.text)],
+                    of_text=[of_text and text_columns(of_text)],
                 )
 
     return documents.mapInArrow(held, RECORDED)
@@ -144,20 +156,16 @@ class _Best:
         best = [self._best.get(at, (None, None)) for at in places]
         ranks = [rank for rank, _ in best]
         return batch_of(
-            position=pa.array([self._positions[at] for at in places], pa.int64()),
-            alone=pa.array([at in self._alone for at in places], pa.bool_()),
-            distance=pa.array([rank and rank.distance for rank in ranks], pa.int32()),
-            dissimilarity=pa.array([rank and rank.dissimilarity for rank in ranks], pa.float64()),
-            ms=pa.array([rank and rank.order[0] for rank in ranks], pa.int64()),
-            sequence=pa.array([rank and rank.order[1] for rank in ranks], pa.int64()),
-            of=pa.array([rank and rank.id for rank in ranks], pa.string()),
-            containment=pa.array([share for _, share in best], pa.float64()),
+            HITS,
+            position=[self._positions[at] for at in places],
+            alone=[at in self._alone for at in places],
+            distance=[rank and rank.distance for rank in ranks],
+            dissimilarity=[rank and rank.dissimilarity for rank in ranks],
+            ms=[rank and rank.order[0] for rank in ranks],
+            sequence=[rank and rank.order[1] for rank in ranks],
+            of=[rank and rank.id for rank in ranks],
+            containment=[share for _, share in best],
         )
-
-
-def _columns(text: Text, masked: Callable[[int], int]) -> dict[str, int | bytes]:
-    """Write a stored text as the input has its texts."""
-    return {"simhash": int(np.uint64(masked(text.simhash)).astype(np.int64)), "digest": text.digest}
 
 
 DISK = StorageLevel.DISK_ONLY
@@ -209,7 +217,7 @@ def deduplicate(
     points = documents.where("position = point").select("point", "last", "simhash", "sketch")
     rows = meeting_rows(points, profile, hot=hot).persist(DISK)
     owned = documents.where("position = point AND distance IS NOT NULL").select("position")
-    state = decide_points(rows, profile, corpus.order.total, collected(owned, 1)[:, 0])
+    state = decide_points(rows, profile, corpus.order.lines, collected(owned, 1)[:, 0])
     stated = with_states(documents, state).persist(DISK)
     best = _best(stated, named_originals(rows, stated, profile, state))
     answers = stated.drop(*BEST, "ms", "sequence").join(best, "position", "left")
@@ -217,7 +225,7 @@ def deduplicate(
         answers = answers.unionByName(_standing(recorded, stated), allowMissingColumns=True)
     else:
         answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast(TEXT)})
-    lines = answers.orderBy("line").mapInArrow(_printed(profile), "value string")
+    lines = _printed(answers.orderBy("line"), profile)
     kept = stated.where("kept").count() + (recorded.where("original").count() if recorded is not None else 0)
     return Decisions(lines, refused, whole.count(), kept, state.rounds, rows.count())
 
@@ -229,9 +237,9 @@ def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tu
         nothing = {name: F.lit(None).cast(kind) for name, kind in columns if name not in ("position", "alone")}
         return whole.withColumns({"alone": F.lit(False), **nothing}), None
     oldest = profile.oldest(now_ms())
-    held = held_documents(whole, place, oldest).persist(DISK)
-    decided = held.where("recorded").drop("id", "recorded")
-    moving = {row.id: row.position for row in held.where("NOT recorded").select("id", "position").collect()}
+    known = held_documents(whole, place, oldest).persist(DISK)
+    decided = known.where("recorded").drop("id", "recorded")
+    moving = {row.id: row.position for row in known.where("NOT recorded").select("id", "position").collect()}
     fresh = whole.join(decided.select("position"), "position", "left_anti").persist(DISK)
     hits = index_hits(fresh, place, oldest, moving)
     joined = fresh.join(hits, "position", "left").withColumn("alone", F.coalesce("alone", F.lit(False)))
@@ -243,14 +251,14 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
     ranks = ("distance", "dissimilarity", "ms", "sequence", "of")
     own = named.withColumns({"ms": F.lit(OWN_ORDER), "sequence": F.col("source"), "of": F.lit(None).cast("string")})
     own = own.withColumn("containment", F.lit(None).cast("double"))
-    held = stated.where("distance IS NOT NULL").withColumn("source", F.lit(None).cast("long"))
+    of_index = stated.where("distance IS NOT NULL").withColumn("source", F.lit(None).cast("long"))
     columns = (*ranks, "source", "containment")
-    every = own.select("position", *columns).unionByName(held.select("position", *columns))
+    every = own.select("position", *columns).unionByName(of_index.select("position", *columns))
     least = every.groupBy("position").agg(F.min(F.struct(*columns)).alias("best")).select("position", "best.*")
     shingles = F.substring("sketch", SKETCH_BYTES + 1, COUNT_BYTES).alias("shingles")
     names = stated.select(F.col("position").alias("source"), F.col("id").alias("name"), shingles)
-    found = least.join(names, "source", "left").withColumn("of", F.coalesce("of", "name"))
-    return found.select("position", *BEST, "shingles")
+    best = least.join(names, "source", "left").withColumn("of", F.coalesce("of", "name"))
+    return best.select("position", *BEST, "shingles")
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
@@ -270,15 +278,14 @@ def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
     )
 
 
-def _printed(profile: Profile) -> Mapped:
-    """Make the function that writes decisions as ``dedup`` prints them."""
+def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
+    """Write decisions as ``dedup`` prints them."""
 
     def printed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = (_line(row, profile) for row in batch.to_pylist())
-            yield batch_of(value=pa.array(rows, pa.string()))
+            yield batch_of(LINES, value=[_line(row, profile) for row in batch.to_pylist()])
 
-    return printed
+    return answers.mapInArrow(printed, LINES)
 
 
 def _line(row: Mapping[str, Any], profile: Profile) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from simhash_hbase.corpus.documents import Refusals
-from simhash_hbase.corpus.preferred import places_of
+from simhash_hbase.corpus.run import places_of
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import InputOptions, Reject, repeated_id
 from simhash_hbase.inputs.options import Preference
@@ -32,6 +32,7 @@ from simhash_hbase.spark.records import (
     raw_frame,
     record_reader,
     sample_texts,
+    schema_of,
 )
 
 DOCUMENTS = (
@@ -68,33 +69,27 @@ def sketches_of(column: pa.Array, bands: int) -> Sketches:
 
 def documents_batch(positions: list[int], entries: Entries, preferences: NDArray[np.float64]) -> pa.RecordBatch:
     """Make the columns of `DOCUMENTS`."""
-    count = len(entries)
+    nothing = [None] * len(entries)
     return batch_of(
-        position=pa.array(positions, pa.int64()),
-        id=pa.array(entries.ids, pa.string()),
-        simhash=pa.array(signed(entries.simhashes)),
-        sketch=pa.array(Sketches.of_entries(entries).packed(), pa.binary()),
-        features=pa.array(entries.features, pa.int32()),
-        length=pa.array(entries.lengths, pa.int32()),
-        digest=pa.array(entries.digests, pa.binary()),
-        metadata=pa.array([metadata and _pack(metadata) for metadata in entries.metadata], pa.binary()),
-        preference=pa.array(preferences, pa.float64()),
-        reason=pa.nulls(count, pa.string()),
-        raw=pa.nulls(count, pa.binary()),
+        DOCUMENTS,
+        position=positions,
+        id=entries.ids,
+        simhash=signed(entries.simhashes),
+        sketch=Sketches.of_entries(entries).packed(),
+        features=entries.features,
+        length=entries.lengths,
+        digest=entries.digests,
+        metadata=[metadata and _pack(metadata) for metadata in entries.metadata],
+        preference=preferences,
+        reason=nothing,
+        raw=nothing,
     )
 
 
-def refused_batch(position: int, name: str | None, reason: str, raw: bytes) -> pa.RecordBatch:
+def refused_batch(position: int, reject: Reject) -> pa.RecordBatch:
     """Make the columns of `DOCUMENTS` for a record that is refused."""
-    types = {"simhash": pa.int64(), "sketch": pa.binary(), "features": pa.int32(), "length": pa.int32()}
-    types |= {"digest": pa.binary(), "metadata": pa.binary(), "preference": pa.float64()}
-    return batch_of(
-        position=pa.array([position], pa.int64()),
-        id=pa.array([name], pa.string()),
-        **{column: pa.nulls(1, kind) for column, kind in types.items()},
-        reason=[reason],
-        raw=pa.array([raw], pa.binary()),
-    )
+    row = {"position": position, "id": reject.id, "reason": reject.reason, "raw": reject.raw}
+    return pa.RecordBatch.from_pylist([row], schema=schema_of(DOCUMENTS))
 
 
 def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
@@ -113,15 +108,18 @@ def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
     )
 
 
+PACKED = "packed binary"
+
+
 def collected(frame: DataFrame, columns: int) -> NDArray[np.int64]:
     """Collect integers, shape (n, columns), as they are in memory: a row of Spark's costs a hundred times as much."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows = np.column_stack([integers(column) for column in batch.columns]).astype(np.int64)
-            yield batch_of(packed=[rows.tobytes()])
+            yield batch_of(PACKED, packed=[rows.tobytes()])
 
-    pieces = [bytes(row.packed) for row in frame.mapInArrow(pack, "packed binary").collect()]
+    pieces = [bytes(row.packed) for row in frame.mapInArrow(pack, PACKED).collect()]
     return np.frombuffer(b"".join(pieces), np.int64).reshape(-1, columns)
 
 
@@ -148,7 +146,7 @@ class Input:
 
     def texts(self) -> list[str]:
         """Take the sample for an idf table."""
-        return sample_texts(self.raw, record_reader(self.files, self.options, self.order), self.files, self.counted)
+        return sample_texts(self.raw, record_reader(self.files, self.options, self.order), self.order)
 
     def documents(self, analysis: Analysis) -> DataFrame:
         """Analyse all records; refused ones stay among them, with the reason."""
@@ -163,7 +161,7 @@ class Input:
                 positions = [order.position(document.place) for document in kept]
                 yield documents_batch(positions, chunk.entries, places_of(preference, chunk.entries, kept))
                 for reject in chunk.rejects:
-                    yield refused_batch(order.position(reject.place), reject.id, reject.reason, reject.raw)
+                    yield refused_batch(order.position(reject.place), reject)
 
         return self.raw.mapInArrow(analysed, DOCUMENTS)
 
@@ -182,18 +180,23 @@ def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, Data
 
 def in_order_of_preference(documents: DataFrame) -> DataFrame:
     """Return documents with new positions, from 0 by preference and old position; the column ``line`` has the old."""
-    ordered = documents.repartitionByRange("preference", "position").sortWithinPartitions("preference", "position")
+    placed = numbered(documents, "preference", "position")
+    return placed.withColumns({"line": F.col("position"), "position": F.col("number")}).drop("number")
+
+
+def numbered(documents: DataFrame, *order: str) -> DataFrame:
+    """Add the column ``number``: from 0, in an order of columns that no two documents share; they are in it, too."""
+    ordered = documents.repartitionByRange(*order).sortWithinPartitions(*order)
     # Spark's number of a row has the number of the partition above bit 33.
-    numbered = ordered.withColumn("number", F.monotonically_increasing_id()).persist(StorageLevel.DISK_ONLY)
-    part = F.shiftright("number", PARTITION_SHIFT)
+    marked = ordered.withColumn("mark", F.monotonically_increasing_id()).persist(StorageLevel.DISK_ONLY)
+    part = F.shiftright("mark", PARTITION_SHIFT)
     before = F.coalesce(
         F.sum("count").over(Window.orderBy("part").rowsBetween(Window.unboundedPreceding, -1)), F.lit(0)
     )
-    starts = numbered.groupBy(part.alias("part")).count().select("part", before.alias("before"))
-    placed = numbered.withColumn("part", part).join(F.broadcast(starts), "part")
-    own = F.col("number") - F.shiftleft("part", PARTITION_SHIFT)
-    turn = (F.col("before") + own).cast("long")
-    return placed.withColumns({"line": F.col("position"), "position": turn}).drop("part", "number", "before")
+    starts = marked.groupBy(part.alias("part")).count().select("part", before.alias("before"))
+    placed = marked.withColumn("part", part).join(F.broadcast(starts), "part")
+    number = F.col("before") + F.col("mark") - F.shiftleft("part", PARTITION_SHIFT)
+    return placed.withColumn("number", number.cast("long")).drop("part", "mark", "before")
 
 
 def report_refused(refused: DataFrame, order: Order, refusals: Refusals) -> None:

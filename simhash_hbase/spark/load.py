@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.window import Window
 
 from simhash_hbase.bulk import HFileWriter
 from simhash_hbase.bulk.hfiles import run_loader
@@ -34,7 +33,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import BlockRows, id_digest, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
-from simhash_hbase.spark.documents import Input, Mapped, entries_of, integers, report_refused, without_repeats
+from simhash_hbase.spark.documents import Input, Mapped, entries_of, integers, numbered, report_refused, without_repeats
 from simhash_hbase.spark.records import InputFile, Order, batch_of, input_files
 from simhash_hbase.stores.hbase import HBaseStore
 
@@ -119,10 +118,6 @@ class Loader:
         """Read the files; `user` is who writes on the workers, too, where HDFS believes names."""
         return cls(str(tools.java), str(tools.jars), _files(conf), _files(tools.classes), table, staging, user)
 
-    def below(self, token: str) -> "Loader":
-        """Write files to a folder of one load."""
-        return replace(self, staging=f"{self.staging}/{token}")
-
     def program(self, folder: Path) -> list[str]:
         """Write the files below a folder, and return the command."""
         for name, files in (("conf", self.conf), ("classes", self.classes)):
@@ -156,8 +151,8 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
 
 def _keys(spark: SparkSession, count: int) -> list[int]:
     """Find for each partition an integer that Spark's hash sends there: then no two regions share one."""
-    found = spark.range(TRIED * count).select(F.col("id").cast("int"))
-    rows = found.select("id", F.pmod(F.hash("id"), F.lit(count)).alias("partition")).collect()
+    numbers = spark.range(TRIED * count).select(F.col("id").cast("int"))
+    rows = numbers.select("id", F.pmod(F.hash("id"), F.lit(count)).alias("partition")).collect()
     keys = {row.partition: row.id for row in rows}
     # Of one that was not found in so many tries the files are written all the same, after those of another region.
     return [keys.get(partition, -1) for partition in range(count)]
@@ -171,7 +166,7 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
             entries = Collection(collection).stored(entries_of(batch, profile.bands))
             digests = np.array([id_digest(name) for name in entries.ids], DIGEST)
             part = Part(entries=entries, digests=digests, rejects=[])
-            places = integers(batch["place"])
+            places = integers(batch["number"])
             for run in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
                 block = document_cells(part.take(run), stamp, int(places[run[0]]))
                 yield _keyed(regions, block.keys.tobytes(), KEY_BYTES, block.values)
@@ -182,13 +177,11 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
 
 def _keyed(regions: NDArray[np.bytes_], packed: bytes, width: int, values: list[bytes] | None) -> pa.RecordBatch:
     keys = np.frombuffer(packed, np.dtype(f"S{width}"))
-    target = 2 * (np.searchsorted(regions, keys.astype(KEY), side="right") - 1) + (values is None) * ROWS
-    cut = [packed[at : at + width] for at in range(0, len(packed), width)]
-    none = pa.nulls(len(keys), pa.binary())
     return batch_of(
-        target=pa.array(target, pa.int32()),
-        key=pa.array(cut, pa.binary()),
-        value=none if values is None else pa.array(values, pa.binary()),
+        CELLS,
+        target=2 * (np.searchsorted(regions, keys.astype(KEY), side="right") - 1) + (values is None) * ROWS,
+        key=[packed[at : at + width] for at in range(0, len(packed), width)],
+        value=[None] * len(keys) if values is None else values,
     )
 
 
@@ -203,10 +196,15 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
             with TemporaryDirectory(prefix="simhash-hbase-") as folder:
                 program = [*loader.program(Path(folder)), "write"]
                 writer = HFileWriter(program, loader.table, f"{loader.staging}/{name}")
-                is_rows = target % 2 == ROWS
-                writer.write(() if is_rows else map(_block, tables), _rows(tables) if is_rows else (), timestamp=stamp)
-            done = list(writer.done.values())
-            yield batch_of(folder=[name], cells=[sum(f.cells for f in done)], bytes=[sum(f.bytes for f in done)])
+                if target % 2 == ROWS:
+                    writer.write((), _rows(tables), timestamp=stamp)
+                else:
+                    columns = ((batch["key"].to_pylist(), batch["value"].to_pylist()) for batch in tables)
+                    blocks = (CellBlock(np.frombuffer(b"".join(keys), KEY), values) for keys, values in columns)
+                    writer.write(blocks, (), timestamp=stamp)
+            files = list(writer.done.values())
+            counts = {"cells": [sum(f.cells for f in files)], "bytes": [sum(f.bytes for f in files)]}
+            yield batch_of(FOLDERS, folder=[name], **counts)
 
     return written
 
@@ -217,11 +215,6 @@ def _by_target(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     for start, stop in pairwise(edges):
         if start < stop:
             yield int(targets[start]), batch.slice(start, stop - start)
-
-
-def _block(batch: pa.RecordBatch) -> CellBlock:
-    keys = np.frombuffer(b"".join(batch["key"].to_pylist()), KEY)
-    return CellBlock(keys, batch["value"].to_pylist())
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
@@ -235,7 +228,6 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
 
 
 DIGEST_BYTES = 16
-BUCKET = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -296,15 +288,22 @@ def load(
     now = begin_load(index.store, progress.token, take_over=way.take_over)
     progress.stamp = progress.stamp or now - MARGIN_MS
     resumed = progress.order is not None
-    documents = _analysed(spark, index, named, options, way.work, progress)
-    order = Order(progress.order or {}, {}, 0)
+    if not resumed:
+        way.work.save(progress)
+        corpus = Input.of(spark, named, options)
+        corpus.documents(index.analysis).write.mode("overwrite").parquet(way.work.documents)
+        progress.order = dict(corpus.order.files)
+        way.work.save(progress)
+    documents = spark.read.parquet(way.work.documents)
+    order = Order(progress.order or {})
     whole, refused = without_repeats(documents, order)
     report_refused(refused, order, refusals)
     progress.writing = True
     way.work.save(progress)
     starts = [region.start for region in index.store.regions()]
-    placed = _placed(whole).persist()
-    cells = write_files(placed, index, starts, progress.stamp, way.loader.below(progress.token))
+    placed = numbered(whole, "position").persist()
+    loader = replace(way.loader, staging=f"{way.loader.staging}/{progress.token}")
+    cells = write_files(placed, index, starts, progress.stamp, loader)
     end_load(index.store, progress.token)
     done = LoadCounts(placed.count(), resumed, cells)
     way.work.remove()
@@ -316,45 +315,18 @@ def _progress(index: Index, work: WorkPlace, files: Sequence[InputFile], options
     profile = blake2b(index.profile.encode(), digest_size=DIGEST_BYTES).hexdigest()
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)
     digest = blake2b(msgspec.json.encode(described), digest_size=DIGEST_BYTES).hexdigest()
-    found = work.read()
-    if found is None:
+    progress = work.read()
+    if progress is None:
         return LoadProgress(url=index.address, profile=profile, input=digest)
-    if (found.url, found.profile) != (index.address, profile):
-        raise InvalidArgument(f"{work.path} holds an unfinished load into {found.url}: finish it, or delete the folder")
-    if found.input != digest:
-        if found.writing:
+    if (progress.url, progress.profile) != (index.address, profile):
+        raise InvalidArgument(
+            f"{work.path} holds an unfinished load into {progress.url}: finish it, or delete the folder"
+        )
+    if progress.input != digest:
+        if progress.writing:
             raise InvalidInput(
                 f"the input differs from that in {work.path}, which may be in the index in part: "
                 "repeat the load with the same input, then load the rest"
             )
-        found.input, found.order = digest, None
-    return found
-
-
-def _analysed(
-    spark: SparkSession,
-    index: Index,
-    named: Sequence[str],
-    options: InputOptions,
-    work: WorkPlace,
-    progress: LoadProgress,
-) -> DataFrame:
-    """Analyse the documents, unless that was done."""
-    if progress.order is None:
-        work.save(progress)
-        corpus = Input.of(spark, named, options)
-        corpus.documents(index.analysis).write.mode("overwrite").parquet(work.documents)
-        progress.order = dict(corpus.order.files)
-        work.save(progress)
-    return spark.read.parquet(work.documents)
-
-
-def _placed(documents: DataFrame) -> DataFrame:
-    """Give the documents numbers in the order of the input, from 0."""
-    bucket = documents.withColumn("bucket", F.expr(f"position div {BUCKET}"))
-    sizes = bucket.groupBy("bucket").count()
-    before = F.sum("count").over(Window.orderBy("bucket").rowsBetween(Window.unboundedPreceding, -1))
-    starts = sizes.select("bucket", F.coalesce(before, F.lit(0)).alias("before"))
-    rank = F.row_number().over(Window.partitionBy("bucket").orderBy("position"))
-    numbered = bucket.withColumn("rank", rank).join(F.broadcast(starts), "bucket")
-    return numbered.withColumn("place", F.col("before") + F.col("rank") - 1).drop("bucket", "rank", "before")
+        progress.input, progress.order = digest, None
+    return progress

@@ -3,7 +3,8 @@
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TypeAlias
@@ -13,13 +14,13 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
+from simhash_hbase.corpus.documents import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.idf import LEARN_FROM, Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_records, text_records
-from simhash_hbase.inputs.parquet import Build, Row, record_of, values_of
+from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.reading import format_of
 from simhash_hbase.inputs.records import Builder, listed, name_the_field
 from simhash_hbase.inputs.sources import Source
@@ -29,9 +30,27 @@ FORMATS = ("jsonl", "text", "parquet")
 LOCAL = "file"
 
 
-def batch_of(**columns: object) -> pa.RecordBatch:
-    """Make a batch."""
-    return pa.RecordBatch.from_pydict(columns)
+TEXT = "struct<simhash:long,digest:binary>"
+_ARROW = {
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    TEXT: pa.struct([("simhash", pa.int64()), ("digest", pa.binary())]),
+}
+
+
+@cache
+def schema_of(columns: str) -> pa.Schema:
+    """Return the types of columns as Arrow has them."""
+    return pa.schema([(name, _ARROW[kind]) for name, kind in map(str.split, columns.split(", "))])
+
+
+def batch_of(columns: str, **values: object) -> pa.RecordBatch:
+    """Make a batch of columns that are named as Spark does: ``position long, id string``."""
+    return pa.RecordBatch.from_pydict(values, schema_of(columns))
 
 
 @dataclass(frozen=True)
@@ -64,38 +83,32 @@ def _files(spark: SparkSession, name: str, options: InputOptions) -> Iterator[In
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     if path.toUri().getScheme() is None and system.getUri().getScheme() == LOCAL:
         for source in Sources([name]).files():
-            yield _file(spark, source, _whole(spark, source), options)
+            if source.path is None or source.fault is not None or not source.has_name:
+                raise InvalidInput(f"{source.name}: {source.fault or 'Spark reads files that have names'}")
+            uri = spark._jvm.java.net.URI(Path(os.path.abspath(source.path)).as_uri())
+            path = spark._jvm.org.apache.hadoop.fs.Path(uri)
+            yield _file(source, path.getFileSystem(spark._jsc.hadoopConfiguration()).getFileStatus(path), options)
         return
-    found = system.globStatus(path)
-    if found is None or not len(found):
+    statuses = system.globStatus(path)
+    if statuses is None or not len(statuses):
         raise InvalidInput(f"{name} does not exist")
-    for status in found:
-        alone = len(found) == 1 and not status.isDirectory()
-        for status_, uri in _below(system, status):
-            source = Source(name if alone else uri, uri, uri, not alone, size=status_.getLen())
-            yield _file(spark, source, status_, options)
+    for status in statuses:
+        alone = len(statuses) == 1 and not status.isDirectory()
+        for below in _below(system, status):
+            uri = below.getPath().toString()
+            yield _file(Source(name if alone else uri, uri, uri, not alone, size=below.getLen()), below, options)
 
 
-def _below(system: JavaObject, status: JavaObject) -> Iterator[tuple[JavaObject, str]]:
+def _below(system: JavaObject, status: JavaObject) -> Iterator[JavaObject]:
     if not status.isDirectory():
-        yield status, status.getPath().toString()
+        yield status
         return
     for inner in sorted(system.listStatus(status.getPath()), key=lambda each: str(each.getPath().getName())):
         if not inner.getPath().getName().startswith((".", "_")):
             yield from _below(system, inner)
 
 
-def _whole(spark: SparkSession, source: Source) -> JavaObject:
-    """Ask Hadoop about a local file."""
-    if source.path is None or source.fault is not None or not source.has_name:
-        raise InvalidInput(f"{source.name}: {source.fault or 'Spark reads files that have names'}")
-    path = spark._jvm.org.apache.hadoop.fs.Path(Path(os.path.abspath(source.path)).as_uri())
-    uri = spark._jvm.java.net.URI(Path(os.path.abspath(source.path)).as_uri())
-    path = spark._jvm.org.apache.hadoop.fs.Path(uri)
-    return path.getFileSystem(spark._jsc.hadoopConfiguration()).getFileStatus(path)
-
-
-def _file(spark: SparkSession, source: Source, status: JavaObject, options: InputOptions) -> InputFile:
+def _file(source: Source, status: JavaObject, options: InputOptions) -> InputFile:
     path = status.getPath()
     name = format_of(source, options)
     if name not in FORMATS or source.compression == "zst":
@@ -133,26 +146,27 @@ class Counted:
 
 @dataclass(frozen=True)
 class Order:
-    """How many lines are before each file and each split."""
+    """How many lines are before each file, and how many lines and records before each split."""
 
     files: Mapping[str, int]  # Lines of all files before one.
-    splits: Mapping[Split, int]  # Lines of the same file before a split.
-    total: int
+    splits: Mapping[Split, Counted] = field(default_factory=dict)  # Lines of the same file, records of all files.
+    lines: int = 0  # Of all files.
+    records: int = 0
 
     @classmethod
     def of(cls, files: Sequence[InputFile], counted: Mapping[Split, Counted]) -> "Order":
         """Sum up."""
         before_file: dict[str, int] = {}
-        before_split: dict[Split, int] = {}
-        total = 0
+        before_split: dict[Split, Counted] = {}
+        total = records = 0
         for file in files:
             before_file[file.name], lines = total, 0
             for split in sorted(split for split in counted if split[0] == file.name):
-                before_split[split] = lines
-                lines += counted[split].lines
+                before_split[split] = Counted(lines, records)
+                lines, records = lines + counted[split].lines, records + counted[split].records
             # A refusal of the whole file has line 0.
             total += lines + 1
-        return cls(before_file, before_split, total)
+        return cls(before_file, before_split, total, records)
 
     def position(self, place: Place) -> int:
         """Return the position of a record."""
@@ -190,32 +204,33 @@ def record_reader(files: Sequence[InputFile], options: InputOptions, order: Orde
     """Make what turns batches of `raw_frame` into the records of each split; without an order lines count from 1."""
     names = {key: file.name for file in files for key in file.keys}
     kind = files[0].format
-    before = {} if order is None else order.splits
 
     def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
         rows = chain.from_iterable(zip(*(c.to_pylist() for c in batch.columns), strict=True) for batch in batches)
         for (path, start), some in groupby(rows, key=lambda row: row[:2]):
             part = SplitRecords((names[path], start), iter(()))
             stream = Stream(_blocks(some, part), codec=checked_codec(options.encoding), encoding=options.encoding)
-            part.records = LINES[kind](stream, names[path], options, before.get(part.split, 0) + 1)
+            before = 0 if order is None else order.splits[part.split].lines
+            part.records = LINES[kind](stream, names[path], options, before + 1)
             yield part
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
         build = Builder(options).build
         for batch in batches:
-            places = zip(batch["path"].to_pylist(), batch["start"].to_pylist(), strict=True)
+            places = zip((names[path] for path in batch["path"].to_pylist()), batch["start"].to_pylist(), strict=True)
             values = values_of(pa.RecordBatch.from_struct_array(batch["value"]))
-            found = ((names[path], row + 1, value) for (path, row), value in zip(places, values, strict=True))
-            for name, group in groupby(found, key=lambda row: row[0]):
+            numbered = ((name, row + 1, value) for (name, row), value in zip(places, values, strict=True))
+            for name, group in groupby(numbered, key=lambda row: row[0]):
                 some = list(group)
-                records = (_row(value, Place(name, row), options, build) for name, row, value in some)
+                records = (
+                    Reject(Place(name, row), value, b"")
+                    if isinstance(value, str)
+                    else record_of(value, Place(name, row), options, build)
+                    for name, row, value in some
+                )
                 yield SplitRecords((name, some[0][1] - 1), records, len(some))
 
     return rows if kind == "parquet" else lines
-
-
-def _row(values: Row | str, place: Place, options: InputOptions, build: Build) -> Scanned:
-    return Reject(place, values, b"") if isinstance(values, str) else record_of(values, place, options, build)
 
 
 def _blocks(rows: Iterable[tuple[str, int, bytes]], part: SplitRecords) -> Iterator[bytes]:
@@ -235,39 +250,31 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
         for part in read(batches):
             records = sum(isinstance(record, Document) for record in part.records)
             name, start = part.split
-            yield batch_of(name=[name], start=[start], lines=[part.lines], records=[records])
+            yield batch_of(COUNTS, name=[name], start=[start], lines=[part.lines], records=[records])
 
-    found: dict[Split, Counted] = {}
+    counted: dict[Split, Counted] = {}
     for row in raw.mapInArrow(count, COUNTS).collect():
-        held = found.get((row.name, row.start), Counted(0, 0))
-        found[row.name, row.start] = Counted(held.lines + row.lines, held.records + row.records)
-    return found
+        before = counted.get((row.name, row.start), Counted(0, 0))
+        counted[row.name, row.start] = Counted(before.lines + row.lines, before.records + row.records)
+    return counted
 
 
-def sample_texts(
-    raw: DataFrame, read: Records, files: Sequence[InputFile], counted: Mapping[Split, Counted]
-) -> list[str]:
+def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
     """Take the texts that `dedup --create` learns from: the same places of the same reservoir."""
-    order = [split for file in files for split in sorted(split for split in counted if split[0] == file.name)]
-    before: dict[Split, int] = {}
-    total = 0
-    for split in order:
-        before[split] = total
-        total += counted[split].records
     sample: Reservoir[int] = Reservoir(limit=LEARN_FROM)
-    for number in range(total):
+    for number in range(order.records):
         sample.add(number)
-    wanted = frozenset(sample.items)
+    numbers = frozenset(sample.items)
 
     def take(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in read(batches):
             whole = (record for record in part.records if isinstance(record, Document))
-            for number, record in enumerate(whole, before[part.split]):
-                if number in wanted:
-                    yield batch_of(number=[number], text=[record.text])
+            for number, record in enumerate(whole, order.splits[part.split].records):
+                if number in numbers:
+                    yield batch_of(TEXTS, number=[number], text=[record.text])
 
     texts = {row.number: row.text for row in raw.mapInArrow(take, TEXTS).collect()}
-    found = [text for number in sample.items if (text := texts.get(number))]
-    if not found:
+    sampled = [text for number in sample.items if (text := texts.get(number))]
+    if not sampled:
         raise InvalidInput(NOTHING_TO_LEARN_FROM)
-    return found
+    return sampled

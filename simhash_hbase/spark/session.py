@@ -58,27 +58,27 @@ def session(options: SparkOptions) -> Iterator[SparkSession]:
 def measured(spark: SparkSession, meter: Meter) -> Iterator[None]:
     """Report once a second to a meter how many tasks Spark has finished."""
     ended = Event()
-    watching = Thread(target=_watch, args=(spark, meter, ended), daemon=True)
+
+    def watch() -> None:
+        tracker = spark.sparkContext.statusTracker()
+        finished: dict[int, int] = {}  # By stage.
+        running: set[int] = set()
+        while not ended.wait(POLL_S):
+            # A stage that has ended is looked at once more.
+            now = set(tracker.getActiveStageIds())
+            for stage in running | now:
+                if (stage_info := tracker.getStageInfo(stage)) is not None:
+                    finished[stage] = stage_info.numCompletedTasks
+            running = now
+            meter.show(sum(finished.values()))
+
+    watching = Thread(target=watch, daemon=True)
     watching.start()
     try:
         yield
     finally:
         ended.set()
         watching.join()
-
-
-def _watch(spark: SparkSession, meter: Meter, ended: Event) -> None:
-    tracker = spark.sparkContext.statusTracker()
-    finished: dict[int, int] = {}  # By stage.
-    running: set[int] = set()
-    while not ended.wait(POLL_S):
-        # A stage that has ended is looked at once more.
-        now = set(tracker.getActiveStageIds())
-        for stage in running | now:
-            if (found := tracker.getStageInfo(stage)) is not None:
-                finished[stage] = found.numCompletedTasks
-        running = now
-        meter.show(sum(finished.values()))
 
 
 def _begun(options: SparkOptions) -> SparkSession:

@@ -16,7 +16,7 @@ except ImportError as error:
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile.profile import ProfileOptions
 from simhash_hbase.tables.request import RefusedRows, Request, Unreadable
-from simhash_hbase.tables.shapes import Dropped, Marked, apply
+from simhash_hbase.tables.shapes import apply
 
 __all__ = ["RefusedRows", "drop_near_duplicates", "mark_near_duplicates"]
 
@@ -121,7 +121,7 @@ def drop_near_duplicates(
     >>> drop_near_duplicates(table, analyzer="shingle").to_pylist()
     [{'text': 'an article'}, {'text': 'another thing'}]
     """
-    return apply(table, Request.of(text, id, keep, index, unreadable, options), Dropped(unreadable == "keep"))
+    return apply(table, Request(text, unreadable, {"id": id, "keep": keep, "index": index, **options}))
 
 
 @overload
@@ -158,4 +158,4 @@ def mark_near_duplicates(
     >>> mark_near_duplicates(table, analyzer="shingle")["duplicate_of"].to_pylist()
     [None, None, '0']
     """
-    return apply(table, Request.of(text, id, keep, index, "keep", options), Marked())
+    return apply(table, Request(text, "keep", {"id": id, "keep": keep, "index": index, **options}, marks=True))

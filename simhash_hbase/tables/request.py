@@ -3,18 +3,16 @@
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 from pyarrow import types
 
 from simhash_hbase.client import RemoteIndex
-from simhash_hbase.corpus.documents import Once
+from simhash_hbase.corpus.documents import Once, TextSample
 from simhash_hbase.corpus.options import Watch
-from simhash_hbase.corpus.preferred import decide_preferred
-from simhash_hbase.corpus.sample import TextSample
+from simhash_hbase.corpus.run import decide_preferred
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.exact import judging
@@ -42,13 +40,13 @@ _TEXTS = (
 
 def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
     """Raise `InvalidArgument` where a column holds no strings, nor integers where these are ids."""
-    held = _values(kind)
-    if any(is_it(held) for is_it in _TEXTS) or (integers and types.is_integer(held)):
+    values = _values(kind)
+    if any(is_it(values) for is_it in _TEXTS) or (integers and types.is_integer(values)):
         return
-    wanted = "strings or integers" if integers else "strings"
+    kinds = "strings or integers" if integers else "strings"
     floats = "; pandas makes floats of integers with gaps: convert them by astype('Int64')"
-    advice = floats if integers and types.is_floating(held) else ""
-    raise InvalidArgument(f"the column {name!r} is of type {kind}: wanted {wanted}{advice}")
+    advice = floats if integers and types.is_floating(values) else ""
+    raise InvalidArgument(f"the column {name!r} is of type {kind}: wanted {kinds}{advice}")
 
 
 def _values(kind: pa.DataType) -> pa.DataType:
@@ -84,74 +82,51 @@ class _Refused:
         self._first = self._first or reason
 
     def warn(self) -> None:
-        if self._count:
-            rows = "row has" if self._count == 1 else "rows have"
-            warnings.warn(f"{self._count:,} {rows} no decision; {self._first}", RefusedRows, stacklevel=_callers())
+        """Warn of what was counted, at the line from which the package was called."""
+        if not self._count:
+            return
+        frame, level = sys._getframe(), 1
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+            frame, level = frame.f_back, level + 1
+        rows = "row has" if self._count == 1 else "rows have"
+        warnings.warn(f"{self._count:,} {rows} no decision; {self._first}", RefusedRows, stacklevel=level)
 
 
-def _callers() -> int:
-    """Return the level of the stack, for the caller of this, where the package was called: warnings name that line."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-@dataclass(frozen=True, kw_only=True)
 class Request:
-    """The columns and the choices of one call."""
+    """The columns and the choices of one call: the options are those of `TableOptions`.
 
-    text: str
-    id: str | None
-    keep: Preference
-    exact: bool
-    contained: float | None
-    index: Index | str | None
-    unreadable: Unreadable
-    workers: int
-    max_document_bytes: int
-    options: Mapping[str, Any]
+    Whatever does not depend on the table is checked.
+    """
 
-    @classmethod
-    def of(
-        cls,
-        text: str,
-        id: str | None,
-        keep: str,
-        index: Index | str | None,
-        unreadable: Unreadable,
-        options: Mapping[str, Any],
-    ) -> Self:
-        """Check what does not depend on the table."""
+    def __init__(self, text: str, unreadable: Unreadable, options: Mapping[str, Any], *, marks: bool = False) -> None:
         profile = dict(options)
-        workers = profile.pop("workers", 1)
-        exact, contained = profile.pop("exact", False), profile.pop("contained", None)
-        check_share(contained)
-        max_bytes = profile.pop("max_document_bytes", DOCUMENT_BYTES)
-        for name, number in (("workers", workers), ("max_document_bytes", max_bytes)):
+        self.text = text
+        self.unreadable = unreadable
+        self.marks = marks
+        """Whether all rows stay, with what was decided beside them."""
+        self.id: str | None = profile.pop("id")
+        self.index: Index | str | None = profile.pop("index")
+        self.keep = Preference.parse(profile.pop("keep"))
+        self.contained: float | None = profile.pop("contained", None)
+        check_share(self.contained)
+        self.exact = profile.pop("exact", False) or self.contained is not None
+        self.workers = profile.pop("workers", 1)
+        self.max_document_bytes = profile.pop("max_document_bytes", DOCUMENT_BYTES)
+        self.profile = profile
+        """Of a temporary index."""
+        for name in ("workers", "max_document_bytes"):
+            number = getattr(self, name)
             if not isinstance(number, int) or number < 1:
                 raise InvalidArgument(f"{name} is {number!r}: wanted a number from 1")
-        for name, column in (("text", text), ("id", id)):
+        for name, column in (("text", text), ("id", self.id)):
             if not isinstance(column, str) and (name, column) != ("id", None):
                 raise InvalidArgument(f"{name} is {column!r}: wanted the name of a column")
         if unreadable not in get_args(Unreadable):
             raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
-        if index is not None and id is None:
+        if self.index is not None and self.id is None:
             raise InvalidArgument("index needs id=COLUMN: the row numbers of two tables are the same")
-        if index is not None and profile:
-            raise InvalidArgument(f"the index has its own profile: leave out {', '.join(profile)}")
-        return cls(
-            text=text,
-            id=id,
-            keep=Preference.parse(keep),
-            exact=bool(exact) or contained is not None,
-            contained=contained,
-            index=index,
-            unreadable=unreadable,
-            workers=workers,
-            max_document_bytes=max_bytes,
-            options=profile,
-        )
+        if self.index is not None and self.profile:
+            raise InvalidArgument(f"the index has its own profile: leave out {', '.join(self.profile)}")
 
     @property
     def columns(self) -> list[str]:
@@ -176,35 +151,36 @@ class Request:
     def decide(self, read: Read) -> Iterator[tuple[int, Decision]]:
         """Yield row numbers with decisions, upwards; refused rows have none, and a warning counts them."""
         refused = _Refused(raises=self.unreadable == "raise")
-        with self._opened(read) as index, ExitStack() as stack:
+        with self.opened(read) as index:
             if isinstance(index, RemoteIndex):
                 yield from self._claimed(index, read, refused)
-                return
-            once = Once(refused.add)
-            judge = stack.enter_context(judging(index.profile, exact=self.exact, contained=self.contained))
+            else:
+                yield from self._deduplicated(index, read, refused)
+        refused.warn()
+
+    def _deduplicated(self, index: Index, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
+        once = Once(refused.add)
+
+        def parts() -> Iterator[tuple[Entries, list[Document]]]:
+            for chunk in analyse(self._records(read()), index.analysis, workers=self.workers):
+                for reject in chunk.rejects:
+                    refused.add(reject)
+                yield once(chunk)
+
+        with judging(index.profile, exact=self.exact, contained=self.contained) as judge:
             deduplicator = index.deduplicator(judge=judge)
 
-            def parts() -> Iterator[tuple[Entries, list[Document]]]:
-                for chunk in analyse(self._records(read()), index.analysis, workers=self.workers):
-                    for reject in chunk.rejects:
-                        refused.add(reject)
-                    yield once(chunk)
-
-            def decided(entries: Entries, texts: list[str]) -> list[Decision]:
+            def decide(entries: Entries, texts: list[str]) -> list[Decision]:
                 return index.dedup_entries(entries, deduplicator, texts=texts)
 
             if self.keep.by != "first":
-                for _, place, decision in decide_preferred(
-                    parts(), self.keep, decided, Watch(), with_texts=judge is not None
-                ):
+                with_texts = judge is not None
+                for _, place, decision in decide_preferred(parts(), self.keep, decide, Watch(), with_texts=with_texts):
                     yield place.line, decision
-            else:
-                for entries, documents in parts():
-                    for document, decision in zip(
-                        documents, decided(entries, [document.text or "" for document in documents]), strict=True
-                    ):
-                        yield document.place.line, decision
-        refused.warn()
+                return
+            for entries, documents in parts():
+                decisions = decide(entries, [document.text or "" for document in documents])
+                yield from zip((document.place.line for document in documents), decisions, strict=True)
 
     def _claimed(self, index: RemoteIndex, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
         """Decide rows through a service, which claims them."""
@@ -228,27 +204,18 @@ class Request:
                 raise outcome
             else:
                 refused.add(Reject(document.place, str(outcome), b""))
-        refused.warn()
 
-    @contextmanager
-    def _opened(self, read: Read) -> Iterator[Index]:
-        if isinstance(self.index, Index):
-            yield self.index
-        elif self.index is not None:
-            with open_index(self.index) as index:
-                yield index
-        else:
-            with temporary_index(None, **self._learned(read)) as index:
-                yield index
-
-    def _learned(self, read: Read) -> dict[str, Any]:
-        """Complete the options of an index by texts to learn the idf from, as `dedup --create` does."""
-        if self.options.get("analyzer", "learned") != "learned" or "learn_from" in self.options:
-            return dict(self.options)
-        sample = TextSample()
-        for record in self._records(read()):
-            sample.add(record)
-        return {**self.options, "learn_from": sample.texts} if sample.texts else dict(self.options)
+    def opened(self, read: Read) -> AbstractContextManager[Index]:
+        """Open the index, or make a temporary one, whose idf is learned from the table as `dedup --create` does."""
+        if self.index is not None:
+            return nullcontext(self.index) if isinstance(self.index, Index) else open_index(self.index)
+        profile, sample = dict(self.profile), TextSample()
+        if profile.get("analyzer", "learned") == "learned" and "learn_from" not in profile:
+            for record in self._records(read()):
+                sample.add(record)
+        if sample.texts:
+            profile["learn_from"] = sample.texts
+        return temporary_index(None, **profile)
 
     def _records(self, batches: Iterable[RowBatch]) -> Iterator[Record]:
         row_number = f"number of {self.text}"

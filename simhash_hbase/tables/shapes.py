@@ -4,7 +4,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, tee
 from pathlib import Path
@@ -35,48 +34,27 @@ class Rows(Protocol):
         """Return all rows with more columns."""
 
 
-class Work(Protocol):
-    """What is done with rows."""
-
-    def __call__(self, rows: Rows, decided: RowDecisions) -> Any:  # noqa: ANN401 - the type of the table
-        """Do it."""
-
-    def schema(self, of: pa.Schema) -> pa.Schema:
-        """Return the columns of the result."""
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """Leaves out duplicates, and refused rows unless they are kept."""
-
-    keeps_refused: bool
-
-    def __call__(self, rows: Rows, decided: RowDecisions) -> Any:  # noqa: ANN401 - the type of the table
-        """Return the rows that stay."""
-        kept = [at for at, one in enumerate(decided) if (self.keeps_refused if one is None else one.is_original)]
+def give_back(rows: Rows, decided: RowDecisions, request: Request) -> Any:  # noqa: ANN401 - the type of the table
+    """Return the rows that stay, or all rows with what was decided."""
+    if not request.marks:
+        keeps_refused = request.unreadable == "keep"
+        kept = [at for at, one in enumerate(decided) if (keeps_refused if one is None else one.is_original)]
         return rows.taken(np.array(kept, np.int64))
+    values = [
+        (d.of, d.distance, d.similarity, d.of or d.id) if d is not None else (None,) * len(MARKS) for d in decided
+    ]
+    columns = [[row[at] for row in values] for at in range(len(MARKS))]
+    return rows.beside(pa.table(columns, schema=MARKS))
 
-    def schema(self, of: pa.Schema) -> pa.Schema:
-        """Return the same columns."""
-        return of
 
-
-class Marked:
-    """Adds what was decided."""
-
-    def __call__(self, rows: Rows, decided: RowDecisions) -> Any:  # noqa: ANN401 - the type of the table
-        """Return all rows with more columns."""
-        values = [
-            (d.of, d.distance, d.similarity, d.of or d.id) if d is not None else (None,) * len(MARKS) for d in decided
-        ]
-        columns = [[row[at] for row in values] for at in range(len(MARKS))]
-        return rows.beside(pa.table(columns, schema=MARKS))
-
-    def schema(self, of: pa.Schema) -> pa.Schema:
-        """Return all columns; refuse names that are taken."""
-        if taken := set(of.names) & set(MARKS.names):
-            raise InvalidArgument(f"the table has a column {min(taken)!r} already: rename that")
-        return pa.schema([*of, *MARKS], metadata=of.metadata)
+def result_schema(schema: pa.Schema, request: Request) -> pa.Schema:
+    """Check the columns of a table, and return those of what is given back; refuse names that are taken."""
+    request.check(schema)
+    if not request.marks:
+        return schema
+    if taken := set(schema.names) & set(MARKS.names):
+        raise InvalidArgument(f"the table has a column {min(taken)!r} already: rename that")
+    return pa.schema([*schema, *MARKS], metadata=schema.metadata)
 
 
 class ArrowRows(NamedTuple):
@@ -102,11 +80,18 @@ class ArrowRows(NamedTuple):
         return table
 
 
-def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: Request, work: Work) -> Iterator[pa.Table]:
+def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.Table]:
     """Decide batches as the result is read."""
     with _readers(schema, batches, request) as (ahead, behind):
-        for batch, decided in _paired(behind, request.decide(ahead)):
-            yield work(ArrowRows(pa.Table.from_batches([batch])), decided)
+        decisions, start = request.decide(ahead), 0
+        following = next(decisions, None)
+        for batch in behind:
+            decided: list[Decision | None] = [None] * len(batch)
+            while following is not None and following[0] < start + len(batch):
+                decided[following[0] - start] = following[1]
+                following = next(decisions, None)
+            start += len(batch)
+            yield give_back(ArrowRows(pa.Table.from_batches([batch])), decided, request)
 
 
 @contextmanager
@@ -131,20 +116,6 @@ def _readers(
         yield lambda: (batch.select(request.columns) for batch in again()), again()
 
 
-def _paired(
-    batches: Iterable[pa.RecordBatch], decisions: Iterator[tuple[int, Decision]]
-) -> Iterator[tuple[pa.RecordBatch, RowDecisions]]:
-    """Put to each batch the decisions on its rows."""
-    start, held = 0, next(decisions, None)
-    for batch in batches:
-        decided: list[Decision | None] = [None] * len(batch)
-        while held is not None and held[0] < start + len(batch):
-            decided[held[0] - start] = held[1]
-            held = next(decisions, None)
-        start += len(batch)
-        yield batch, decided
-
-
 BATCH_ROWS = 1_000
 
 
@@ -158,25 +129,29 @@ class _WholeTable(NamedTuple):
     beside: Callable[[pa.Table], Any]
 
 
-def apply(table: Any, request: Request, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
+def apply(table: Any, request: Request) -> Any:  # noqa: ANN401 - of the type of the table
     """Decide the rows of a table, and give back what becomes of them."""
     library, kind = _kind(type(table))
     if (library, kind) == ("polars", "LazyFrame"):
-        return apply(table.collect(), request, work).lazy()
+        return apply(table.collect(), request).lazy()
     if (library, kind) == ("datasets", "IterableDataset"):
-        return _iterable(table, request, work)
-    if whole := _WHOLE.get((library, kind)):
-        return _in_one(whole(table), request, work)
+        return _iterable(table, request)
+    if make := _WHOLE.get((library, kind)):
+        whole = make(table)
+        result_schema(whole.schema, request)
+        decided: list[Decision | None] = [None] * whole.rows
+        for row, decision in request.decide(partial(whole.read, request.columns)):
+            decided[row] = decision
+        return give_back(whole, decided, request)
     # Until the stream of a relation is read, its connection answers nothing else.
     if isinstance(table, pa.RecordBatch) or kind == "DuckDBPyRelation":
-        return apply(pa.table(table), request, work)
+        return apply(pa.table(table), request)
     # A column speaks Arrow, too, but is no table.
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, pa.ChunkedArray) and kind != "Series":
         reader = pa.RecordBatchReader.from_stream(table)
-        request.check(reader.schema)
-        tables = stream(reader.schema, reader, request, work)
-        batches = chain.from_iterable(some.to_batches() for some in tables)
-        return pa.RecordBatchReader.from_batches(work.schema(reader.schema), batches)
+        schema = result_schema(reader.schema, request)
+        batches = chain.from_iterable(some.to_batches() for some in stream(reader.schema, reader, request))
+        return pa.RecordBatchReader.from_batches(schema, batches)
     raise InvalidArgument(
         f"a {library}.{kind} is no table: wanted one of pyarrow, Polars, pandas, DuckDB or datasets, "
         "a list of dictionaries or of strings, or what exports an Arrow stream"
@@ -189,15 +164,6 @@ def _kind(given: type) -> tuple[str, str]:
     return next((kind for kind in kinds if kind in _WHOLE), kinds[0])
 
 
-def _in_one(whole: _WholeTable, request: Request, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
-    request.check(whole.schema)
-    work.schema(whole.schema)
-    decided: list[Decision | None] = [None] * whole.rows
-    for row, decision in request.decide(partial(whole.read, request.columns)):
-        decided[row] = decision
-    return work(whole, decided)
-
-
 def _arrow(table: pa.Table) -> _WholeTable:
     rows = ArrowRows(table)
     return _WholeTable(
@@ -206,20 +172,19 @@ def _arrow(table: pa.Table) -> _WholeTable:
 
 
 def _polars(frame: Any) -> _WholeTable:  # noqa: ANN401 - polars is not imported
+    def read(columns: list[str]) -> Iterator[RowBatch]:
+        try:
+            return _sliced(pa.table(frame.select(columns)))
+        except pa.ArrowException as error:
+            raise InvalidArgument(f"a column has a type that pyarrow does not know: {error}") from error
+
     return _WholeTable(
         pa.schema([(name, pa.null()) for name in frame.columns]),
         len(frame),
-        lambda columns: _sliced(_exported(frame.select(columns))),
+        read,
         lambda rows: frame[rows],
         lambda marks: frame.hstack(type(frame)(marks)),
     )
-
-
-def _exported(frame: Any) -> pa.Table:  # noqa: ANN401 - polars is not imported
-    try:
-        return pa.table(frame)
-    except pa.ArrowException as error:
-        raise InvalidArgument(f"a column has a type that pyarrow does not know: {error}") from error
 
 
 def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
@@ -286,16 +251,24 @@ def _dataset(dataset: Any) -> _WholeTable:  # noqa: ANN401 - datasets is not imp
     )
 
 
-def _iterable(dataset: Any, request: Request, work: Work) -> Any:  # noqa: ANN401 - datasets is not imported
+def _iterable(dataset: Any, request: Request) -> Any:  # noqa: ANN401 - datasets is not imported
     """Decide when the result is iterated, each time anew."""
     library = sys.modules["datasets"]
-    dataset = _typed(dataset)
-    features = dataset.features
-    request.check(features.arrow_schema)
-    schema = work.schema(features.arrow_schema)
+    try:
+        dataset = dataset if dataset.features else dataset._resolve_features()
+    except StopIteration as error:
+        raise InvalidArgument("the data set has neither rows nor features, so its columns are unknown") from error
+    features, given = dataset.features, dataset.features.arrow_schema
+    schema = result_schema(given, request)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        rows = iter(dataset.with_format("arrow").iter(1))
+        # datasets gives each row its type, but does not join rows of which some have a null.
+        while some := list(islice(rows, BATCH_ROWS)):
+            yield from pa.concat_tables(some).combine_chunks().to_batches()
 
     def tables() -> Iterator[tuple[int, pa.Table]]:
-        return enumerate(stream(features.arrow_schema, _joined(dataset.with_format("arrow").iter(1)), request, work))
+        return enumerate(stream(given, batches(), request))
 
     more = library.Features.from_arrow_schema(pa.schema([schema.field(n) for n in schema.names if n not in features]))
     return library.IterableDataset(
@@ -303,20 +276,6 @@ def _iterable(dataset: Any, request: Request, work: Work) -> Any:  # noqa: ANN40
         info=library.DatasetInfo(features=library.Features({**features, **more})),
         split=dataset.split,
     )
-
-
-def _typed(dataset: Any) -> Any:  # noqa: ANN401 - datasets is not imported
-    """Infer the features where a data set has none."""
-    try:
-        return dataset if dataset.features else dataset._resolve_features()
-    except StopIteration as error:
-        raise InvalidArgument("the data set has neither rows nor features, so its columns are unknown") from error
-
-
-def _joined(rows: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Join tables of one row: datasets gives each row its type, but does not join rows of which some have a null."""
-    while some := list(islice(rows, BATCH_ROWS)):
-        yield from pa.concat_tables(some).combine_chunks().to_batches()
 
 
 def _sliced(table: pa.Table) -> Iterator[RowBatch]:

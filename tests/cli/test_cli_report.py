@@ -16,7 +16,7 @@ from support.results import command, run
 from support.sites import Site
 
 from simhash_hbase import opening
-from simhash_hbase.report import reading
+from simhash_hbase.report import pairs
 
 SHINGLES = ("--create", "--analyzer", "shingle")
 
@@ -117,7 +117,7 @@ def test_refused_records_are_named_with_their_reasons(cli, url, page, corpus, tm
 
 
 def test_many_refused_records_are_counted_and_the_first_named(cli, url, page, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "SHOWN_REJECTS", 5)
+    monkeypatch.setattr(pairs, "SHOWN_REJECTS", 5)
     source = tmp_path / "some.jsonl"
     source.write_text("broken\n" * 30 + json.dumps(corpus[0]) + "\n")
 

@@ -104,32 +104,26 @@ def test_the_share_of_copies_is_what_was_asked_for():
     assert len(list(edited_copies(texts, 0.3, random.Random(1).random))) == pytest.approx(300, abs=60)
 
 
-def test_docstrings_are_read_without_running_the_module(tmp_path):
-    (tmp_path / "one.py").write_text(f'def rises():\n    """{ENGLISH * 3}"""\n\nraise SystemExit\n')
-
-    assert [text.id for text in docstrings(tmp_path)] == ["one.rises"]
+DOC = f'"""{ENGLISH * 3}"""\n'
 
 
-def test_a_package_gives_its_name_and_a_method_that_of_its_class(tmp_path):
-    (tmp_path / "sea").mkdir()
-    (tmp_path / "sea" / "__init__.py").write_text(f'class Tide:\n    def rise(self):\n        """{ENGLISH * 3}"""\n')
+@pytest.mark.parametrize(
+    ("name", "content", "ids"),
+    [
+        pytest.param("one.py", f"def rises():\n    {DOC}\nraise SystemExit\n", ["one.rises"], id="is not run"),
+        pytest.param("sea/__init__.py", f"class Tide:\n    def rise(self):\n        {DOC}", ["sea.Tide.rise"],
+                     id="a package and a method"),
+        *(pytest.param(f"{folder}/one.py", DOC, [], id=folder) for folder in ("test", "site-packages", "idlelib")),
+        pytest.param("one.py", "print 1\n", [], id="is no Python"),
+        pytest.param("one.py", "\udcff\udcfe\0", [], id="is no text"),
+    ],
+)  # fmt: skip
+def test_docstrings_are_read_by_their_names_and_those_of_others_left_out(tmp_path, name, content, ids):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content.encode(errors="surrogateescape"))
 
-    assert [text.id for text in docstrings(tmp_path)] == ["sea.Tide.rise"]
-
-
-@pytest.mark.parametrize("folder", ["test", "site-packages", "idlelib"])
-def test_folders_of_others_are_left_out(tmp_path, folder):
-    (tmp_path / folder).mkdir()
-    (tmp_path / folder / "one.py").write_text(f'"""{ENGLISH * 3}"""\n')
-
-    assert list(docstrings(tmp_path)) == []
-
-
-def test_a_file_that_is_no_python_is_left_out(tmp_path):
-    (tmp_path / "one.py").write_text("print 1\n")
-    (tmp_path / "two.py").write_bytes(b"\xff\xfe\x00")
-
-    assert list(docstrings(tmp_path)) == []
+    assert [text.id for text in docstrings(tmp_path)] == ids
 
 
 def test_topics_are_those_of_this_python():

@@ -21,11 +21,11 @@ from simhash_hbase.compare.differences import (
 )
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
-from simhash_hbase.report import DecidedCorpus, ReportRun, duplicate_table, pairs, write_report
-from simhash_hbase.report.charts import distance_bars, similarity_bars
-from simhash_hbase.report.pairs import ALL_PAIRS, choose_pairs, list_clusters
+from simhash_hbase.report import DecidedCorpus, ReportRun, pairs, write_report
+from simhash_hbase.report.pairs import ALL_PAIRS, choose_pairs, distance_bars, list_clusters, similarity_bars
 
 RUN = ReportRun(index="file:some.index", time=datetime(2026, 11, 21, 9, 30, tzinfo=UTC))
 BLANKS = st.text(alphabet=" \n\u3000", max_size=3)
@@ -162,32 +162,32 @@ def test_of_many_pairs_the_least_similar_the_largest_clusters_and_every_distance
 
 
 @pytest.mark.parametrize("room", [0, 5, 10**9])
-def test_the_largest_clusters_are_listed_while_there_is_room_and_those_of_shown_pairs(room):
-    records = many(800)
+def test_the_largest_clusters_are_listed_while_there_is_room_and_those_of_shown_pairs(monkeypatch, room):
+    monkeypatch.setattr(pairs, "json_bytes", lambda _: 1)
+    records, shown = many(800), {700: {}, 800: {}}
     with table(records) as database:
-        clusters = list_clusters(database, {700, 800}, room=room, size=lambda _: 1)
+        clusters = list_clusters(database, shown, room=room)
 
     sizes = Counter(record["of"] for record in records)
     needed = {records[699]["of"], records[799]["of"]}
     # A counter keeps the order in which its keys came.
     ranked = [name for name, _ in sizes.most_common()]
     wanted = [name for place, name in enumerate(ranked) if place < room or name in needed]
-    assert [(cluster.id, cluster.size) for cluster in clusters] == [(name, sizes[name]) for name in wanted]
+    assert [(cluster["id"], cluster["size"]) for cluster in clusters] == [(name, sizes[name]) for name in wanted]
+    assert [clusters[pair["cluster"]]["id"] for pair in shown.values()] == [records[at]["of"] for at in (699, 799)]
 
 
-def test_of_a_large_cluster_the_first_members_are_listed_and_those_whose_pair_is_shown():
-    with table([duplicate(f"copy {number}", "kept") for number in range(500)]) as database:
-        [cluster] = list_clusters(database, {5, 444}, room=1, size=lambda _: 1)
+@pytest.mark.parametrize(("room", "others"), [(1, range(1, 101)), (0, [5])])
+def test_of_a_large_cluster_the_first_members_are_listed_and_those_whose_pair_is_shown(room, others):
+    with table([duplicate(f"copy {number}", "kept") for number in range(1, 501)]) as database:
+        [cluster] = list_clusters(database, {5: {}, 444: {}}, room=room)
 
-    assert cluster.size == 500
-    assert [member.number for member in cluster.members] == [*range(1, 101), 444]
-
-
-def test_a_cluster_without_room_has_the_members_whose_pair_is_shown():
-    with table([duplicate(f"copy {number}", "kept") for number in range(50)]) as database:
-        [cluster] = list_clusters(database, {5, 44}, room=0, size=lambda _: 1)
-
-    assert (cluster.size, [member.number for member in cluster.members]) == (50, [5, 44])
+    assert cluster["size"] == 500
+    assert [name for name, *_ in cluster["members"]] == [f"copy {number}" for number in (*others, 444)]
+    assert {name: place for name, _, _, place in cluster["members"] if place is not None} == {
+        "copy 5": 0,
+        "copy 444": 1,
+    }
 
 
 def test_bars_count_every_distance_and_similarity_once():
@@ -230,13 +230,6 @@ def write(tmp_path):
 
 def documents(*names):
     return [{"id": name, "text": f"The text of {name}."} for name in names]
-
-
-def test_the_report_says_when_and_what(write):
-    page = write(documents("a", "b"), [original("a"), duplicate("b", "a")])
-
-    assert "21 November 2026, 09:30 UTC" in page
-    assert "against file:some.index" in page
 
 
 @pytest.mark.parametrize(
@@ -294,9 +287,11 @@ def test_texts_without_differences_are_said_to_have_none(write, a, b, note):
     assert (pair["note"], pair["changes"]) == (note, 0)
 
 
-def test_the_page_loads_nothing(write):
+def test_the_page_says_when_and_what_and_loads_nothing(write):
     page = write(documents("a", "b"), [original("a"), duplicate("b", "a")])
 
+    assert "21 November 2026, 09:30 UTC" in page
+    assert "against file:some.index" in page
     # The only address is the pattern of ids that are shown as links.
     assert "http" not in page.replace("http-equiv", "").replace("^https?:", "")
     assert "default-src 'none'" in page

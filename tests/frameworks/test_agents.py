@@ -28,7 +28,7 @@ def address(tmp_path):
 
 
 def asked(address, *calls, options=()):
-    """Start the command that the page shows, ask for its tools, call some, and return the tools and the answers."""
+    """Start the command that the page shows and call tools; return the instructions, the tools and the answers."""
     shown = json.loads(blocks("json")["agents"])["mcpServers"]["seen"]
     assert shown == {"command": "simhash-hbase", "args": ["mcp", "file:seen.index"]}
 
@@ -37,14 +37,14 @@ def asked(address, *calls, options=()):
         server = StdioServerParameters(command=sys.executable, args=words)
         async with Client(stdio_client(server)) as client:
             tools = (await client.list_tools()).tools
-            return tools, [await client.call_tool(name, given) for name, given in calls]
+            return client.instructions, tools, [await client.call_tool(name, given) for name, given in calls]
 
     return asyncio.run(session())
 
 
 @pytest.mark.parametrize("options", [[], ["--read-only"]])
 def test_an_agent_is_told_of_the_tools_that_it_has_and_of_no_others(address, options):
-    instructions, tools = greeting(address, options)
+    instructions, tools, _ = asked(address, options=options)
 
     told = " ".join([instructions, *(tool.description for tool in tools)])
     assert {name for name in TOOLS if name in told} <= {tool.name for tool in tools}
@@ -52,7 +52,7 @@ def test_an_agent_is_told_of_the_tools_that_it_has_and_of_no_others(address, opt
 
 
 def test_descriptions_have_no_indentation_and_say_what_forget_leaves(address):
-    _, tools = greeting(address)
+    _, tools, _ = asked(address)
 
     for tool in tools:
         assert not any(line.startswith(" ") for line in tool.description.splitlines()), tool.name
@@ -60,19 +60,8 @@ def test_descriptions_have_no_indentation_and_say_what_forget_leaves(address):
     assert "copies stay" in forget
 
 
-def greeting(address, options=()):
-    """Return the instructions of the server and its tools."""
-
-    async def session():
-        server = StdioServerParameters(command=sys.executable, args=["-m", "simhash_hbase", "mcp", address, *options])
-        async with Client(stdio_client(server)) as client:
-            return client.instructions, (await client.list_tools()).tools
-
-    return asyncio.run(session())
-
-
 def test_an_agent_remembers_recognises_and_forgets(address):
-    tools, answers = asked(
+    _, tools, answers = asked(
         address,
         ("have_i_seen", {"text": METRO}),
         ("remember", {"id": "wire/1", "text": METRO}),
@@ -101,7 +90,7 @@ def test_an_agent_lists_the_copies_of_a_document(address):
         index.claim("wire/1", METRO)
         index.claim("paper/7", COPY)
 
-    _, [of_original, of_copy, of_nothing] = asked(
+    *_, [of_original, of_copy, of_nothing] = asked(
         address, *(("copies", {"id": name}) for name in ("wire/1", "paper/7", "wire/2")), options=["--read-only"]
     )
 
@@ -115,14 +104,14 @@ def test_an_agent_lists_the_copies_of_a_document(address):
 
 
 def test_a_read_only_server_has_no_tool_that_changes(address):
-    tools, [answer] = asked(address, ("remember", {"id": "a", "text": METRO}), options=["--read-only"])
+    _, tools, [answer] = asked(address, ("remember", {"id": "a", "text": METRO}), options=["--read-only"])
 
     assert [tool.name for tool in tools] == ["have_i_seen", "copies"]
     assert answer.is_error
 
 
 def test_an_error_is_a_sentence_for_the_agent(address):
-    _, answers = asked(address, ("remember", {"id": "a", "text": "…"}), ("have_i_seen", {"text": "…", "limit": 0}))
+    *_, answers = asked(address, ("remember", {"id": "a", "text": "…"}), ("have_i_seen", {"text": "…", "limit": 0}))
 
     assert [answer.is_error for answer in answers] == [True, True]
     assert "the text of 'a' has no usable words" in answers[0].content[0].text

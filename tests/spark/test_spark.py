@@ -26,10 +26,12 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import NO_PREFIX
-from simhash_hbase.spark import SparkOptions, deduplicate, rounds
+from simhash_hbase.spark import SparkOptions, deduplicate
+from simhash_hbase.spark import points as deciding
 from simhash_hbase.spark.dedup import IndexPlace
-from simhash_hbase.spark.documents import Input, batch_of, report_refused, signed
-from simhash_hbase.spark.meeting import Groups
+from simhash_hbase.spark.documents import Input, report_refused, signed
+from simhash_hbase.spark.points import MEETING, Groups
+from simhash_hbase.spark.records import batch_of
 
 pytestmark = [pytest.mark.slow, SOCKETS]
 # The package's own `session` is the function.
@@ -187,33 +189,34 @@ def rows_of(simhashes, profile):
     owners, rows = owners[order], rows[order]
     empty = Sketches.of_entries(entries).packed()
     return batch_of(
+        MEETING,
         prefix=signed(rows),
         cell=np.zeros(len(rows), np.int32),
         slot=np.full(len(rows), -1, np.int32),
         point=owners,
         last=owners,
         simhash=signed(simhashes[owners]),
-        sketch=pa.array([empty[at] for at in owners], pa.binary()),
+        sketch=[empty[at] for at in owners],
     )
 
 
 @pytest.mark.parametrize("witnesses", [1, 4])
 def test_rounds_decide_what_going_through_the_points_in_order_decides(witnesses, monkeypatch):
-    monkeypatch.setattr(rounds, "WITNESSES", witnesses)
-    monkeypatch.setattr(rounds, "FIRST_SOURCES", 1)
+    monkeypatch.setattr(deciding, "WITNESSES", witnesses)
+    monkeypatch.setattr(deciding, "FIRST_SOURCES", 1)
     profile = Profile.resolve(analyzer="weighted", match="distance", distance=3)
     simhashes = points(400, seed=witnesses)
     kept = []
     for at, simhash in enumerate(simhashes):
         if not any(np.bitwise_count(simhash ^ simhashes[other]) <= 3 for other in kept):
             kept.append(at)
-    batch, state, count, is_open = rows_of(simhashes, profile), rounds.PointStates(len(simhashes)), 0, True
+    batch, state, count, is_open = rows_of(simhashes, profile), deciding.PointStates(len(simhashes)), 0, True
 
     while is_open:
         original, duplicate = state.packed()
-        known = rounds.looked_up(duplicate, np.asarray(batch["point"]))
-        found = rounds._found(Groups(batch.filter(pa.array(~known)), profile), original)
-        is_open = rounds._resolve(state, np.column_stack([found["target"], found["blocker"]]))
+        known = deciding.looked_up(duplicate, np.asarray(batch["point"]))
+        found = deciding.blockers_of(Groups(batch.filter(pa.array(~known)), profile), original)
+        is_open = deciding.resolve(state, np.column_stack([found["target"], found["blocker"]]))
         count += 1
 
     assert np.flatnonzero(state.original[: len(simhashes)]).tolist() == kept

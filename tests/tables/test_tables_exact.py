@@ -1,14 +1,11 @@
 """Tables judged by their texts, and kept in an order: rows with nulls, with repeated ids, without scores."""
 
-import json
-import subprocess
-import sys
-
 import pandas
 import polars
 import pyarrow as pa
 import pytest
 from support.serving import serving
+from tables.test_tables import dedup
 
 from simhash_hbase import InvalidArgument, create_index
 from simhash_hbase.kernel.texts import normalize
@@ -44,32 +41,12 @@ def grams(name):
     return {normal[at : at + 5] for at in range(len(normal) - 4)}
 
 
-def of_command(folder, rows, *words):
-    """Decide rows as JSON lines by the command; return its decisions by ids."""
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = [
-        sys.executable,
-        "-m",
-        "simhash_hbase",
-        "dedup",
-        str(path),
-        "--analyzer",
-        "shingle",
-        "--similarity",
-        "0.5",
-    ]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 3), done.stderr
-    return {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
-
-
 @every_kind
 @pytest.mark.parametrize("options", [{"exact": True}, {"contained": 0.9}, {"exact": True, "keep": "longest"}])
 def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(tmp_path, kind, options):
     make, read = KINDS[kind]
     words = [word for name, value in options.items() for word in (f"--{name}", value) if word is not True]
-    wanted = of_command(tmp_path, ROWS, *map(str, words))
+    wanted = dedup(tmp_path, ROWS, "--create", "--analyzer", "shingle", "--similarity", "0.5", *map(str, words))
 
     with pytest.warns(RefusedRows, match="3 rows have no decision"):
         marked = read(mark_near_duplicates(make(ROWS), id="id", **options, **SHINGLES))
@@ -100,23 +77,20 @@ def test_a_row_that_says_more_than_what_stays_is_kept_by_its_share():
 
 @every_kind
 @pytest.mark.parametrize(
-    "options", [{"exact": True}, {"contained": 0.5}, {"keep": "best:score"}, {"keep": "rank:source=a"}]
+    "options", [{}, {"exact": True}, {"contained": 0.5}, {"keep": "best:score"}, {"keep": "rank:source=a"}]
 )
 def test_a_table_without_rows_stays_one(kind, options):
     make, read = KINDS[kind]
-    nothing = (
-        []
-        if kind == "list"
-        else make(ROWS[:1])[:0]
-        if kind != "reader"
-        else pa.Table.from_pylist(ROWS[:1])[:0].to_reader()
-    )
+    nothing = pa.Table.from_pylist(ROWS[:1])[:0].to_reader() if kind == "reader" else make(ROWS[:1])[:0]
     if kind == "list" and "keep" in options:
         with pytest.raises(InvalidArgument, match="no column"):
             drop_near_duplicates(nothing, **options, **SHINGLES)
         return
 
-    assert read(drop_near_duplicates(nothing, **options, **SHINGLES)) == []
+    result = drop_near_duplicates(nothing, **options, **SHINGLES)
+
+    assert isinstance(result, type(nothing))
+    assert read(result) == []
 
 
 @every_kind

@@ -151,8 +151,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
 @contextmanager
 def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, Sources, Reading]]:
     """Open the index, or make a temporary one of the input, which is then read twice."""
-    from simhash_hbase.corpus.documents import spooled
-    from simhash_hbase.corpus.sample import texts_of
+    from simhash_hbase.corpus.documents import spooled, texts_of
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import open_index
 
@@ -333,7 +332,7 @@ def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Outp
 
     Nothing is learned where no record has a text: each record has its refusal then, and an empty input its result.
     """
-    from simhash_hbase.corpus.sample import NothingToLearn
+    from simhash_hbase.corpus.documents import NothingToLearn
     from simhash_hbase.inputs import total_bytes
     from simhash_hbase.opening import temporary_index
 

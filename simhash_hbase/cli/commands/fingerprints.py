@@ -216,7 +216,7 @@ def explain(
     or else a text. With --simhash-field or --features-field a file holds one record with your own. --input-format and
     --text-field are for the documents of --learn-from.
     """
-    from simhash_hbase.corpus.destinations import check_destinations
+    from simhash_hbase.corpus.documents import check_destinations
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import is_address
 

@@ -73,8 +73,7 @@ def load(
     """
     from simhash_hbase.bulk import Spool, begin
     from simhash_hbase.bulk import load as load_spool
-    from simhash_hbase.corpus.destinations import check_destinations
-    from simhash_hbase.corpus.documents import Refusals
+    from simhash_hbase.corpus.documents import Refusals, check_destinations
     from simhash_hbase.inputs import Sources
     from simhash_hbase.pipeline.analyse import processors
 

@@ -1,0 +1,240 @@
+"""The form of the kept documents of a corpus: that of the input, or the one that the output's name asks for."""
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.files.remote import is_remote, shown
+from simhash_hbase.inputs import InputOptions, Progress, Sources
+from simhash_hbase.inputs.lines import DELIMITERS, read_header
+from simhash_hbase.inputs.lines import LINES as LINE_FORMATS
+from simhash_hbase.inputs.reading import SUFFIXES, format_of
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import open_stream
+
+LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
+_KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
+_CONVERTED = {"jsonl": "JSON lines", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet"}
+"""Formats that are converted into one another."""
+_NAMES = {**_CONVERTED, "text": "text", "folder": "files", "html": "pages", "warc": "a crawl", "wet": "a crawl"}
+_ADVICE = {
+    "text": "name it .txt",
+    "folder": "name a folder",
+    "html": "name a folder",
+    "warc": "name it .warc or .warc.gz",
+    "wet": "name it .wet or .wet.gz",
+}
+
+
+def split_row(row: str, delimiter: str) -> list[str]:
+    """Return the values of a row of CSV."""
+    [values] = csv.reader(io.StringIO(row, newline=""), delimiter=delimiter, strict=True)
+    return values
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """From which format into which; Parquet into Parquet, too, which is copied row by row."""
+
+    source: str
+    target: str
+    encoding: str = "utf-8"  # Of lines.
+    header: bytes | None = None  # Of CSV: its first row.
+    files: Mapping[str, str] = field(default_factory=dict)  # Of Parquet, in the order of the input: names and paths.
+
+    @property
+    def copies_rows(self) -> bool:
+        """Whether rows stay as they are."""
+        return self.source == self.target
+
+    def check(self, path: str) -> None:
+        """Refuse what will not go, before the work."""
+        if is_remote(path):
+            what = f"{ROWS} are" if self.copies_rows else "a converted file is"
+            raise InvalidArgument(f"`output` {shown(path)}: {what} written to this machine: name a path, then copy it")
+        if self.target == "parquet" and path.lower().endswith((".gz", ".zst")):
+            raise InvalidArgument(f"`output` {path}: Parquet compresses inside of the file: name it .parquet")
+        if self.copies_rows:
+            return
+        if "parquet" in (self.source, self.target):
+            # A missing extra is an error now.
+            import simhash_hbase.inputs.parquet  # noqa: F401, PLC0415
+        columns = self.columns()
+        if twice := next((name for name in columns if columns.count(name) > 1), None):
+            raise InvalidArgument(f"`output` {path} cannot be converted: the column {twice!r} is there twice")
+
+    @property
+    def loss(self) -> str:
+        """One sentence on what becomes of values."""
+        if self.copies_rows:
+            return (
+                "`output` keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
+                " indexes inside the file are made anew"
+            )
+        said = f"`output` converts {_NAMES[self.source]} to {_NAMES[self.target]}"
+        if self.target == "parquet":
+            return f"{said}: columns of objects, or of values of several types, are strings of JSON"
+        if self.target in DELIMITERS:
+            return f"{said}: numbers, lists and objects are written as JSON, null as nothing"
+        if self.source in DELIMITERS:
+            return f"{said}: all values are strings"
+        return f"{said}: bytes that are no UTF-8 are written in base64, times and decimals as strings"
+
+    def columns(self) -> list[str]:
+        """Return the columns of a format that names them at its beginning."""
+        if self.header is not None:
+            return split_row(self.header.decode(self.encoding), DELIMITERS[self.source])
+        if self.source != "parquet" or not self.files:
+            return []
+        from simhash_hbase.inputs.parquet import schema_of  # noqa: PLC0415
+
+        names: list[str] = schema_of(next(iter(self.files.values()))).names
+        return names
+
+
+@dataclass(frozen=True)
+class KeptForm:
+    """In which form kept documents are written; the input's own bytes, unless a conversion reads it again."""
+
+    kind: str = LINES
+    start: bytes = b""  # Of lines: what comes before the first, a byte order mark and the header row of CSV.
+    line_end: bytes = b"\n"  # Of lines: in their encoding.
+    conversion: Conversion | None = None
+    refers: bool = False  # Of records: whether those of duplicates are written, which refer to what is kept.
+
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether what is kept is written from the input's own bytes; rows of Parquet are read again."""
+        return self.conversion is None or self.conversion.source != "parquet"
+
+    @property
+    def loss(self) -> str | None:
+        """One sentence on what cannot be kept."""
+        if self.conversion is not None:
+            return self.conversion.loss
+        if self.kind != RECORDS:
+            return None
+        more = ", and revisit or metadata records of duplicates" if self.refers else ""
+        return f"`output` keeps whole records of originals{more}; warcinfo, requests and other records are left out"
+
+
+def looks_into(name: str | None) -> bool:
+    """Tell whether `kept_form` reads in files of a format, so that a pipe had to be copied before."""
+    return name in (None, "parquet", *LINE_FORMATS)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A file before its records are read."""
+
+    name: str
+    path: str | None  # Where to open it; None is standard input itself.
+    id: str
+    format: str
+    encoding: str | None = None  # The codec of lines.
+    mark: bytes = b""  # The byte order mark of lines.
+    header: bytes | None = None  # The header row's own bytes without the line end; None for formats without one.
+
+    @property
+    def kind(self) -> str:
+        """Whether it has lines, or is a file, records or rows."""
+        return _KINDS.get(self.format, LINES)
+
+
+def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
+    """Look at the sources before they are read; files that reading will refuse are left out."""
+    for source in sources.files(options.stdin):
+        try:
+            name = format_of(source, options)
+        except InvalidInput:
+            continue
+        if not source.has_name or source.fault is not None:
+            continue
+        if name not in LINE_FORMATS:
+            yield Beginning(source.name, source.path, source.id, name)
+            continue
+        stream = open_stream(source, options, Progress())
+        if isinstance(stream, str) or not any(stream.blocks):
+            continue
+        header = read_header(source, options, DELIMITERS[name]) if name in DELIMITERS else None
+        if header is not None or name not in DELIMITERS:
+            yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header)
+
+
+def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
+    """Find the form that the kept documents of an input can be written in: its own, or the one that the path names."""
+    first: Beginning | None = None
+    rows: dict[str, str] = {}
+    for here in _beginnings(sources, settings):
+        first = first or here
+        _check_alike(first, here)
+        if here.kind == FILES:
+            check_id(here.id)
+        elif here.kind == ROWS and here.path is not None:
+            rows[here.name] = here.path
+    if first is None:
+        return KeptForm()
+    target = SUFFIXES.get(Source(path, path, path).suffix)
+    if target is None or (first.kind == FILES and os.path.isdir(path)) or _KINDS.get(target) == first.kind:
+        target = first.format
+    form = KeptForm(first.kind)
+    if first.kind == ROWS or target != first.format:
+        conversion = Conversion(first.format, target, first.encoding or "utf-8", first.header, _same_columns(rows))
+        if first.format not in _CONVERTED or target not in _CONVERTED:
+            advice = _ADVICE.get(first.format, "name it .jsonl, .csv, .tsv or .parquet")
+            raise InvalidArgument(
+                f"`output` {shown(path)} is {_NAMES[target]} by its name, and the input is {_NAMES[first.format]}: "
+                f"{advice}"
+            )
+        conversion.check(path)
+        return replace(form, conversion=conversion)
+    if first.kind == FILES and is_remote(path):
+        raise InvalidArgument(f"`output` {shown(path)}: {FILES} are written to this machine: name a path, then copy it")
+    if first.kind == LINES:
+        line_end = "\n".encode(first.encoding or "utf-8")
+        header = b"" if first.header is None else first.header + line_end
+        return replace(form, start=first.mark + header, line_end=line_end)
+    return form
+
+
+def _check_alike(first: Beginning, other: Beginning) -> None:
+    names = f"{first.name} and {other.name}"
+    if first.kind != other.kind:
+        raise InvalidArgument(f"`output` keeps {LINES}, {FILES}, {RECORDS} or {ROWS}, and {names} are not alike")
+    if first.kind != LINES:
+        return
+    if first.format != other.format:
+        raise InvalidArgument(
+            f"`output` keeps {LINES} of one format, and {names} are {first.format} and {other.format}"
+        )
+    if first.encoding != other.encoding:
+        raise InvalidArgument(
+            f"`output` keeps {LINES} in one encoding, and {names} are in {first.encoding} and {other.encoding}"
+        )
+    if first.header != other.header:
+        raise InvalidArgument(f"`output` keeps rows below one header, and those of {names} differ")
+
+
+def _same_columns(files: Mapping[str, str]) -> Mapping[str, str]:
+    """Return those of some Parquet files that can be read."""
+    if not files:
+        return {}
+    from simhash_hbase.inputs.parquet import schema_of  # noqa: PLC0415 - pyarrow is an extra
+
+    schemas = {name: schema for name, path in files.items() if (schema := schema_of(path)) is not None}
+    names = tuple(schemas)
+    for name in names[1:]:
+        if schemas[name] != schemas[names[0]]:
+            raise InvalidArgument(f"`output` keeps rows of the same columns, and those of {names[0]} and {name} differ")
+    return {name: files[name] for name in names}
+
+
+def check_id(name: str) -> None:
+    """Refuse the id of a file that was named by itself, if it leads out of any folder."""
+    relative = PurePath(name)
+    if relative.is_absolute() or ".." in relative.parts:
+        raise InvalidArgument(f"`output` keeps files under their ids, and {name} leads elsewhere: name its folder")

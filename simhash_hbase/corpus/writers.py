@@ -1,0 +1,323 @@
+"""Writers of the kept documents of a corpus: at once, or when all is decided."""
+
+import csv
+import gzip
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from struct import Struct
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from simhash_hbase.corpus.forms import FILES, RECORDS, Conversion, KeptForm, check_id, split_row
+from simhash_hbase.corpus.options import Watch
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
+from simhash_hbase.files.remote import created, is_remote
+from simhash_hbase.index.answers import Decision, plain
+from simhash_hbase.inputs import InputOptions, Page, Place, scan
+from simhash_hbase.inputs.lines import DELIMITERS
+from simhash_hbase.inputs.records import text_of
+
+# Without a time, so that the same documents make the same bytes.
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": partial(gzip.compress, mtime=0), ".zst": zstandard.compress}
+
+
+def packer(path: str | Path) -> Callable[[bytes], bytes]:
+    """Return what compresses for the suffix of a name, such as ``.gz``, in capitals too; for others nothing changes."""
+    return _PACKERS.get(os.path.splitext(path)[1].lower(), bytes)
+
+
+class NotKept:
+    """Keeps nothing."""
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Do nothing."""
+
+    def commit(self) -> int:
+        """Do nothing."""
+        return 0
+
+
+class KeptFile:
+    """Writes records as they came, one after the other."""
+
+    def __init__(
+        self, stream: BinaryIO, start: bytes, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]
+    ) -> None:
+        self._stream = stream
+        self._entry = entry
+        self._batch = batch
+        self._waiting = bytearray(start)
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Take one record."""
+        self._waiting += self._entry(raw)
+
+    def commit(self) -> int:
+        """Bring what was taken to the disk; return the file's length."""
+        if self._waiting:
+            self._stream.write(self._batch(bytes(self._waiting)))
+            self._waiting.clear()
+        to_disk(self._stream, self._stream.name)
+        return self._stream.tell()
+
+
+class KeptFolder:
+    """Writes documents as files under their ids, compressed as they came."""
+
+    def __init__(self, path: str, *, resume: bool) -> None:
+        self._folder = Path(path)
+        self._waiting: list[Path] = []
+        self._count = 0
+        if self._folder.exists() and not self._folder.is_dir():
+            raise InvalidArgument(f"`output` {path} is a file, and the input's documents are files: name a folder")
+        self._folder.mkdir(exist_ok=True)
+        if not resume and next(self._folder.iterdir(), None) is not None:
+            raise InvalidArgument(f"`output` {path} exists already and is not empty: name another folder")
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Write one document."""
+        check_id(name)
+        target = self._folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(packer(target)(raw))
+        self._waiting.append(target)
+
+    def commit(self) -> int:
+        """Bring what was written to the disk; return the number of files of this run."""
+        for path in self._waiting:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        self._count += len(self._waiting)
+        self._waiting.clear()
+        return self._count
+
+
+class KeptCaptures:
+    """Writes originals as they came, and for each duplicate a revisit or metadata.
+
+    Parameters
+    ----------
+    file : KeptFile
+        Takes all records.
+    before : iterable of bytes
+        The originals that an earlier run has written.
+    """
+
+    def __init__(self, file: KeptFile, before: Iterable[bytes]) -> None:
+        from simhash_hbase.inputs.warcpages import Captures  # noqa: PLC0415 - warcio is an extra
+
+        self._file = file
+        self._captures = Captures()
+        for raw in before:
+            self._captures.keep(raw)
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Take an original."""
+        self._captures.keep(raw)
+        self._file.write(raw, name, place)
+
+    def refer(self, raw: bytes, decision: Decision, place: Place) -> None:
+        """Take a duplicate."""
+        fields = {
+            "near-duplicate-of": decision.of,
+            "distance": decision.distance,
+            "similarity": plain(decision.similarity),
+        }
+        self._file.write(self._captures.reference(raw, fields), decision.id, place)
+
+    def commit(self) -> int:
+        """Bring what was taken to the disk; return the file's length."""
+        return self._file.commit()
+
+
+_ROW = Struct("<IQ")
+_ROWS = np.dtype([("file", "<u4"), ("row", "<u8")])
+_BATCH_ROWS = 1_000
+
+ConvertedRow = dict[str, Any]
+
+
+class KeptRows:
+    """Notes what is kept, and writes it at the end: Parquet cannot be continued, a table needs all its columns.
+
+    Parameters
+    ----------
+    path : str
+        Where the result comes to be.
+    conversion : Conversion
+        From which format into which.
+    notes : BinaryIO
+        Takes kept records as JSON lines, or numbers of rows of Parquet; a resumed run continues it.
+    """
+
+    def __init__(self, path: str, conversion: Conversion, notes: BinaryIO) -> None:
+        self._path = path
+        self._conversion = conversion
+        self._notes = notes
+        self._files = {name: number for number, name in enumerate(conversion.files)}
+        self._columns = [] if conversion.copies_rows else conversion.columns()
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Note one record."""
+        source, encoding = self._conversion.source, self._conversion.encoding
+        if source == "parquet":
+            self._notes.write(_ROW.pack(self._files[place.file], place.line - 1))
+        elif source in DELIMITERS:
+            values = split_row(raw.decode(encoding), DELIMITERS[source])
+            self._notes.write(msgspec.json.encode(dict(zip(self._columns, values, strict=True))) + b"\n")
+        else:
+            self._notes.write(raw.decode(encoding).strip().encode() + b"\n")
+
+    def commit(self) -> int:
+        """Bring what was noted to the disk; return its length."""
+        to_disk(self._notes, self._notes.name)
+        return self._notes.tell()
+
+    def finish(self, watch: Watch) -> None:
+        """Read the input again where it is Parquet, and write the result."""
+        copies, target = self._conversion.copies_rows, self._conversion.target
+        if copies and not self._files:
+            return
+        rows = self.commit() // _ROW.size if copies else None
+        with replacing(self._path) as file, watch.meter("dedup: write the kept rows", rows, noun="rows") as meter:
+            if copies:
+                from simhash_hbase.inputs.parquet import copy_rows  # noqa: PLC0415 - pyarrow is an extra
+
+                copy_rows(self._parts(), file.name, lambda done: meter.show(done, done))
+                return
+            written = 0
+            for count in self._write_parquet(file) if target == "parquet" else self._write_lines(file):
+                written += count
+                meter.show(written)
+
+    def _parts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Return each file, by where to open it, with its rows."""
+        self._notes.flush()
+        self._notes.seek(0)
+        rows = np.frombuffer(self._notes.read(), _ROWS)
+        for number, path in enumerate(self._conversion.files.values()):
+            first, last = np.searchsorted(rows["file"], (number, number + 1)).tolist()
+            yield path, rows["row"][first:last].astype(np.int64)
+
+    def _batches(self) -> Iterator[list[ConvertedRow]]:
+        """Read what was noted, as often as it is needed."""
+        rows: Iterator[ConvertedRow]
+        if self._conversion.source == "parquet":
+            from simhash_hbase.inputs.parquet import read_rows  # noqa: PLC0415
+
+            rows = read_rows(self._parts())
+        else:
+            self._notes.seek(0)
+            rows = map(msgspec.json.Decoder(ConvertedRow).decode, self._notes)
+        while batch := list(islice(rows, _BATCH_ROWS)):
+            yield batch
+
+    def _write_lines(self, file: BinaryIO) -> Iterator[int]:
+        pack, delimiter = packer(self._path), DELIMITERS.get(self._conversion.target)
+        if delimiter is None:
+            for rows in self._batches():
+                file.write(pack(msgspec.json.Encoder().encode_lines(rows)))
+                yield len(rows)
+            return
+        names = self._columns or list(dict.fromkeys(name for rows in self._batches() for row in rows for name in row))
+        file.write(pack(_csv([names], delimiter)))
+        for rows in self._batches():
+            file.write(pack(_csv(([text_of(row.get(name)) for name in names] for row in rows), delimiter)))
+            yield len(rows)
+
+    def _write_parquet(self, file: BinaryIO) -> Iterator[int]:
+        from simhash_hbase.inputs.parquet import batch_of, schema_of_rows, written  # noqa: PLC0415
+
+        schema = schema_of_rows(self._batches())
+        yield from written(file, schema, (batch_of(rows, schema) for rows in self._batches()))
+
+
+def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows(rows)
+    return out.getvalue().encode()
+
+
+Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows
+"""Takes the kept documents in input order: the input's own bytes where they are wanted, the id, and the place.
+
+`commit` brings them to the disk, and returns how much it is in all.
+"""
+_GZIP = b"\x1f\x8b"
+
+
+def rows_path(path: str) -> str:
+    """Name the file of row numbers beside an output, from which a restart continues."""
+    return f"{path}.rows"
+
+
+@contextmanager
+def open_kept(
+    path: str | None, form: KeptForm | None, watch: Watch, *, keep: int | None, resume: bool
+) -> Iterator[Kept]:
+    """Open the place for kept documents.
+
+    A run that can be continued says how much of an earlier one to `keep`, bytes of a file; None is one that cannot.
+    """
+    if path is None or form is None:
+        yield NotKept()
+    elif form.conversion is not None:
+        with _opened(rows_path(path) if keep is not None else None, keep or 0) as notes:
+            rows = KeptRows(path, form.conversion, notes)
+            yield rows
+            rows.finish(watch)
+    elif form.kind == FILES:
+        yield KeptFolder(path, resume=resume)
+    else:
+        with _opened(path, keep or 0) as file:
+            kept = _kept_file(file, path, form, is_new=not keep)
+            if form.refers:
+                pages = scan([path], InputOptions(format="warc", keep_raw=True)) if keep else ()
+                yield KeptCaptures(kept, (page.raw for page in pages if isinstance(page, Page) and page.raw))
+            else:
+                yield kept
+            kept.commit()
+
+
+def _kept_file(file: BinaryIO, path: str, form: KeptForm, *, is_new: bool) -> KeptFile:
+    pack = packer(path)
+    if form.kind != RECORDS:
+        return KeptFile(file, form.start if is_new else b"", lambda raw: raw + form.line_end, pack)
+    if path.lower().endswith(".gz"):
+        # What came as a gzip member stays as it is.
+        return KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)
+    return KeptFile(file, b"", lambda raw: gzip.decompress(raw) if raw.startswith(_GZIP) else raw, pack)
+
+
+@contextmanager
+def _opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
+    """Open a file to be continued after so many bytes, or a temporary one."""
+    if path is None:
+        with open_temporary() as unnamed:
+            yield unnamed
+    elif is_remote(path):
+        with created(path) as remote:
+            yield remote
+    elif os.path.exists(path) and not os.path.isfile(path):
+        with open_placed(path, "wb") as device:
+            yield device
+    else:
+        with open_placed(path, "a+b") as file:
+            if file.seek(0, 2) < keep:
+                raise InvalidArgument(
+                    f"{path} is shorter than the checkpoint says: remove `results=FILE` to start anew"
+                )
+            file.truncate(keep)
+            # Cutting moves no position, and how long the file is will be asked before the next byte is written.
+            file.seek(0, 2)
+            yield file

@@ -1,0 +1,381 @@
+"""Which points meet, and which of them are originals: the greedy decision in the order of the input, by rounds.
+
+A *point* is all documents with the same fingerprint and sketch: a flood of copies is one point, named by the position
+of its first document. Points are compared by the prefixes of their rows; those of a hot prefix are divided among many
+tasks.
+
+A point is an original when no earlier original is its neighbour. Each round compares the undecided points of every
+group with earlier ones that are undecided or originals. A point without such a neighbour becomes an original, one with
+an original for a neighbour a duplicate. The driver goes on along the neighbours that were found, up to `WITNESSES` for
+each point and group, so a chain of versions takes one round, not one for each version. Every round decides the earliest
+undecided point, so there is an end. No component is collected, however large it is.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil, isqrt
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.window import Window
+
+from simhash_hbase.index.candidates import Reach, expand
+from simhash_hbase.index.documentrows import asked_prefixes
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.matching import distances, joined_within, judge
+from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.keys import FLAGS, NO_PREFIX
+from simhash_hbase.spark.documents import Mapped, collected, integers, signed, sketches_of, unsigned
+from simhash_hbase.spark.records import batch_of
+from simhash_hbase.spark.session import partitions
+
+HOT = 2_000
+"""A prefix that more points share is divided."""
+CELLS_A_PARTITION = 8
+"""Enough parts of a hot prefix for every task to get about as many."""
+
+PREFIX = "prefix long"
+MEETING = "prefix long, cell int, slot int, point long, last long, simhash long, sketch binary"
+MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def with_points(documents: DataFrame) -> DataFrame:
+    """Add the point of each document, and the position of its last one; a document that is alone has its own."""
+    same = Window.partitionBy("simhash", "sketch", F.when(F.col("alone"), F.col("position")))
+    return documents.withColumns({"point": F.min("position").over(same), "last": F.max("position").over(same)})
+
+
+def meeting_rows(points: DataFrame, profile: Profile, *, hot: int = HOT) -> DataFrame:
+    """List the rows of all points, those of one prefix together and sorted by point, without those that meet none."""
+
+    def prefixes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            asked = _asked(batch, profile).reshape(-1)
+            yield batch_of(PREFIX, prefix=signed(asked[asked != NO_PREFIX]))
+
+    count = partitions(points.sparkSession)
+    sizes = points.mapInArrow(prefixes, PREFIX).groupBy("prefix").count().where(F.col("count") > hot)
+    most = max(2, isqrt(2 * CELLS_A_PARTITION * count))
+    slots = {row[0]: min(ceil(row[1] / hot), most) for row in sizes.collect()}
+    rows = points.mapInArrow(_rows(profile, slots), MEETING)
+    together = rows.repartition(count, "prefix", "cell").sortWithinPartitions("prefix", "cell", "point")
+    return together.mapInArrow(_several, MEETING)
+
+
+def _asked(batch: pa.RecordBatch, profile: Profile) -> NDArray[np.uint64]:
+    """Return the prefixes of points, a row a point."""
+    sketches = sketches_of(batch["sketch"], profile.bands)
+    entries = Entries.of_fingerprints([""] * len(batch), unsigned(batch["simhash"]))
+    sketched = replace(entries, sketches=sketches.words, shingles=sketches.shingles, bands=sketches.segments)
+    return asked_prefixes(profile, sketched, profile.rule)
+
+
+def _rows(profile: Profile, slots: dict[int, int]) -> Mapped:
+    """Make the function that expands points; each of a hot prefix goes to all cells that its slot has a part in."""
+    hot = np.array(sorted(slots), np.uint64)
+    sizes = np.array([slots[prefix] for prefix in sorted(slots)] + [1], np.int64)
+
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            asked = _asked(batch, profile)
+            owners, columns = np.nonzero(asked != NO_PREFIX)
+            prefixes = asked[owners, columns]
+            at = np.searchsorted(hot, prefixes)
+            is_hot = hot[np.minimum(at, len(hot) - 1)] == prefixes if len(hot) else np.zeros(len(prefixes), np.bool_)
+            count = sizes[np.where(is_hot, at, len(hot))]
+            points = integers(batch["point"]).view(np.uint64)[owners]
+            slot = ((points * MIX) >> np.uint64(33)).astype(np.int64) % count
+            copies = np.repeat(np.arange(len(owners)), count)
+            other = np.arange(len(copies)) - np.repeat(np.cumsum(count) - count, count)
+            own, width = slot[copies], count[copies]
+            cell = np.minimum(own, other) * width + np.maximum(own, other)
+            taken = pa.array(owners[copies])
+            yield batch_of(
+                MEETING,
+                prefix=signed(prefixes[copies]),
+                cell=cell,
+                # Within a cell of two slots only pairs of both count: those of one have their own cell.
+                slot=np.where(own == other, -1, own),
+                point=batch["point"].take(taken),
+                last=batch["last"].take(taken),
+                simhash=batch["simhash"].take(taken),
+                sketch=batch["sketch"].take(taken),
+            )
+
+    return rows
+
+
+def _first_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Return whether each of some sorted rows is the first of its group."""
+    prefix, cell = integers(batch["prefix"]), integers(batch["cell"])
+    first = np.ones(len(prefix), np.bool_)
+    first[1:] = (prefix[1:] != prefix[:-1]) | (cell[1:] != cell[:-1])
+    return first
+
+
+def _several(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave out rows that are alone in their group."""
+    for table in whole_groups(batches):
+        first = np.append(_first_rows(table), True)
+        kept = pa.array(np.flatnonzero(~(first[:-1] & first[1:])))
+        if len(kept):
+            yield table.take(kept)
+
+
+def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Cut sorted rows anew, so that each batch has all rows of its groups."""
+    group = ["prefix", "cell"]
+    begun: list[pa.RecordBatch] = []  # The last group so far.
+    for batch in batches:
+        if not len(batch):
+            continue
+        cut = int(np.flatnonzero(_first_rows(batch))[-1])
+        if begun and cut == 0 and begun[0].select(group).slice(0, 1) == batch.select(group).slice(0, 1):
+            begun.append(batch)
+            continue
+        yield _joined([*begun, batch.slice(0, cut)])
+        begun = [batch.slice(cut)]
+    if begun:
+        yield _joined(begun)
+
+
+def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    [whole] = pa.Table.from_batches(parts).combine_chunks().to_batches() or [parts[0]]
+    return whole
+
+
+PAIRS_AT_ONCE = 1 << 18
+
+
+class Accepted(NamedTuple):
+    """Pairs that the rule accepts, by their rows."""
+
+    rows: NDArray[np.intp]
+    others: NDArray[np.intp]
+    distances: NDArray[np.uint8]
+    similarities: NDArray[np.float64]
+
+
+class Groups:
+    """Rows of whole groups, in their order."""
+
+    def __init__(self, batch: pa.RecordBatch, profile: Profile) -> None:
+        self.points = integers(batch["point"])
+        self.lasts = integers(batch["last"])
+        self._rule = profile.rule
+        self._scheme = profile.blocks
+        self._simhashes = unsigned(batch["simhash"])
+        self._sketches = sketches_of(batch["sketch"], profile.bands)
+        self._slots = integers(batch["slot"])
+        reach = Reach.of(profile, profile.rule)
+        self._by_blocks = (unsigned(batch["prefix"]) & FLAGS) <= reach.tables
+        self._reach = np.where(self._by_blocks, reach.blocks, max(reach.bands or (0,)))
+        first = _first_rows(batch)
+        self.group = np.cumsum(first) - 1
+        self.starts = np.flatnonzero(first)
+
+    def compare(
+        self, rows: NDArray[np.intp], left: NDArray[np.intp], right: NDArray[np.intp], order: NDArray[np.intp]
+    ) -> Iterator[Accepted]:
+        """Compare each of some rows with a range of places in an order of rows; yield what is accepted."""
+        for at, place in expand(left, right, at_once=PAIRS_AT_ONCE):
+            yield self._accepted(rows[at], order[place])
+
+    def _accepted(self, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Accepted:
+        apart = distances(self._simhashes[rows], self._simhashes[others])
+        slots = self._slots[rows]
+        near = (apart <= self._reach[rows]) & ((slots < 0) | (slots != self._slots[others]))
+        rows, others, apart = rows[near], others[near], apart[near]
+        by_blocks = self._by_blocks[rows]
+        if not by_blocks.all():
+            shared = (self._sketches.segments[rows] == self._sketches.segments[others]).sum(axis=1)
+            near = by_blocks | (apart <= joined_within(self._rule.band_reach or (-1,), shared))
+            rows, others, apart = rows[near], others[near], apart[near]
+            own, other = (self._scheme.prefixes(self._simhashes[at]) for at in (rows, others))
+            by_blocks = (own == other).any(axis=1)
+        accepted, similarities = judge(
+            self._rule, apart, self._sketches.at(rows), self._sketches.at(others), by_blocks=by_blocks
+        )
+        return Accepted(rows[accepted], others[accepted], apart[accepted], similarities[accepted])
+
+
+WITNESSES = 4
+FIRST_SOURCES = 8
+BY_ORIGINAL = -1
+AND_MORE = -2
+BLOCKERS = "target long, blocker long"
+
+
+class PointStates:
+    """What is known of positions: a byte each on the driver, two bits where it is sent."""
+
+    def __init__(self, total: int) -> None:
+        self.original = np.zeros(total + 1, np.bool_)
+        self.duplicate = np.zeros(total + 1, np.bool_)
+        self.rounds = 0
+
+    def packed(self) -> tuple[bytes, bytes]:
+        """Pack it for the workers."""
+        return np.packbits(self.original).tobytes(), np.packbits(self.duplicate).tobytes()
+
+
+def looked_up(packed: bytes, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Read bits of `PointStates.packed`."""
+    octets = np.frombuffer(packed, np.uint8)
+    return np.asarray(octets[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1, np.bool_)
+
+
+def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[np.int64]) -> PointStates:
+    """Decide all points; those of `owned` are duplicates of what the index holds."""
+    context = rows.sparkSession.sparkContext
+    state = PointStates(total)
+    state.duplicate[owned] = True
+    is_open = True
+    while is_open:
+        shared = context.broadcast(state.packed())
+        blockers = rows.mapInArrow(_blocked(profile, shared), BLOCKERS).distinct()
+        is_open = resolve(state, collected(blockers, 2))
+        state.rounds += 1
+        shared.destroy()
+    return state
+
+
+def resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
+    """Decide what the neighbours that were found decide; return whether something is left."""
+    # What no neighbour blocks is an original; positions without a point do no harm.
+    blocked = np.zeros_like(state.original)
+    blocked[blockers[:, 0]] = True
+    state.original |= ~blocked & ~state.duplicate
+    order = np.lexsort((blockers[:, 1], blockers[:, 0]))
+    targets, others = blockers[order].T
+    starts = np.flatnonzero(np.diff(targets, prepend=-1))
+    left = 0
+    for start, stop in pairwise([*starts.tolist(), len(targets)]):
+        target, some = targets[start], others[start:stop]
+        known = some[some >= 0]
+        if some[0] == BY_ORIGINAL or (BY_ORIGINAL in some[:2]) or state.original[known].any():
+            state.duplicate[target] = True
+        elif some[0] != AND_MORE and state.duplicate[known].all():
+            state.original[target] = True
+        else:
+            left += 1
+    return left > 0
+
+
+def _blocked(profile: Profile, shared: Broadcast) -> Mapped:
+    def blockers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        original, duplicate = shared.value
+        for batch in whole_groups(batches):
+            left = batch.filter(pa.array(~looked_up(duplicate, integers(batch["point"]))))
+            if len(left) > 1:
+                yield blockers_of(Groups(left, profile), original)
+
+    return blockers
+
+
+def blockers_of(groups: Groups, original: bytes) -> pa.RecordBatch:
+    """Find up to `WITNESSES` earlier neighbours of every undecided row, the earliest sources first."""
+    is_original = looked_up(original, groups.points)
+    rows = np.flatnonzero(~is_original)
+    rows = rows[rows > groups.starts[groups.group[rows]]]
+    order = np.arange(len(groups.points))
+    left, width = groups.starts[groups.group[rows]], FIRST_SOURCES
+    counts = np.zeros(len(order), np.int64)
+    pairs = [np.empty((0, 2), np.int64)]
+    while len(rows):
+        right = np.minimum(left + width, rows)
+        for near in groups.compare(rows, left, right, order):
+            by_original = is_original[near.others]
+            blockers = np.where(by_original, BY_ORIGINAL, groups.points[near.others])
+            pairs.append(np.column_stack([groups.points[near.rows], blockers]))
+            counts += np.bincount(near.rows, np.where(by_original, WITNESSES, 1), len(order)).astype(np.int64)
+        more = (right < rows) & (counts[rows] < WITNESSES)
+        full = (right < rows) & ~more
+        cut = groups.points[rows[full]]
+        pairs.append(np.column_stack([cut, np.full(len(cut), AND_MORE)]))
+        rows, left, width = rows[more], right[more], width * 8
+    distinct = np.unique(np.concatenate(pairs), axis=0)
+    return batch_of(BLOCKERS, target=distinct[:, 0].copy(), blocker=distinct[:, 1].copy())
+
+
+NEAREST = "target long, source long, distance int, dissimilarity double"
+OWN_ORDER = 1 << 62
+"""Documents of the input are later than those of the index."""
+
+
+def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, state: PointStates) -> DataFrame:
+    """Rank for each document that is no original the originals before it; the columns are those of `index_hits`."""
+    shared = rows.sparkSession.sparkContext.broadcast(state.packed())
+
+    def nearest(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in whole_groups(batches):
+            groups = Groups(batch, profile)
+            is_original = looked_up(shared.value[0], groups.points)
+            # The originals of each group first, by their points.
+            order = np.lexsort((groups.points, ~is_original, groups.group))
+            rows = np.flatnonzero(~is_original)
+            left = groups.starts[groups.group[rows]]
+            counts = np.bincount(groups.group[is_original], minlength=len(groups.starts))
+            right = left + counts[groups.group[rows]]
+            for pairs in groups.compare(rows, left, right, order):
+                targets, sources = groups.points[pairs.rows], groups.points[pairs.others]
+                apart = pairs.distances.astype(np.int32)
+                unlike = np.where(np.isnan(pairs.similarities), 1.0, -pairs.similarities)
+                best = _staircase(targets, sources, apart, unlike, groups.lasts[pairs.rows])
+                yield batch_of(
+                    NEAREST,
+                    target=targets[best],
+                    source=sources[best],
+                    distance=apart[best],
+                    dissimilarity=unlike[best],
+                )
+
+    originals = rows.mapInArrow(nearest, NEAREST)
+    copies = documents.select("position", "point", "sketch", "kept")
+    near = copies.where("NOT kept").join(originals, F.col("point") == F.col("target")).where("source < position")
+    # A copy of an original is at distance 0 of it, and nothing else is as near.
+    same = F.when(F.length("sketch") > 0, F.lit(-1.0)).otherwise(F.lit(1.0)).alias("dissimilarity")
+    exact = copies.where("NOT kept AND original").select("position", "point", "sketch")
+    exact = exact.select("position", F.lit(0).alias("distance"), same, F.col("point").alias("source"))
+    return near.select("position", "distance", "dissimilarity", "source").unionByName(exact)
+
+
+def with_states(documents: DataFrame, state: PointStates) -> DataFrame:
+    """Add whether the point of a document is an original, and whether the document itself is kept."""
+    shared = documents.sparkSession.sparkContext.broadcast(state.packed())
+
+    def known(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            is_original = pa.array(looked_up(shared.value[0], np.asarray(batch["point"])))
+            yield pa.RecordBatch.from_arrays([*batch.columns, is_original], [*batch.schema.names, "original"])
+
+    columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in documents.schema)
+    stated = documents.mapInArrow(known, f"{columns}, original boolean")
+    return stated.withColumn("kept", F.col("original") & (F.col("position") == F.col("point")))
+
+
+def _staircase(
+    targets: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    distances: NDArray[np.int32],
+    dissimilarities: NDArray[np.float64],
+    lasts: NDArray[np.int64],
+) -> NDArray[np.intp]:
+    """Choose of each target the best source, and those before it that a document before that one may have to name."""
+    order = np.lexsort((sources, dissimilarities, distances, targets))
+    order = order[sources[order] < lasts[order]]
+    if not len(order):
+        return order
+    number = np.cumsum(np.diff(targets[order], prepend=targets[order[0]]) != 0)
+    # Lower for each further target than for all before it, so the least so far is the least of the same target.
+    falling = sources[order] - number * (int(sources.max()) + 1)
+    least = np.minimum.accumulate(falling)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = falling[1:] < least[:-1]
+    return order[first]

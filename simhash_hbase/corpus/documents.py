@@ -26,7 +26,7 @@ from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Progress, Reject, Sources, repeated_id, scan, total_bytes, write_rejects
 from simhash_hbase.inputs.sources import as_sources
-from simhash_hbase.pipeline.analyse import Chunk, analyse, processors
+from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
@@ -149,8 +149,7 @@ class Documents:
         self._sources = as_sources(sources)
         # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
-        # A sketch or two is not worth a thousand worker starts: `workers` is what the machine lends us.
-        self._workers = reading.workers or processors()
+        self._workers = reading.processes
         self._soon = soon
         self._watch = watch
         self._path = reading.rejects

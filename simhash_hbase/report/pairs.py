@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from simhash_hbase.compare.differences import pair_rows, word_differences
-from simhash_hbase.pipeline.meter import Meter
+from simhash_hbase.inputs.meter import Meter
 from simhash_hbase.report.page import data_json, shortened
 from simhash_hbase.report.reading import COMPARED_CHARACTERS, text_of
 

@@ -12,9 +12,9 @@ from bench.service_load import Load, ask_for, request_of
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
 from bench.timing import one_by_one, percentile
+from simhash_hbase.corpus.options import processors
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index, open_index
-from simhash_hbase.pipeline.analyse import processors
 
 __all__ = ["measure_singles", "measure_singles_in_hbase"]
 

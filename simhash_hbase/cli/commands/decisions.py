@@ -316,15 +316,13 @@ def _open(
 
 def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
     """Complete the fields of a profile; by default its idf is learned from the input."""
-    from simhash_hbase.pipeline.analyse import processors
-
     settings = reading.settings
     if settings.features_field is not None:
         return {"analyzer": "weighted", **fields}
     if fields.get("analyzer", "learned") != "learned" or settings.simhash_field is not None:
         return fields
     output.note("learning the idf from the input …")
-    return {**fields, "learn_from": texts(), "workers": reading.workers or processors()}
+    return {**fields, "learn_from": texts(), "workers": reading.processes}
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from simhash_hbase.corpus.documents import Documents, Once, spooled
 from simhash_hbase.corpus.kept import NOTHING, Kept, KeptCaptures, kept_form, looks_into, open_kept
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
 from simhash_hbase.corpus.preferred import decide_preferred
-from simhash_hbase.corpus.sample import texts_of
+from simhash_hbase.corpus.sample import EarlyCut, texts_of
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision, decision_record
 from simhash_hbase.index.dedup import Deduplicator
@@ -33,6 +33,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import identity
 from simhash_hbase.inputs import Place, Sources
 from simhash_hbase.inputs.options import Preference
+from simhash_hbase.profile.choices import SEED
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 
@@ -118,6 +119,7 @@ class Deduplication:
         self._stack = ExitStack()
         self._decisions: DecisionSink
         self._new = Checkpoint()
+        self._early: EarlyCut | None = None
 
     def __enter__(self) -> Self:
         options, settings = self._options, self._reading.settings
@@ -158,7 +160,10 @@ class Deduplication:
 
     def texts(self) -> Iterator[str]:
         """Read a sample of the input, to learn an idf table from."""
-        return texts_of(self.sources, self._reading.settings, self._watch)
+        if self._reading.processes > 1:
+            self._early = EarlyCut(self._reading.processes - 1, seed=SEED)
+            self._stack.callback(self._early.close)
+        return texts_of(self.sources, self._reading.settings, self._watch, early=self._early)
 
     def lines(self) -> Iterator[bytes]:
         """Read the decisions again, as JSON lines in the order of the input."""
@@ -167,6 +172,8 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
+        if self._early is not None and index.profile.seed == SEED and (cut := self._early.take()):
+            index.analysis.fingerprinter.remember(cut, workers=self._reading.processes)
         before = start.read if start else 0
         if options.results:
             self._new.index = identity(index.store, index.collection.name)

@@ -1,6 +1,7 @@
 """The public names; `simhash_hbase` imports them when the first of them is used."""
 
 from simhash_hbase import __version__
+from simhash_hbase.compare.explain import cosine
 from simhash_hbase.errors import (
     ClaimContended,
     CorruptIndex,
@@ -27,13 +28,13 @@ from simhash_hbase.errors import (
     WorkerLost,
 )
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, WeakHashWarning, cosine, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import create_index, open_index
+from simhash_hbase.opening import WeakHashWarning, create_index, open_index
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.profile.matching import hamming
 from simhash_hbase.rows.analysed import Entries

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -37,6 +38,10 @@ SERVICES = ("http", "https")
 DEFAULT_REGIONS = 4
 IN_MEMORY_BYTES = 4 << 20
 """Bytes of input; a document in memory takes 7 KB, however short it is, and is decided at half of the speed."""
+
+
+class WeakHashWarning(UserWarning):
+    """An index is made with a hash that leaves bits of a fingerprint constant."""
 
 
 def open_index(
@@ -164,14 +169,21 @@ def create_index(
     WeakHashWarning
         When the hash is one that leaves bits of a fingerprint constant.
     """
-    # An index is opened without them, which is several times faster.
+    # An index is opened without it, which is several times faster.
     from simhash_hbase.features.analysis import Analysis
-    from simhash_hbase.features.fingerprints import warn_of_weak_hash
 
     profile, sample = _resolved(learn_from, options, workers)
-    warn_of_weak_hash(profile.hash)
+    if profile.hash == "times33":
+        warnings.warn(
+            "hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near each "
+            "other, and searches read many rows; murmur3 does not",
+            WeakHashWarning,
+            stacklevel=2,
+        )
     idf = sample and sample.idf
-    analysis = Analysis(profile, idf, sample=sample).probed()
+    analysis = Analysis(profile, idf).probed()
+    if sample is not None:
+        analysis.fingerprinter.remember(sample.texts, workers=workers)
     profile = analysis.profile
     try:
         store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)

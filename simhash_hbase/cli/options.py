@@ -186,7 +186,7 @@ class LearningFiles:
 
     def texts(self, watch: Watch) -> Iterator[str] | None:
         """Read the texts; None without ``--learn-from``."""
-        from simhash_hbase.corpus.documents import texts_of
+        from simhash_hbase.corpus.sample import texts_of
 
         return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
 

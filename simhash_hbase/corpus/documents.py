@@ -20,28 +20,15 @@ from typing import Self
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.corpus.notes import other_extractor, skipped_records, where
 from simhash_hbase.corpus.options import Reading, Watch
-from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
+from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.idf import LEARN_FROM, Reservoir
 from simhash_hbase.files.local import open_placed
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import (
-    Document,
-    InputOptions,
-    Progress,
-    Reject,
-    Scanned,
-    Sources,
-    extract,
-    repeated_id,
-    scan,
-    total_bytes,
-    write_rejects,
-)
+from simhash_hbase.inputs import Document, Progress, Reject, Sources, repeated_id, scan, total_bytes, write_rejects
 from simhash_hbase.inputs.sources import as_sources
-from simhash_hbase.pipeline.analyse import Chunk, analyse, processors
+from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
@@ -186,54 +173,6 @@ class Refusals:
         self._note(f"{total:,} more {records} refused: {', '.join(kinds)}; `rejects=FILE` keeps them all")
 
 
-NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
-
-
-class NothingToLearn(InvalidInput):
-    """No record of an input has a text."""
-
-
-def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iterator[str]:
-    """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported."""
-    sources, consumed = as_sources(named), Progress()
-    with watch.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
-        sample = TextSample()
-        for scanned in scan(sources, settings, consumed):
-            sample.add(scanned)
-            meter.show(sample.reservoir.seen, consumed.bytes_read)
-    if not sample.texts:
-        raise NothingToLearn(NOTHING_TO_LEARN_FROM + (sample.first and f": {sample.first}"))
-    if refused := sample.refused:
-        records = "record of the sample was" if refused == 1 else "records of the sample were"
-        watch.note(f"{refused:,} {records} refused, the first: {sample.first}")
-    yield from sample.texts
-
-
-class TextSample:
-    """A sample of texts; pages are extracted as they come into it, so of a million some 20,000."""
-
-    def __init__(self) -> None:
-        self.reservoir: Reservoir[str] = Reservoir(limit=LEARN_FROM)
-        self.refused = 0
-        self.first = ""
-        """Place and reason of the first refused record."""
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts to learn from."""
-        return [text for text in self.reservoir.items if text]
-
-    def add(self, scanned: Scanned) -> None:
-        """Offer a record."""
-        record = scanned
-        if not isinstance(scanned, Reject) and (at := self.reservoir.add("")) is not None:
-            record = extract(scanned)
-            self.reservoir.items[at] = "" if isinstance(record, Reject) else record.text or ""
-        if isinstance(record, Reject):
-            self.refused += 1
-            self.first = self.first or f"{where(record.place)}: {record.reason}"
-
-
 class Once:
     """Passes each id once; `refuse` takes the other documents, and `known` were passed by an earlier run."""
 
@@ -307,7 +246,7 @@ class Documents:
         analysis = index if isinstance(index, Analysis) else None if isinstance(index, RemoteIndex) else index.analysis
         opened = Refusals.open(self._reading.rejects, self._watch, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
-        workers, consumed = self._reading.workers or processors(), Progress()
+        workers, consumed = self._reading.processes, Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
         with self._watch.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
             for chunk in analyse(records, analysis, workers=workers, soon=self._soon):

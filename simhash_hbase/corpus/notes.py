@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from simhash_hbase.profile.versions import extractor_versions
+
 if TYPE_CHECKING:
     from collections import Counter
 
@@ -58,9 +60,6 @@ def other_extractor(profile: Profile) -> str | None:
     """Warn when pages were read by other versions than those that were installed where the index was made."""
     if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
         return None
-    # Only pages need the analyzers here; every command has sentences of this module.
-    from simhash_hbase.features.analysis import extractor_versions  # noqa: PLC0415
-
     here = extractor_versions()
     differing = [name for name in sorted(profile.extractor) if profile.extractor[name] != here.get(name)]
     if not differing:

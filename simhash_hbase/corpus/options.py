@@ -1,13 +1,14 @@
 """What a caller chooses of a corpus: how it is read and decided, and what hears of it meanwhile."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions
+from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.options import Preference
-from simhash_hbase.pipeline.meter import Metering, silent
 from simhash_hbase.profile.choices import check_share
 
 
@@ -28,6 +29,18 @@ class Reading:
     settings: InputOptions = field(default_factory=InputOptions)
     rejects: str | None = None
     workers: int | None = None
+
+    @property
+    def processes(self) -> int:
+        """How many processes fingerprint."""
+        return self.workers or processors()
+
+
+def processors() -> int:
+    """Count the processors that this process may use, or, where the system does not tell, all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True)

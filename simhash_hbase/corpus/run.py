@@ -20,9 +20,10 @@ from simhash_hbase.corpus.decisions import (
     new_checkpoint,
     write_clusters,
 )
-from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled, texts_of
+from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
+from simhash_hbase.corpus.sample import EarlyCut, texts_of
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import RecordFile
@@ -33,6 +34,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import identity
 from simhash_hbase.inputs import Document, Place, Sources
 from simhash_hbase.inputs.options import Preference
+from simhash_hbase.profile.choices import SEED
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
@@ -119,6 +121,7 @@ class Deduplication:
         self._form: KeptForm | None = None
         self._stack = ExitStack()
         self._decisions: DecisionSink
+        self._early: EarlyCut | None = None
 
     def __enter__(self) -> Self:
         options, settings = self._options, self.reading.settings
@@ -155,7 +158,10 @@ class Deduplication:
 
     def texts(self) -> Iterator[str]:
         """Read a sample of the input, to learn an idf table from."""
-        return texts_of(self.sources, self.reading.settings, self._watch)
+        if self.reading.processes > 1:
+            self._early = EarlyCut(self.reading.processes - 1, seed=SEED)
+            self._stack.callback(self._early.close)
+        return texts_of(self.sources, self.reading.settings, self._watch, early=self._early)
 
     def lines(self) -> Iterator[bytes]:
         """Read the decisions again, as JSON lines in the order of the input."""
@@ -164,6 +170,8 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
+        if self._early is not None and index.profile.seed == SEED and (cut := self._early.take()):
+            index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
         if isinstance(self._decisions, FileDecisions):
             self._decisions.begin(identity(index.store, index.collection.name))
         # None where no run can continue this one; a number of bytes or files where it can.

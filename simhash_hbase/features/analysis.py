@@ -5,9 +5,7 @@ make of built-in texts is digested when an index is created, its probe, and comp
 is analysed: a few milliseconds.
 """
 
-import unicodedata
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, Self
@@ -20,11 +18,12 @@ from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, GivenFeature, count_features, fingerprint
-from simhash_hbase.features.idf import IdfTable, Sample
+from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.profile import SEGMENTING
+from simhash_hbase.profile.versions import extractor_versions, installed_versions
 from simhash_hbase.rows.analysed import Entries, Metadata
 
 
@@ -57,10 +56,10 @@ class Analysis:
     It pickles and is cheap to send to a worker process; entries do not depend on which process made them.
     """
 
-    def __init__(self, profile: Profile, idf: IdfTable | None = None, *, sample: Sample | None = None) -> None:
+    def __init__(self, profile: Profile, idf: IdfTable | None = None) -> None:
         self.profile = profile
         self.analyzer = make_analyzer(profile, idf)
-        self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed, sample=sample)
+        self.fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed)
         self._is_probed = False
 
     def __getstate__(self) -> dict[str, object]:
@@ -71,19 +70,12 @@ class Analysis:
         """Add the probe of this machine to the profile, for a new index."""
         if self.profile.analyzer != "weighted":
             self.profile = self.profile.replace(
-                probe=probe_digest(self._fingerprinter),
+                probe=probe_digest(self.fingerprinter),
                 versions=installed_versions(jieba=self.profile.analyzer in SEGMENTING),
                 extractor=extractor_versions() or None,
             )
             self._is_probed = True
         return self
-
-    def _check_machine(self) -> None:
-        """Refuse to analyse texts otherwise than where the index was made."""
-        if not self._is_probed and self.profile.probe not in (None, probe_digest(self._fingerprinter)):
-            here = installed_versions(jieba=self.profile.analyzer in SEGMENTING)
-            raise ProfileMismatch(errors.other_fingerprints(self.profile.versions or {}, here))
-        self._is_probed = True
 
     def texts(
         self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
@@ -91,9 +83,12 @@ class Analysis:
         """Fingerprint and sketch texts."""
         if self.profile.analyzer == "weighted":
             raise InvalidProfile("analyzer weighted takes features, not texts")
-        self._check_machine()
+        if not self._is_probed and self.profile.probe not in (None, probe_digest(self.fingerprinter)):
+            here = installed_versions(jieba=self.profile.analyzer in SEGMENTING)
+            raise ProfileMismatch(errors.other_fingerprints(self.profile.versions or {}, here))
+        self._is_probed = True
         bands, bins = self.profile.bands, self.profile.band_bins or 0
-        fingerprinted = self._fingerprinter.fingerprint_batch
+        fingerprinted = self.fingerprinter.fingerprint_batch
         parts = [(*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts)]
         *columns, digests_of_parts = zip(*parts, strict=True)
         simhashes, features, sketches, sizes, segments, shingles = map(np.concatenate, columns)
@@ -146,8 +141,6 @@ class Analysis:
         return Analysed(entries, list(range(len(ids))), {})
 
 
-_EXTRACTORS = ("trafilatura", "lxml")
-
 _TEXTS = (
     "昨天下午，村里的拖拉机手开着新买的手扶拖拉机去县城修理，店主说经理不在，于是他又等了三个小时，没有生气。",
     "这家研究所的硕士研究生后来到京都留学，买了一件T恤，晚上和同学去唱卡拉OK，A座的灯一直亮着。",
@@ -162,26 +155,6 @@ _TEXTS = (
     "วันนี้อากาศดีมาก ມື້ນີ້ອາກາດດີ ថ្ងៃនេះអាកាសធាតុល្អ ဒီနေ့ ရာသီဥတု ကောင်းတယ်",
     "e\u0301 ﬁ ½ ㎡ İ ß ẞ 👩\u200d💻 \u1112\u1161\u11ab 常在河边走，我说我们的歌，我们的歌，我们的歌",
 )
-
-
-def installed_versions(*, jieba: bool) -> dict[str, str]:
-    """List what fingerprints depend on and others maintain."""
-    return {"unicode": unicodedata.unidata_version, **(_versions_of("jieba") if jieba else {})}
-
-
-def extractor_versions() -> dict[str, str]:
-    """List what the main text of a page depends on."""
-    return _versions_of(*_EXTRACTORS)
-
-
-def _versions_of(*names: str) -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    versions = {}
-    for name in names:
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    return versions
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:

@@ -126,11 +126,5 @@ class WeightedAnalyzer:
     """The caller brings features and weights; a text has none here."""
 
     def features(self, text: str) -> list[tuple[str, float]]:
-        """Refuse a text: pass features instead.
-
-        Raises
-        ------
-        InvalidArgument
-            Always.
-        """
+        """Raise `InvalidArgument`: pass features instead."""
         raise InvalidArgument(f"an index of weighted features takes features, not text ({text[:20]!r})")

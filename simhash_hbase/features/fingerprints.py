@@ -6,10 +6,10 @@ bit i outweigh the others; a tie gives 0. Where no bit is decided, there is no f
 it, or cancel each other.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from math import isfinite, sqrt
+from functools import partial
+from math import isfinite
 from typing import get_args
 
 import mmh3
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.idf import Sample, text_key
-from simhash_hbase.kernel.texts import Batch, batches
+from simhash_hbase.features.idf import CutTexts, text_key
+from simhash_hbase.kernel.texts import Batch, CountedWords, batches
 from simhash_hbase.profile.choices import HashName
 
 SCALE = 65536  # Integer units of a weight of 1.
@@ -59,26 +59,11 @@ def count_features(features: Iterable[GivenFeature]) -> int:
     >>> count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 1e-6)])
     1
     """
-    return sum(weight != 0 for weight in _summed(features).values())
+    return sum(weight != 0 for weight in summed_weights(features).values())
 
 
-def cosine(a: Iterable[GivenFeature], b: Iterable[GivenFeature]) -> float:
-    """Return the cosine of two documents' weights: 0 where nothing is shared or a side weighs nothing.
-
-    Plain features weigh 1; repeated ones add up.
-
-    Examples
-    --------
-    >>> round(cosine("我 喜欢 看 电视".split(), "我 喜欢 看 电影".split()), 3)
-    0.75
-    """
-    first, second = _summed(a), _summed(b)
-    dot = sum(weight * second.get(name, 0) for name, weight in first.items())
-    norms = sum(w * w for w in first.values()) * sum(w * w for w in second.values())
-    return dot / sqrt(norms) if norms else 0.0
-
-
-def _summed(features: Iterable[GivenFeature]) -> dict[str | int, int]:
+def summed_weights(features: Iterable[GivenFeature]) -> dict[str | int, int]:
+    """Add up the weights of each feature, in units of 1/65,536."""
     sums: dict[str | int, int] = {}
     for name, weight in zip(*integer_weights(features), strict=True):
         sums[name] = sums.get(name, 0) + weight
@@ -130,24 +115,17 @@ def fingerprint(features: Iterable[GivenFeature], *, hash: str = "murmur3", seed
 
 
 class Fingerprinter:
-    """Fingerprints texts by one analyzer and one hash.
+    """Fingerprints texts by one analyzer and one hash; raises `InvalidProfile` where they do not go together.
 
     Parameters
     ----------
     hash, seed
         See `HASHES`.
-    sample : Sample, optional
-        What taught the analyzer, with the same seed: its texts are not cut again.
-
-    Raises
-    ------
-    InvalidProfile
-        Hash, seed and analyzer do not go together.
 
     Notes
     -----
     Threads may share one. Hash ``murmur3`` is the kernel's; with another one each word is hashed by itself, which takes
-    many times as long. It pickles small: weights are computed anew, and the fingerprints of the sample go along.
+    many times as long. It pickles small: weights are computed anew, and fingerprints that it remembers go along.
 
     Examples
     --------
@@ -157,9 +135,7 @@ class Fingerprinter:
     True
     """
 
-    def __init__(
-        self, analyzer: Analyzer, *, hash: str = "murmur3", seed: int = 0, sample: Sample | None = None
-    ) -> None:
+    def __init__(self, analyzer: Analyzer, *, hash: str = "murmur3", seed: int = 0) -> None:
         check_hash(hash, seed)
         if hash == "none" and not isinstance(analyzer, WeightedAnalyzer):
             raise InvalidProfile("hash none is for features that are integers, not for words")
@@ -167,18 +143,24 @@ class Fingerprinter:
         self.hash = hash
         self.seed = seed
         self._known: dict[bytes, tuple[int, int]] = {}
-        # Which features are the heaviest takes more than the counts of a sample's words.
-        if sample is not None and hash == "murmur3" and isinstance(analyzer, CountingAnalyzer) and analyzer.top is None:
-            self._known = sample.fingerprints(analyzer.weights(seed=seed))
+
+    def remember(self, texts: Iterable[CutTexts], *, workers: int = 1) -> None:
+        """Have so many threads fingerprint texts that were cut as the analyzer does: they are not cut again."""
+        analyzer = self.analyzer
+        # Which features are the heaviest takes more than the counts of words.
+        if self.hash != "murmur3" or not isinstance(analyzer, CountingAnalyzer) or analyzer.top is not None:
+            return
+        # It imports logging.
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+        vote = partial(CountedWords.vote, weights=analyzer.weights(seed=self.seed))
+        keys, words = zip(*texts, strict=True)
+        with ThreadPoolExecutor(workers) as pool:
+            for some, columns in zip(keys, pool.map(vote, words), strict=True):
+                self._known.update(zip(some, zip(*(column.tolist() for column in columns), strict=True), strict=True))
 
     def fingerprint(self, text: str) -> int:
-        """Fingerprint one text.
-
-        Raises
-        ------
-        EmptyDocument
-            The text has no usable words.
-        """
+        """Return the fingerprint of a text, or raise `EmptyDocument` when it has no usable words."""
         simhashes, counts = self.fingerprint_many([text])
         if not counts[0]:
             raise EmptyDocument(no_words())
@@ -278,34 +260,12 @@ _BYTE_HASHES: dict[str, Callable[[bytes, int], int]] = {
 HASHES: tuple[HashName, ...] = get_args(HashName)
 """The names that `hash_features` knows.
 
-``murmur3``
-    The first (``h1``) of the two 64-bit words of MurmurHash3 x64 128, the only one with a seed.
-``times33``
-    Bernstein's: from 5381, times 33 plus the byte, modulo 2**64. Words of a few bytes hardly reach its upper bits (see
-    README.md of this folder), so `WeakHashWarning` is issued where an index is made with it.
-``jenkins``
-    Bob Jenkins' lookup3 ``hashlittle2`` with both seeds 0, ``pc`` the upper and ``pb`` the lower
-    half: equal to yanyiwu/simhash's.
-``md5``
-    The first eight bytes of the MD5 digest, big-endian: equal to seomoz/simhash-py's.
-``none``
-    The features are the hashes: integers from 0 to 2**64 - 1.
+``murmur3`` is the first (``h1``) of the two 64-bit words of MurmurHash3 x64 128, the only one with a seed. ``jenkins``
+is Bob Jenkins' lookup3 ``hashlittle2`` with both seeds 0, ``pc`` the upper and ``pb`` the lower half: equal to
+yanyiwu/simhash's. ``md5`` is the first eight bytes of the digest, big-endian: equal to seomoz/simhash-py's. ``times33``
+is Bernstein's: from 5381, times 33 plus the byte, modulo 2**64; for comparison only (see README.md of this folder).
+With ``none`` the features are the hashes: integers from 0 to 2**64 - 1.
 """
-
-
-class WeakHashWarning(UserWarning):
-    """An index is made with a hash that leaves bits of a fingerprint constant."""
-
-
-def warn_of_weak_hash(hash: str) -> None:
-    """Issue a `WeakHashWarning` where a hash is chosen that is there for compatibility only."""
-    if hash == "times33":
-        warnings.warn(
-            "hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near each "
-            "other, and searches read many rows; murmur3 does not",
-            WeakHashWarning,
-            stacklevel=3,
-        )
 
 
 def check_hash(hash: str, seed: int) -> None:
@@ -330,19 +290,11 @@ def hash_features(features: Sequence[str | int], *, hash: str, seed: int = 0) ->
     """
     check_hash(hash, seed)
     if hash == "none":
-        return np.array([_ready_made(feature) for feature in features], np.uint64)
-    function = _BYTE_HASHES[hash]
-    return np.array([function(_utf8(feature), seed) for feature in features], np.uint64)
-
-
-def _ready_made(feature: str | int) -> int:
-    if isinstance(feature, str) or not 0 <= feature <= _MASK64:
-        raise InvalidArgument(f"feature {feature!r}: wanted an integer of 64 bits, with hash none")
-    return int(feature)
-
-
-def _utf8(feature: str | int) -> bytes:
-    if not isinstance(feature, str):
-        raise InvalidArgument(f"feature {feature!r}: wanted a string; integers go with hash none")
+        if other := [each for each in features if isinstance(each, str) or not 0 <= each <= _MASK64]:
+            raise InvalidArgument(f"feature {other[0]!r}: wanted an integer of 64 bits, with hash none")
+        return np.array(features, np.uint64)
+    if other := [each for each in features if not isinstance(each, str)]:
+        raise InvalidArgument(f"feature {other[0]!r}: wanted a string; integers go with hash none")
     # A lone surrogate has no UTF-8 form; Python's own extension of it is as good as any.
-    return feature.encode("utf-8", "surrogatepass")
+    octets = (str(each).encode("utf-8", "surrogatepass") for each in features)
+    return np.array([_BYTE_HASHES[hash](each, seed) for each in octets], np.uint64)

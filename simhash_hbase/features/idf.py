@@ -16,9 +16,10 @@ import numpy as np
 
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.kernel import votes
 from simhash_hbase.kernel.cache import Tables, tables
-from simhash_hbase.kernel.tables import VERSION, jieba_file
-from simhash_hbase.kernel.texts import BATCH, Batch, CountedWords, Weights, divided
+from simhash_hbase.kernel.tables import VERSION, jieba_file, words_of
+from simhash_hbase.kernel.texts import BATCH, Batch, CountedWords, Weights, divided, hash_between, word_hashes
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -130,15 +131,16 @@ def jieba_idf(seed: int = 0) -> Weights:
 
 
 def _jieba_tables(seed: int) -> Tables:
-    fields = _jieba_idf_bytes().decode().split()
-    numbers = {field: float(field) for field in set(fields[1::2])}
-    words = dict(zip(fields[::2], map(numbers.__getitem__, fields[1::2]), strict=True))
-    # The upper one of two in the middle, as jieba has it.
-    median = sorted(words.values())[len(words) // 2]
+    points, starts, stops, weights = words_of(_jieba_idf_bytes())
     dropped = ["".join(form) for word in STOP_WORDS for form in product(*zip(word, word.upper(), strict=True))]
-    words |= dict.fromkeys(dropped, 0.0)
-    table = Weights.of_words(list(words), list(words.values()), other=median, seed=seed)
-    return {"keys": table.keys, "values": table.values, "median": np.array([median])}
+    size = 1 << (2 * (len(weights) + len(dropped))).bit_length()
+    keys, values = np.zeros(size, np.uint64), np.zeros(size)
+    votes.insert_weights(keys.data, values.data, hash_between(points, starts, stops, seed).data, weights.data)
+    known, middle = values[keys != 0], np.count_nonzero(keys) // 2
+    # The upper one of two in the middle, as jieba has it.
+    median = np.partition(known, middle)[middle : middle + 1]
+    votes.insert_weights(keys.data, values.data, word_hashes(dropped, seed).data, np.zeros(len(dropped)).data)
+    return {"keys": keys, "values": values, "median": median}
 
 
 @cache
@@ -176,17 +178,18 @@ class Reservoir(Generic[T]):
         return place
 
 
+class CutTexts(NamedTuple):
+    """Texts whose words were counted, which need not be cut again."""
+
+    keys: list[bytes]  # Of the texts, see `text_key`.
+    words: CountedWords  # Of the texts in their order.
+
+
 class Sample(NamedTuple):
-    """What a sample of texts teaches: a table, and the words of its texts, which need not be cut again."""
+    """What a sample of texts teaches."""
 
     idf: IdfTable
-    keys: list[bytes]  # Of the texts, see `text_key`.
-    words: list[CountedWords]  # Of the texts in their order, some texts each.
-
-    def fingerprints(self, weights: Weights) -> dict[bytes, tuple[int, int]]:
-        """Return for the key of each text its fingerprint and its number of features."""
-        simhashes, features = map(np.concatenate, zip(*(words.vote(weights) for words in self.words), strict=True))
-        return dict(zip(self.keys, zip(simhashes.tolist(), features.tolist(), strict=True), strict=True))
+    texts: list[CutTexts]  # In their order, some each.
 
 
 def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, workers: int = 1) -> Sample:
@@ -203,17 +206,17 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, worke
     if not sample.items:
         raise InvalidArgument("an idf table is learned from at least one document")
 
-    def count(part: Sequence[str]) -> tuple[CountedWords, dict[str, int]]:
-        counted = Batch(part).count(folded=True, seed=seed)
-        return counted.without_texts(), counted.document_frequencies()
+    def count(part: Sequence[str]) -> tuple[CutTexts, dict[str, int]]:
+        words = Batch(part).count(folded=True, seed=seed)
+        return CutTexts(list(map(text_key, part)), words.without_texts()), words.document_frequencies()
 
-    frequencies, words = Counter[str](), list[CountedWords]()
+    frequencies, cut = Counter[str](), list[CutTexts]()
     with ThreadPoolExecutor(workers) as pool:
         # Large parts meet fewer words again.
-        for counted, found in pool.map(count, divided(sample.items, 8 * BATCH)):
+        for texts_of_part, found in pool.map(count, divided(sample.items, 8 * BATCH)):
             frequencies.update(found)
-            words.append(counted)
-    return Sample(IdfTable.of_counts(len(sample.items), frequencies), list(map(text_key, sample.items)), words)
+            cut.append(texts_of_part)
+    return Sample(IdfTable.of_counts(len(sample.items), frequencies), cut)
 
 
 def text_key(text: str) -> bytes:

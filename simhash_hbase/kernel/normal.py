@@ -8,6 +8,7 @@ joiner (U+034F) goes after each 30 marks that others follow. No language needs m
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain, compress
 from typing import Literal
 
 JOINER = "\u034f"
@@ -27,13 +28,20 @@ def is_mark(character: str) -> bool:
     return unicodedata.combining(character) > 0 or character in _UNCOMBINING_MARKS
 
 
+def varying() -> list[str]:
+    """Return the characters below U+20000 but ideographs, syllables, surrogates and private ones, which do not vary."""
+    parts = range(0x3400), range(0xA000, 0xAC00), range(0xF900, 0x17000), range(0x1B000, 0x20000)
+    return list(map(chr, chain.from_iterable(parts)))
+
+
 @cache
 def joining() -> frozenset[str]:
     """Find the characters that a normal form may join with one before them, or change the order of."""
-    characters = list(map(chr, range(0x20000)))
-    parts = (unicodedata.decomposition(character).split() for character in characters)
+    characters = varying()
+    parts = [decomposition.split() for decomposition in filter(None, map(unicodedata.decomposition, characters))]
     seconds = (chr(int(pair[1], 16)) for pair in parts if len(pair) == 2 and pair[0][0] != "<")  # noqa: PLR2004
-    return _HANGUL_VOWELS_AND_FINALS.union(seconds, filter(is_mark, characters))
+    marks = compress(characters, map(unicodedata.combining, characters))
+    return _HANGUL_VOWELS_AND_FINALS.union(seconds, marks, _UNCOMBINING_MARKS)
 
 
 def bounded_marks(text: str) -> str:

@@ -66,23 +66,72 @@ def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython
     return at
 
 
-def read_dictionary(
-    points: cython.uint[::1], trie: cython.ulonglong[::1], weights: cython.double[::1], pairs: cython.uchar[::1]
-) -> cython.double:
-    """Put the words of a dictionary into empty tables of `Cutter`, and return the value of ``unknown``.
+def read_words(
+    octets: cython.uchar[::1],
+    points: cython.uint[::1],
+    starts: cython.uint[::1],
+    stops: cython.uint[::1],
+    numbers: cython.double[::1],
+) -> None:
+    """Read a file of UTF-8, a line for each word: the word, a blank, its number, and perhaps a blank and more.
 
-    The points are those of the file: a line for each word, its frequency and a tag, with a blank between two. Of lines
-    about one word the last one counts; a frequency of 0 makes it no word.
+    Written are the code points of the words, where each of them starts and stops, and its number. That has at most 15
+    digits, so that the quotient of all its digits and of what those behind the point count is the nearest one to it.
+    """
+    used: cython.uint = 0
+    place: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t = octets.shape[0]
+    for line in range(starts.shape[0]):
+        starts[line] = used
+        while place < end and octets[place] != 32:
+            point: cython.uint = octets[place]
+            size = 1 if point < 0x80 else 2 if point < 0xE0 else 3 if point < 0xF0 else 4
+            if size > 1:
+                point &= 0x7F >> size
+            for at in range(place + 1, min(place + size, end)):
+                point = (point << 6) | (octets[at] & 63)
+            points[used] = point
+            used += 1
+            place += size
+        stops[line] = used
+        place += 1
+        digits: cython.longlong = 0
+        units: cython.double = 0.0
+        while place < end and octets[place] != 32 and octets[place] != 10:
+            if octets[place] == 46:
+                units = 1.0
+            elif 48 <= octets[place] <= 57 and digits < 100000000000000:
+                digits = 10 * digits + octets[place] - 48
+                units *= 10.0
+            else:
+                raise ValueError(f"line {line + 1} has no number of at most 15 digits behind its word")
+            place += 1
+        numbers[line] = digits / max(units, 1.0)
+        while place < end and octets[place] != 10:
+            place += 1
+        place += 1
+
+
+def read_dictionary(
+    points: cython.uint[::1],
+    starts: cython.uint[::1],
+    stops: cython.uint[::1],
+    frequencies: cython.double[::1],
+    trie: cython.ulonglong[::1],
+    weights: cython.double[::1],
+    pairs: cython.uchar[::1],
+) -> cython.double:
+    """Put words into empty tables of `Cutter`, and return the value of ``unknown``.
+
+    Of entries of one word the last one counts; a frequency of 0 makes it no word.
     """
     used: cython.ulonglong = 1
     total: cython.longlong = 0
-    place: cython.Py_ssize_t = 0
-    end: cython.Py_ssize_t = points.shape[0]
     at: cython.ulonglong = 0
-    while place < end:
-        start = place
+    for line in range(starts.shape[0]):
+        start = starts[line]
         node = 0
-        while place < end and points[place] != 32 and points[place] != 10:
+        for place in range(start, stops[line]):
             if node:
                 trie[at] = trie[at] | _GOES_ON
             at = _slot(trie, node, points[place])
@@ -92,20 +141,12 @@ def read_dictionary(
                 trie[at] = (((node << 21) | points[place]) << _KEY_SHIFT) | (used << 2)
                 used += 1
             node = (trie[at] >> 2) & _NODE_MASK
-            place += 1
-        if place - start > _LONGEST_WORD:
+        if stops[line] - start > _LONGEST_WORD:
             raise ValueError("the dictionary has a word that is longer than the kernel holds")
-        if place - start > 1 and points[start] < 128 and points[start + 1] < 128:
+        if stops[line] - start > 1 and points[start] < 128 and points[start + 1] < 128:
             pairs[128 * points[start] + points[start + 1]] = 1
-        place += 1
-        frequency = 0
-        while place < end and 48 <= points[place] <= 57:
-            frequency = 10 * frequency + points[place] - 48
-            place += 1
-        while place < end and points[place] != 10:
-            place += 1
-        place += 1
         if node:
+            frequency = cython.cast(cython.longlong, frequencies[line])
             total += frequency
             trie[at + 1] = frequency
             trie[at] = (trie[at] & ~_IS_WORD) | (_IS_WORD if frequency else 0)
@@ -147,16 +188,12 @@ def _is_in_block(point: cython.uint) -> cython.bint:
 class Cutter:
     """Cuts texts by one dictionary; one thread at a time.
 
-    Parameters
-    ----------
-    tables : dict of buffers
-        ``trie`` (uint64, length 2 * (`SLOTS` + 65,536)): the slots, in each an entry and, as one of ``weights``
-        (float64, the same memory), the logarithm of the word's share of all words; then those of the first characters
-        of words, by character. ``pairs`` (uint8, length 16,384): whether a word begins with two
-        characters of ASCII, at 128 times the first one and the second one. ``model`` (float64): logarithms of jieba's
-        hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, 4 of each character.
-        ``kinds`` (uint16): for each code point its kinds. ``unknown`` (float64, one value): logarithm of the share of a
-        word that occurs once.
+    Its tables are ``trie``, 2 * (`SLOTS` + 65,536) numbers: the slots, in each an entry and, as one of ``weights``, the
+    same memory, the logarithm of the word's share of all words; then those of the first characters of words, by
+    character. ``pairs``: whether a word begins with two characters of ASCII, at 128 times the first one and the second
+    one. ``model``: logarithms of jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of
+    the steps, 4 of each character. ``kinds`` of each code point. ``unknown``: logarithm of the share of a word that
+    occurs once.
     """
 
     trie: cython.ulonglong[::1]

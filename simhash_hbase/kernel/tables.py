@@ -9,6 +9,7 @@ import unicodedata
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
+from itertools import repeat
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,8 +21,8 @@ from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidProfile, MissingExtra
 from simhash_hbase.kernel.cache import Tables, tables
 from simhash_hbase.kernel.forms import COMPOSED, FORMAT, KEPT, LIST, MAPPED, MOST_LISTED, SLOW, WORD
-from simhash_hbase.kernel.normal import joining
-from simhash_hbase.kernel.segment import HAN_FIRST, HAN_LAST, SLOTS, read_dictionary
+from simhash_hbase.kernel.normal import joining, varying
+from simhash_hbase.kernel.segment import HAN_FIRST, HAN_LAST, SLOTS, read_dictionary, read_words
 from simhash_hbase.kernel.shingles import BINS, mix
 
 VERSION = 10  # Of tables in the cache: changes whenever the same files of jieba would make others.
@@ -54,7 +55,8 @@ _CLASSES = {  # In characters.txt.
 @cache
 def kernel_tables() -> Tables:
     """Return all arrays, from the user's cache if they are in it."""
-    digests = (dictionary_digest(), _model_digest(), unicodedata.unidata_version, str(VERSION))
+    model = digest_of(b"".join(jieba_file("finalseg", name).read_bytes() for name in _MODEL))
+    digests = (dictionary_digest(), model, unicodedata.unidata_version, str(VERSION))
     return tables(f"kernel-{digest_of(' '.join(digests).encode())}", make_tables)
 
 
@@ -77,30 +79,36 @@ def dictionary_digest() -> str:
     return digest_of(jieba_file("dict.txt").read_bytes())
 
 
-def _model_digest() -> str:
-    return digest_of(b"".join(jieba_file("finalseg", name).read_bytes() for name in _MODEL))
-
-
 def _dictionary() -> Tables:
     """Read jieba's ``dict.txt`` into ``trie``, ``pairs`` and ``unknown``, as `Cutter` takes them."""
-    text = jieba_file("dict.txt").read_text("utf-8")
-    points = np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32)
     trie, pairs = np.zeros(2 * (SLOTS + (1 << 16)), np.uint64), np.zeros(1 << 14, np.uint8)
     try:
-        unknown = read_dictionary(points.data, trie.data, trie.view(np.float64).data, pairs.data)
+        points, starts, stops, counts = (array.data for array in words_of(jieba_file("dict.txt").read_bytes()))
+        unknown = read_dictionary(points, starts, stops, counts, trie.data, trie.view(np.float64).data, pairs.data)
     except ValueError as error:
         raise InvalidProfile(str(error)) from error
     return {"trie": trie, "pairs": pairs, "unknown": np.array([unknown])}
 
 
+def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]:
+    """Read a file of words and numbers: return their code points, where each starts and stops, and its number."""
+    octets = np.frombuffer(bytearray(file), np.uint8)
+    lines = file.count(b"\n") + (not file.endswith(b"\n"))
+    # Memory that is not written is none.
+    points, numbers = np.empty(len(octets), np.uint32), np.empty(lines)
+    starts, stops = np.empty(lines, np.uint32), np.empty(lines, np.uint32)
+    read_words(octets.data, points.data, starts.data, stops.data, numbers.data)
+    return points, starts, stops, numbers
+
+
 def _model() -> NDArray[np.float64]:
     """Read jieba's hidden Markov model as `Cutter` takes it."""
     start, step, emit = map(_model_table, _MODEL)
-    characters = [chr(point) for point in range(HAN_FIRST, HAN_LAST + 1)]
+    characters = list(map(chr, range(HAN_FIRST, HAN_LAST + 1)))
     chances = [start[state] for state in _STATES]
     chances += [step[state].get(after, _IMPOSSIBLE) for state in _STATES for after in _STATES]
-    chances += [emit[state].get(character, _IMPOSSIBLE) for character in characters for state in _STATES]
-    return np.array(chances)
+    emitted = [list(map(emit[state].get, characters, repeat(_IMPOSSIBLE))) for state in _STATES]
+    return np.concatenate([chances, np.transpose(emitted).ravel()])
 
 
 def _model_table(name: str) -> Any:  # noqa: ANN401 - jieba has no types
@@ -123,11 +131,10 @@ def _characters() -> Tables:
         "folded": np.where(kinds[:MAPPED] & FORMAT, np.uint32(0), same),
     }
     lists: dict[str, list[int]] = {name: [] for name in forms}
-    for number, character in enumerate(everything[:MAPPED]):
-        composed = unicodedata.normalize("NFKC", character)
-        # In a table 0 says that nothing is left: the null character goes into the list.
-        if number and composed.lower() == character and character not in joined:
-            continue
+    # In a table 0 says that nothing is left: the null character goes into the list.
+    changing = (c for c in varying() if c == "\0" or c.lower() != c or unicodedata.decomposition(c))
+    for character in sorted(joined.union(changing)):
+        number, composed = ord(character), unicodedata.normalize("NFKC", character)
         if character in joined or not unicodedata.is_normalized("NFC", character):
             kinds[number] |= COMPOSED
         points = list(map(ord, composed.lower()))
@@ -147,11 +154,11 @@ def _characters() -> Tables:
 
 def _kinds(everything: str) -> NDArray[np.uint16]:
     kinds = np.zeros(len(everything), np.uint16)
-    # The last plane with assigned characters has formats and marks alone. No mark is a word character.
+    # Planes 4 to 13 are free, 14 has formats and marks alone, 15 and 16 are private. No mark is a word character.
     others = re.findall(r"\W", everything[:MAPPED] + everything[0xE0000:0xE1000])
     kinds[_numbers("".join(c for c in others if unicodedata.category(c)[0] == "M"))] = KEPT
     kinds[0xFE00:0xFE10] = 0  # Variation selectors.
-    kinds[_numbers(re.sub(r"\W+", "", everything))] = WORD | KEPT
+    kinds[_numbers(re.sub(r"\W+", "", everything[:0x40000]))] = WORD | KEPT
     kinds[ord("_")] = WORD
     kinds[ord("0") : ord("9") + 1] |= _DIGIT
     for block in Path(__file__).with_name("characters.txt").read_text("ascii").split("\n\n")[1:]:

@@ -34,14 +34,10 @@ _DIGEST_BYTES = 16
 class Weights:
     """Weights of words, by their hashes."""
 
-    keys: NDArray[np.uint64]
-    """Hashes in a table with open addresses, whose length is a power of two; 0 where it is free."""
-    values: NDArray[np.float64]
-    """The weight at each place of the table."""
-    other: float
-    """The weight of every other word."""
-    seed: int
-    """Of the hash."""
+    keys: NDArray[np.uint64]  # Hashes in a table with open addresses, of a power of two of places; 0 in free ones.
+    values: NDArray[np.float64]  # The weight at each place.
+    other: float  # The weight of every other word.
+    seed: int  # Of the hash.
 
     @classmethod
     def of_words(cls, words: Sequence[str], weights: ArrayLike, *, other: float, seed: int) -> Self:
@@ -61,13 +57,10 @@ class CountedWords(NamedTuple):
     """The distinct words of texts: text i has those from ``offsets[i]`` to ``offsets[i + 1]``."""
 
     hashes: NDArray[np.uint64]
-    counts: NDArray[np.int32]
-    """How often each word occurs in its text."""
+    counts: NDArray[np.int32]  # How often each word occurs in its text.
     offsets: NDArray[np.int64]
-    points: NDArray[np.uint32]
-    """Code points of the texts."""
-    starts: NDArray[np.uint32]
-    """Where each word occurs first."""
+    points: NDArray[np.uint32]  # Of the texts.
+    starts: NDArray[np.uint32]  # Where each word occurs first.
     stops: NDArray[np.uint32]
 
     def words(self) -> list[str]:
@@ -261,7 +254,14 @@ def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
     """Hash words as they vote."""
     points, offsets = _points(words)
     ends = offsets.astype(np.uint32)
-    return _counted(points, ends[:-1], ends[1:].copy(), np.arange(len(words) + 1), seed).hashes
+    return hash_between(points, ends[:-1], ends[1:].copy(), seed)
+
+
+def hash_between(
+    points: NDArray[np.uint32], starts: NDArray[np.uint32], stops: NDArray[np.uint32], seed: int
+) -> NDArray[np.uint64]:
+    """Hash words as they vote, which overwrites where they start and stop."""
+    return _counted(points, starts, stops, np.arange(len(starts) + 1), seed).hashes
 
 
 def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -5,6 +5,7 @@ evaluated here, and integers do not wrap: the modules mask what C would cut off.
 """
 
 import builtins
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -32,17 +33,11 @@ def cast(_to: Any, value: float) -> Any:
     return builtins.int(value)
 
 
-class _Nothing:
+class _Nothing(nullcontext[None]):
     """A decorator and a context manager without effect."""
 
     def __call__(self, thing: T) -> T:
         return thing
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 ccall = cfunc = cclass = final = nogil = _Nothing()

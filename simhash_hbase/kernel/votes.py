@@ -125,12 +125,8 @@ def insert_weights(
 class Features:
     """The distinct words of texts, and what weighs them; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
 
-    Parameters
-    ----------
-    hashes, counts, offsets : buffers of uint64, int32 and int64
-        Filled by `count`, the first two as long as there are words: how often each word occurs in its text.
-    points, starts, stops : buffers of uint32
-        Code points of the texts, and where the words are: all of them, and after `count` the distinct ones.
+    `count` fills `hashes` and `counts`, which are as long as there are words: how often each word occurs in its text.
+    Starts and stops in the code points of the texts are those of all words, and after `count` of the distinct ones.
     """
 
     hashes: cython.ulonglong[::1]
@@ -188,15 +184,10 @@ class Features:
         other: cython.double,
         top: cython.Py_ssize_t,
     ) -> None:
-        """Decide the bits of each text's fingerprint.
+        """Write the fingerprint of each text, and how many of its features voted.
 
-        Parameters
-        ----------
-        simhashes, features : buffers of uint64 and int32
-            Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, -1 where
-            64 bits do not hold the sums.
-        top : int
-            Features to keep, the heaviest, of those that weigh the same the first by the word; 0 keeps all.
+        These are the `top` heaviest, of those that weigh the same the first by the word, or for 0 all of them. Where no
+        bit is decided, their number is 0, and where 64 bits do not hold the sums, -1.
         """
         self.weights = memoryview(bytearray(8 * self.hashes.shape[0] + 8)).cast("d")
         self.heap = memoryview(bytearray(4 * min(top, self.hashes.shape[0]) + 4)).cast("i")

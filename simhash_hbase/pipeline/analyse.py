@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,8 +71,7 @@ class Chunk:
     @property
     def is_full(self) -> bool:
         """Whether it is time for the next one."""
-        many = self.share * (len(self.documents) + len(self.rejects)) >= CHUNK_DOCUMENTS
-        return many or self.share * self.characters >= CHUNK_CHARACTERS
+        return self.share * self.records >= CHUNK_DOCUMENTS or self.share * self.characters >= CHUNK_CHARACTERS
 
     @property
     def entries(self) -> Entries:
@@ -100,13 +98,11 @@ def analyse(
         for chunk in _chunks(records, SHARES):
             yield _analysed(chunk, analysis)
     chunks = _chunks(records)
-    if workers > 1 and analysis is not None:
-        first, second = next(chunks, None), next(chunks, None)
-        if first is not None and second is not None:
-            yield from _shared(chain((first, second), chunks), analysis, workers)
-            return
-        chunks = iter(() if first is None else (first,))
-    for chunk in chunks:
+    first = list(islice(chunks, 2)) if workers > 1 and analysis else []
+    if len(first) > 1 and analysis:
+        yield from _shared(chain(first, chunks), analysis, workers)
+        return
+    for chunk in chain(first, chunks):
         yield _analysed(chunk, analysis)
 
 
@@ -165,20 +161,23 @@ class Done(NamedTuple):
 def analyse_chunk(
     analysis: Analysis | None, kind: str, ids: list[str], what: list[Any], metadata: list[Any] | None
 ) -> Done:
-    """Extract, fingerprint and sketch the payload of a chunk, in any process."""
-    made = {at: extract(page) for at, page in enumerate(what) if isinstance(page, Page)}
-    if not made:
-        return Done(work(analysis, kind, ids, what, metadata), {})
-    refused = {at: record.reason for at, record in made.items() if isinstance(record, Reject)}
-    extracted = {at: record for at, record in made.items() if isinstance(record, Document)}
-    metadata = metadata or [None] * len(ids)
-    for at, document in extracted.items():
-        what[at], metadata[at] = document.text, document.metadata
-    left = [at for at in range(len(ids)) if at not in refused]
-    done = work(analysis, kind, [ids[at] for at in left], [what[at] for at in left], [metadata[at] for at in left])
-    refused |= {left[at]: reason for at, reason in done.refused.items()}
-    kept = [left[at] for at in done.kept]
-    return Done(Analysed(done.entries, kept, dict(sorted(refused.items()))), extracted)
+    """Extract, fingerprint and sketch the payload of a chunk, in any process; without an analysis extract only."""
+    records = {at: extract(page) for at, page in enumerate(what) if isinstance(page, Page)}
+    documents = {at: record for at, record in records.items() if isinstance(record, Document)}
+    refused = {at: record.reason for at, record in records.items() if isinstance(record, Reject)}
+    for at in refused:
+        what[at] = ""  # Which analysis refuses, too.
+    if documents:
+        metadata = metadata or [None] * len(ids)
+        for at, document in documents.items():
+            what[at], metadata[at] = document.text, document.metadata
+    done: Analysed
+    if analysis is None:
+        done = Analysed(Entries.of_fingerprints([], np.empty(0, np.uint64)), list(range(len(ids))), {})
+    else:
+        done = getattr(analysis, kind)(ids, what, metadata) if ids else analysis.fingerprints([], [])
+    refused = dict(sorted({**done.refused, **refused}.items()))
+    return Done(Analysed(done.entries, [at for at in done.kept if at not in refused], refused), documents)
 
 
 def finish(chunk: Chunk, done: Done) -> Chunk:
@@ -189,30 +188,10 @@ def finish(chunk: Chunk, done: Done) -> Chunk:
         chunk.documents[at] = replace(extracted, raw=page.raw)
     for at, reason in done.analysed.refused.items():
         document = chunk.documents[at]
+        raw = document.raw
+        if raw is None:
+            raw = document.content if isinstance(document, Page) else (document.text or "").encode()
         before = sum(order <= at for order in chunk.order)
-        chunk.rejects.insert(before, Reject(document.place, reason, _bytes_of(document), document.id))
+        chunk.rejects.insert(before, Reject(document.place, reason, raw, document.id))
         chunk.order.insert(before, at)
     return chunk
-
-
-def _bytes_of(document: Document | Page) -> bytes:
-    if document.raw is not None:
-        return document.raw
-    return document.content if isinstance(document, Page) else (document.text or "").encode()
-
-
-def processors() -> int:
-    """Count the processors that this process may use, or, where the system does not tell, all."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def work(
-    analysis: Analysis | None, kind: str, ids: Sequence[str], what: Sequence[object], metadata: object
-) -> Analysed:
-    """Analyse a payload in this process; without an analysis, let its documents pass."""
-    if analysis is None:
-        return Analysed(Entries.of_fingerprints([], np.empty(0, np.uint64)), list(range(len(ids))), {})
-    done: Analysed = getattr(analysis, kind)(ids, what, metadata) if ids else analysis.fingerprints([], [])
-    return done

@@ -80,7 +80,8 @@ class Worker:
                 if self._is_closed:
                     return None
                 if self._pipe is None or self._process is None or not self._process.is_alive():
-                    self._process, self._pipe = _start(self._analysis, self._most_grown, self._niceness)
+                    self._process, self._pipe = _ahead.pop() if _ahead else _spawned()
+                    self._pipe.send((self._analysis, self._most_grown, self._niceness))
                 pipe = self._pipe
             pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -134,13 +135,30 @@ class Workers:
             self._free.append(worker)
 
 
-def _start(analysis: Analysis, most_grown: int, niceness: int) -> tuple[BaseProcess, Connection]:
+_ahead: list[tuple[BaseProcess, Connection]] = []
+
+
+def start_ahead(processes: int) -> None:
+    """Start processes for the workers to come, which import what they need before there is an analysis."""
+    _ahead.extend(_spawned() for _ in range(processes))
+
+
+def end_ahead() -> None:
+    """End those that no worker has taken."""
+    while _ahead:
+        process, pipe = _ahead.pop()
+        pipe.close()
+        process.kill()
+        process.join()
+
+
+def _spawned() -> tuple[BaseProcess, Connection]:
     # Spawned, not forked: a fork would copy this process's connections and locks.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked.
     resource_tracker.ensure_running()
-    process = context.Process(target=_serve, args=(theirs, analysis, most_grown, niceness), daemon=True)
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
     # The process inherits that SIGINT is blocked: Ctrl-C is handled by the parent only.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -151,13 +169,14 @@ def _start(analysis: Analysis, most_grown: int, niceness: int) -> tuple[BaseProc
     return process, ours
 
 
-def _serve(pipe: Connection, analysis: Analysis, most_grown: int, niceness: int) -> None:
-    os.nice(niceness)
+def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
-    first = _most_memory()
     # The other end is closed when no more jobs come.
     with suppress(EOFError, OSError):
+        analysis, most_grown, niceness = pipe.recv()
+        os.nice(niceness)
+        first = _most_memory()
         while _most_memory() - first < most_grown:
             pipe.send(None)
             seconds, function, arguments = pipe.recv()

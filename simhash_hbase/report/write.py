@@ -9,7 +9,7 @@ from typing import BinaryIO
 from simhash_hbase.files.remote import shown
 from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import total_bytes
-from simhash_hbase.pipeline.meter import Metering, silent
+from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.report.page import (

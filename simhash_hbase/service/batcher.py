@@ -15,7 +15,7 @@ import msgspec
 from simhash_hbase.errors import Retryable
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document
-from simhash_hbase.pipeline.analyse import payload, work
+from simhash_hbase.pipeline.analyse import analyse_chunk, payload
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, ItemChunk, Ready
@@ -210,4 +210,6 @@ def _ready(index: Index, items: Sequence[Item | Ready]) -> Iterator[Ready]:
 
 def _analysed(index: Index, chunk: ItemChunk) -> Ready:
     documents = chunk.documents
-    return Ready.of(chunk, work(index.analysis, *payload(documents))) if documents else Ready(chunk, None, {})
+    if not documents:
+        return Ready(chunk, None, {})
+    return Ready.of(chunk, analyse_chunk(index.analysis, *payload(documents)).analysed)

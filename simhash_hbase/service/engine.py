@@ -17,7 +17,7 @@ from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import read_idf, read_last_backup, read_profile
 from simhash_hbase.index.upkeep.stats import Stats
-from simhash_hbase.pipeline.analyse import Payload, work
+from simhash_hbase.pipeline.analyse import Payload, analyse_chunk
 from simhash_hbase.pipeline.worker import Worker, Workers
 from simhash_hbase.service.limits import Shares
 
@@ -63,7 +63,7 @@ class Engine:
         """Load dictionaries and start processes before the first request."""
         await self.run(lambda index: index.analysis)
         if self.index.profile.analyzer != "weighted":
-            await self.run(lambda index: work(index.analysis, *WARM_UP))
+            await self.run(lambda index: analyse_chunk(index.analysis, *WARM_UP))
             await asyncio.gather(*(self.analyse(WARM_UP) for _ in range(self._workers)))
 
     async def run(self, call: Callable[[Index], T]) -> T:
@@ -143,13 +143,13 @@ class Engine:
 
     async def _analyse_there(self, what: Payload) -> Analysed:
         self._pool = self._pool or Workers(self.index.analysis, self._workers)
-        return await asyncio.wrap_future(self._pool.submit(work, *what))
+        return (await asyncio.wrap_future(self._pool.submit(analyse_chunk, *what))).analysed
 
     def _analyse_here(self, what: Payload) -> Analysed:
         # Not the index's own analysis: threads with one document would wait for whole batches.
         if self._analysis is None:
             self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
-        return work(self._analysis, *what)
+        return analyse_chunk(self._analysis, *what).analysed
 
 
 async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) -> T:

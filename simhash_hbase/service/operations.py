@@ -10,7 +10,7 @@ from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.pipeline.analyse import payload, work
+from simhash_hbase.pipeline.analyse import analyse_chunk, payload
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.items import Wanted, decode, document_or_id
@@ -56,7 +56,7 @@ class Operation:
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:
     """Decode and analyse one JSON object."""
     item = document_or_id(decode(raw), wanted)
-    return (item, None) if isinstance(item, str) else (item.id, work(analysis, *payload([item])))
+    return (item, None) if isinstance(item, str) else (item.id, analyse_chunk(analysis, *payload([item])).analysed)
 
 
 def _add(index: Index, entries: Entries) -> list[ItemAnswer]:

@@ -14,7 +14,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from simhash_hbase.corpus.documents import NOTHING_TO_LEARN_FROM
+from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.idf import LEARN_FROM, Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources

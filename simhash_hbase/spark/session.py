@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from simhash_hbase.errors import StoreUnavailable
-from simhash_hbase.pipeline.meter import Meter
+from simhash_hbase.inputs.meter import Meter
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # What spark-submit sets for the program that it starts.

@@ -10,9 +10,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from simhash_hbase.client import RemoteIndex
-from simhash_hbase.corpus.documents import Once, TextSample
+from simhash_hbase.corpus.documents import Once
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.corpus.run import decide_preferred
+from simhash_hbase.corpus.sample import TextSample
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.exact import judging

@@ -23,10 +23,10 @@ from bench.documents import Sentences
 from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, one_by_one, percentile, processor_seconds, rate
 from bench.sizes import Sizes
+from simhash_hbase.corpus.options import processors
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index, open_index
-from simhash_hbase.pipeline.analyse import processors
 
 COMMAND = (sys.executable, "-W", "ignore", "-m", "simhash_hbase", "serve", "--no-auth", "--port", "0")
 

@@ -17,7 +17,7 @@ from support.results import with_helpers
 from simhash_hbase import Profile
 from simhash_hbase.errors import WorkerLost
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.pipeline.worker import TooMuchWork, Worker, Workers
+from simhash_hbase.pipeline.worker import TooMuchWork, Worker, Workers, end_ahead, start_ahead
 
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 
@@ -142,3 +142,22 @@ def grow(analysis):
 def test_a_nice_process_gives_way_to_the_others():
     with closing(Worker(ANALYSIS)) as plain, closing(Worker(ANALYSIS, niceness=1)) as nice:
         assert nice.call(its_niceness) - plain.call(its_niceness) == min(1, 19 - os.nice(0))
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_process_that_was_started_ahead_does_the_first_job_unless_it_was_killed(is_killed):
+    start_ahead(1)
+    [process] = multiprocessing.active_children()
+    if is_killed:
+        process.kill()
+        process.join()
+
+    with closing(Worker(ANALYSIS)) as worker:
+        assert (worker.call(its_pid) == process.pid) != is_killed
+
+
+def test_a_process_that_was_started_ahead_and_not_needed_is_ended():
+    start_ahead(2)
+    end_ahead()
+
+    assert multiprocessing.active_children() == []

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simhash_hbase.compare.explain import cosine
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import (
     MAX_TOTAL,
     SCALE,
     Fingerprinter,
-    cosine,
     count_features,
     fingerprint,
     hash_signs,

@@ -8,7 +8,8 @@ import pytest
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.features.fingerprints import HASHES, WeakHashWarning, hash_features
+from simhash_hbase.features.fingerprints import HASHES, hash_features
+from simhash_hbase.opening import WeakHashWarning
 
 
 def one(feature, name, seed=0):

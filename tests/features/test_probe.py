@@ -17,7 +17,7 @@ from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch, kernel_tables
 from simhash_hbase.opening import open_index
-from simhash_hbase.profile import Profile
+from simhash_hbase.profile import Profile, versions
 
 SAMPLE = ["我们都是中国人", "我们 are here", "они тоже здесь"]
 
@@ -177,7 +177,7 @@ def test_an_analysis_is_probed_once(monkeypatch):
 
 
 def test_versions_are_those_of_what_is_installed(monkeypatch):
-    monkeypatch.setattr(analysis_module, "_EXTRACTORS", ("lxml", "nothing-of-this-name"))
+    monkeypatch.setattr(versions, "_EXTRACTORS", ("lxml", "nothing-of-this-name"))
 
-    assert analysis_module.extractor_versions() == {"lxml": version("lxml")}
-    assert analysis_module.installed_versions(jieba=True)["jieba"] == version("jieba")
+    assert versions.extractor_versions() == {"lxml": version("lxml")}
+    assert versions.installed_versions(jieba=True)["jieba"] == version("jieba")

@@ -1,14 +1,15 @@
 """The tables that the kernel keeps in the user's cache: others have another version."""
 
 from hashlib import blake2b
-from unicodedata import unidata_version
+from unicodedata import combining, decomposition, unidata_version
 
 import numpy as np
 import pytest
 
 from simhash_hbase.features.idf import _jieba_tables
 from simhash_hbase.kernel import COMPILED
-from simhash_hbase.kernel.tables import VERSION, make_tables
+from simhash_hbase.kernel.normal import varying
+from simhash_hbase.kernel.tables import VERSION, make_tables, words_of
 
 CHARACTERS = ("folded", "folded_lists", "kinds", "normal", "normal_lists")
 DIGESTS = {
@@ -39,3 +40,22 @@ def test_who_changes_a_table_changes_the_version_too():
 
     # Where they differ, give `VERSION` its next number, and write down both.
     assert (VERSION, {**DIGESTS, **digests}) == (10, DIGESTS)
+
+
+def test_a_file_of_words_is_read_to_the_last_digit():
+    points, starts, stops, numbers = words_of("é 13.900677652\n数据库 7 nz\n\U00020000a 0.1".encode())
+
+    words = ["".join(map(chr, points[start:stop])) for start, stop in zip(starts, stops, strict=True)]
+    assert (words, numbers.tolist()) == (["é", "数据库", "\U00020000a"], [13.900677652, 7.0, 0.1])
+
+
+@pytest.mark.parametrize("number", ["-1", "1e3", "1234567890123456", "n"])
+def test_a_word_without_a_number_is_an_error(number):
+    with pytest.raises(ValueError, match="line 2 has no number"):
+        words_of(f"一 1\n二 {number}\n".encode())
+
+
+def test_of_the_characters_that_are_passed_over_none_varies():
+    others = set(map(chr, range(0x20000))).difference(varying())
+
+    assert not [c for c in others if c.lower() != c or decomposition(c) or combining(c)]

@@ -154,7 +154,7 @@ def create(
     texts, workers = None, 1
     if learn_from:
         # With all that reads files, for which no other index waits.
-        from simhash_hbase.pipeline.analyse import processors
+        from simhash_hbase.corpus.options import processors
 
         texts, workers = replace(sample, learn_from=learn_from).texts(output.watch), processors()
     with output:

@@ -151,7 +151,8 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
 @contextmanager
 def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, Sources, Reading]]:
     """Open the index, or make a temporary one of the input, which is then read twice."""
-    from simhash_hbase.corpus.documents import spooled, texts_of
+    from simhash_hbase.corpus.documents import spooled
+    from simhash_hbase.corpus.sample import texts_of
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import open_index
 
@@ -315,15 +316,13 @@ def _open(
 
 def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
     """Complete the fields of a profile; by default its idf is learned from the input."""
-    from simhash_hbase.pipeline.analyse import processors
-
     settings = reading.settings
     if settings.features_field is not None:
         return {"analyzer": "weighted", **fields}
     if fields.get("analyzer", "learned") != "learned" or settings.simhash_field is not None:
         return fields
     output.note("learning the idf from the input …")
-    return {**fields, "learn_from": texts(), "workers": reading.workers or processors()}
+    return {**fields, "learn_from": texts(), "workers": reading.processes}
 
 
 @contextmanager
@@ -332,7 +331,7 @@ def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Outp
 
     Nothing is learned where no record has a text: each record has its refusal then, and an empty input its result.
     """
-    from simhash_hbase.corpus.documents import NothingToLearn
+    from simhash_hbase.corpus.sample import NothingToLearn
     from simhash_hbase.inputs import total_bytes
     from simhash_hbase.opening import temporary_index
 

@@ -75,7 +75,6 @@ def load(
     from simhash_hbase.bulk import load as load_spool
     from simhash_hbase.corpus.documents import Refusals, check_destinations
     from simhash_hbase.inputs import Sources
-    from simhash_hbase.pipeline.analyse import processors
 
     sources = Sources(files)
     check_destinations(sources, {"`rejects`": reading.rejects})
@@ -91,7 +90,7 @@ def load(
         writer = _writer(url, index, spool, choice, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
-        for part in spool.fill(records, index.analysis, workers=reading.workers or processors()):
+        for part in spool.fill(records, index.analysis, workers=reading.processes):
             for reject in part.rejects:
                 refused.add(reject)
         with output.walk("load: write", soon=False) as watch:

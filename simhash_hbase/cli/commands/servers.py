@@ -71,8 +71,8 @@ def serve(url: str, choice: Choice) -> None:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
     if choice.processes > 1 and url.startswith("memory:"):
         raise InvalidArgument("an index in memory is of one process: serve it without --processes")
+    from simhash_hbase.corpus.options import processors
     from simhash_hbase.opening import open_index
-    from simhash_hbase.pipeline.analyse import processors
     from simhash_hbase.service import Keyring, Settings, listen, run_service, set_up_logs
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

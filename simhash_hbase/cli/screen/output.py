@@ -24,7 +24,7 @@ from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretle
 from simhash_hbase.corpus.notes import counted, per_second
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.answers import plain
-from simhash_hbase.pipeline.meter import Meter, Unit, silent
+from simhash_hbase.inputs.meter import Meter, Unit, silent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -159,7 +159,7 @@ class Output:
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
         """Print the library's warnings as lines, not as Python does."""
-        from simhash_hbase.features.fingerprints import WeakHashWarning
+        from simhash_hbase.opening import WeakHashWarning
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WeakHashWarning)

@@ -1,0 +1,26 @@
+"""Versions of what others maintain and an index depends on: a profile names those of the machine that made it."""
+
+import unicodedata
+from contextlib import suppress
+
+_EXTRACTORS = ("trafilatura", "lxml")
+
+
+def installed_versions(*, jieba: bool) -> dict[str, str]:
+    """List what fingerprints depend on."""
+    return {"unicode": unicodedata.unidata_version, **(_versions_of("jieba") if jieba else {})}
+
+
+def extractor_versions() -> dict[str, str]:
+    """List what the main text of a page depends on."""
+    return _versions_of(*_EXTRACTORS)
+
+
+def _versions_of(*names: str) -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    versions = {}
+    for name in names:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions

@@ -1,0 +1,80 @@
+"""Texts that threads cut while a corpus is read to learn from: nothing depends on it, and nothing is cut twice."""
+
+import json
+import threading
+
+import pytest
+
+from simhash_hbase import create_index
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, sample
+from simhash_hbase.corpus.sample import EarlyCut
+from simhash_hbase.kernel.texts import Batch
+
+TEXTS = [f"第{number}篇文章说的是第{number}件事，我们都知道{number % 7}。" for number in range(60)]
+
+
+@pytest.fixture
+def corpus_file(tmp_path, monkeypatch):
+    """Write a corpus of which four texts are learned from; each other one is a part of its own."""
+    monkeypatch.setattr(sample, "LEARN_FROM", 4)
+    monkeypatch.setattr(sample, "PART_CHARACTERS", 1)
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    return str(path)
+
+
+class Lines:
+    def __init__(self):
+        self.records = []
+
+    def line(self, record):
+        self.records.append(dict(record))
+
+    def flush(self):
+        pass
+
+
+def decided(path, workers, **options):
+    """Decide a corpus by an index that is made of it; return the index's table of words, too."""
+    lines, reading = Lines(), Reading(workers=workers)
+    with (
+        Deduplication([path], DedupOptions(learn=True), reading=reading, lines=lines) as corpus,
+        create_index("memory:", learn_from=corpus.texts(), workers=workers, **options) as index,
+    ):
+        corpus.run(index)
+        return lines.records, index.profile
+
+
+@pytest.mark.parametrize("options", [{}, {"seed": 7}, {"hash": "md5"}, {"top": 5}])
+def test_decisions_are_those_of_one_worker(corpus_file, options):
+    assert decided(corpus_file, 3, **options) == decided(corpus_file, 1, **options)
+
+
+def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch):
+    cut, early = [], []
+    count, take = Batch.count, EarlyCut.take
+    monkeypatch.setattr(Batch, "count", lambda self, **named: cut.extend(self.texts) or count(self, **named))
+    monkeypatch.setattr(EarlyCut, "take", lambda self: early.extend(taken := take(self)) or taken)
+
+    decided(corpus_file, 2)
+
+    assert sorted(text for text in cut if text in TEXTS) == sorted(TEXTS)
+    assert early
+
+
+def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch):
+    monkeypatch.setattr(sample, "EARLY_CHARACTERS", 1)
+    early = []
+    take = EarlyCut.take
+    monkeypatch.setattr(EarlyCut, "take", lambda self: early.extend(taken := take(self)) or taken)
+
+    decided(corpus_file, 2)
+
+    assert len(early) == 1
+
+
+def test_where_nothing_is_decided_no_thread_stays(corpus_file):
+    with Deduplication([corpus_file], DedupOptions(learn=True), reading=Reading(workers=4)) as corpus:
+        list(corpus.texts())
+
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("cut")]

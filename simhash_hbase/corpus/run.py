@@ -164,6 +164,8 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
+        # Going on changes what the earlier run has left.
+        before = start.read if start else 0
         if isinstance(self._decisions, FileDecisions):
             self._decisions.begin(identity(index.store, index.collection.name))
         # None where no run can continue this one; a number of bytes or files where it can.
@@ -183,7 +185,6 @@ class Deduplication:
                 run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
         if options.clusters:
             write_clusters(self._decisions.lines(), options.clusters)
-        before = start.read if start else 0
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
 
     def _written(self) -> Mapping[str, str | None]:

@@ -172,6 +172,8 @@ class Deduplication:
         options, start = self._options, self._decisions.start
         if self._early is not None and index.profile.seed == SEED and (cut := self._early.take()):
             index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
+        # Going on changes what the earlier run has left.
+        before = start.read if start else 0
         if isinstance(self._decisions, FileDecisions):
             self._decisions.begin(identity(index.store, index.collection.name))
         # None where no run can continue this one; a number of bytes or files where it can.
@@ -191,7 +193,6 @@ class Deduplication:
                 run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
         if options.clusters:
             write_clusters(self._decisions.lines(), options.clusters)
-        before = start.read if start else 0
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
 
     def _written(self) -> Mapping[str, str | None]:

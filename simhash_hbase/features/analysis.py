@@ -15,7 +15,6 @@ import numpy as np
 
 from simhash_hbase import errors
 from simhash_hbase.digests import digest_of
-from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, GivenFeature, count_features, fingerprint
 from simhash_hbase.features.idf import IdfTable
@@ -42,7 +41,7 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
             return JiebaAnalyzer(top=profile.top)
         case "learned":
             if idf is None:
-                raise InvalidProfile("analyzer learned needs an idf table, which is learned from a sample of texts")
+                raise errors.InvalidProfile("analyzer learned needs an idf table, learned from a sample of texts")
             return LearnedAnalyzer(idf=idf, top=profile.top)
         case "shingle":
             return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary)
@@ -82,10 +81,10 @@ class Analysis:
     ) -> Analysed:
         """Fingerprint and sketch texts."""
         if self.profile.analyzer == "weighted":
-            raise InvalidProfile("analyzer weighted takes features, not texts")
+            raise errors.InvalidProfile("analyzer weighted takes features, not texts")
         if not self._is_probed and self.profile.probe not in (None, probe_digest(self.fingerprinter)):
             here = installed_versions(jieba=self.profile.analyzer in SEGMENTING)
-            raise ProfileMismatch(errors.other_fingerprints(self.profile.versions or {}, here))
+            raise errors.ProfileMismatch(errors.other_fingerprints(self.profile.versions or {}, here))
         self._is_probed = True
         bands, bins = self.profile.bands, self.profile.band_bins or 0
         fingerprinted = self.fingerprinter.fingerprint_batch
@@ -126,7 +125,7 @@ class Analysis:
             try:
                 simhashes.append(fingerprint(pairs, hash=self.profile.hash, seed=self.profile.seed))
                 kept.append(at)
-            except (EmptyDocument, InvalidArgument) as error:
+            except (errors.EmptyDocument, errors.InvalidArgument) as error:
                 refused[at] = str(error)
         counts = np.array([count_features(features[at]) for at in kept], dtype=np.int32)
         entries = self.fingerprints([ids[at] for at in kept], simhashes, metadata and [metadata[at] for at in kept])

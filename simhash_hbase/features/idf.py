@@ -29,9 +29,7 @@ STOP_WORDS = (
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
 SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
-
 _FORMAT = 1
-
 T = TypeVar("T")
 
 
@@ -91,8 +89,7 @@ class IdfTable:
             # Few frequencies, many words. Logarithms are Python's, as in `weight`.
             logarithms = {count: log(1 + self.documents / count) for count in {1, *self.frequencies.values()}}
             weights = [logarithms[count] for count in self.frequencies.values()]
-            table = Weights.of_words(list(self.frequencies), weights, other=logarithms[1], seed=seed)
-            self._weights[seed] = table
+            self._weights[seed] = Weights.of_words(list(self.frequencies), weights, other=logarithms[1], seed=seed)
         return self._weights[seed]
 
     def encode(self) -> bytes:

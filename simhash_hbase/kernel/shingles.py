@@ -51,22 +51,11 @@ def sketch(
     *,
     bands: cython.Py_ssize_t,
 ) -> None:
-    """Sketch texts.
+    """Fill the sketches of texts, 8 words each, with the lowest bit of each bin's hash, the first most significant.
 
-    Parameters
-    ----------
-    normal, ends : buffers of uint32 and int64
-        Normal forms of all texts, and where each ends, after a 0.
-    orders : buffer of uint16, length 512 x 512
-        For each bin the order in which it chooses another one.
-    groups : buffer of uint16
-        Bins of the bands, those of a band one behind the other.
-    sketches : buffer of uint64, length 8 n
-        Filled: the lowest bit of each bin's hash, the first bin's most significant.
-    segments : buffer of uint32, length bands x n
-        Filled: a hash of the bins of each band.
-    counts : buffer of uint32, length n
-        Filled: how many distinct shingles there are, as estimated.
+    Fill also the segments, a hash of the bins of each band, and the estimated numbers of distinct shingles. The normal
+    form of a text ends where `ends` says, behind a 0; `orders` has for each of 512 bins the order in which it chooses
+    another one, and `groups` the bins of the bands, those of a band one behind the other.
     """
     minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")

@@ -94,12 +94,9 @@ class Sketched(NamedTuple):
 
     sketches: NDArray[np.uint64]
     """Shape (n, 8); zeros for a text without a letter, a number or a mark."""
-    sizes: NDArray[np.int64]
-    """Characters of the normal forms."""
-    segments: NDArray[np.uint32]
-    """Hashes of the groups of minima, shape (n, bands)."""
-    shingles: NDArray[np.uint32]
-    """Distinct shingles, estimated from the minima."""
+    sizes: NDArray[np.int64]  # Characters of the normal forms.
+    segments: NDArray[np.uint32]  # Hashes of the groups of minima, shape (n, bands).
+    shingles: NDArray[np.uint32]  # Distinct shingles, estimated from the minima.
     digests: list[bytes]
     """16-byte BLAKE2b of the normal forms: equal digests mean equal texts but for case, blanks and punctuation."""
 
@@ -155,9 +152,8 @@ class Batch:
         chosen = arrays["orders"], arrays["groups"][: bands * bins]
         shingles.sketch(*_buffers(normal, ends, *chosen, sketches.ravel(), segments.ravel(), counts), bands=bands)
         # Digits and letters alone have no lone surrogate.
-        digests = [
-            blake2b(form.encode(), digest_size=_DIGEST_BYTES).digest() for form in _between(normal, ends[:-1], ends[1:])
-        ]
+        texts = _between(normal, ends[:-1], ends[1:])
+        digests = [blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest() for text in texts]
         return Sketched(sketches, np.diff(ends), segments, counts, digests)
 
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -81,8 +81,7 @@ class Chunk:
     @property
     def kept(self) -> list[Document]:
         """The documents that have an entry, in the order of the entries; only after analysis."""
-        found = (self.documents[at] for at in self.analysed.kept)
-        return [document for document in found if isinstance(document, Document)]
+        return [each for at in self.analysed.kept if isinstance(each := self.documents[at], Document)]
 
 
 def analyse(
@@ -184,8 +183,7 @@ def finish(chunk: Chunk, done: Done) -> Chunk:
     """Attach the entries, and turn documents without text or features into rejects at their place."""
     chunk.analysed = done.analysed
     for at, extracted in done.extracted.items():
-        page = chunk.documents[at]
-        chunk.documents[at] = replace(extracted, raw=page.raw)
+        chunk.documents[at] = replace(extracted, raw=chunk.documents[at].raw)
     for at, reason in done.analysed.refused.items():
         document = chunk.documents[at]
         raw = document.raw

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from simhash_hbase.index import dedup, search, write
+from simhash_hbase.index import dedup, documentrows, search, write
 from simhash_hbase.index.claim import commit, protocol, state, steps, verdict
 from simhash_hbase.index.claim.state import Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import read_states
@@ -12,12 +12,8 @@ from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
-_begun, _next_state, _put_first, _decision_time = (
-    state._begun,
-    write._next_state,
-    write.put_first,
-    write.decision_time,
-)
+_begun, _next_state, _put_first = state._begun, write._next_state, write.put_first
+_decision_time = documentrows.decision_time
 _as_pending, _judge_pending = steps.as_pending, verdict._judge_pending
 
 
@@ -57,6 +53,11 @@ def _pass_expired(run, claim, state, cells, verdicts) -> None:
         verdicts.own.append((claim, as_original(state)))
 
 
+def _block_rows_alone(profile, entries, *, with_blocks, with_bands):
+    """Leave out the rows of sketches."""
+    return block_rows(profile.blocks, entries.simhashes[with_blocks])
+
+
 def _put_and_hope(store, cells: Sequence[Cell]) -> list[bool]:
     """Leave out the reading back."""
     if cells:
@@ -94,8 +95,8 @@ MUTATIONS = {
     "second-query": [(protocol, "second_query", _find_nobody)],
     "yielding": [(verdict, "give_way", _become_its_duplicate)],
     "own-cell": [(commit, "look_again", _start_over_blindly)],
-    "sketch-rows": [(write, "entry_rows", lambda profile, entries: block_rows(profile.blocks, entries.simhashes))],
-    "copies": [(commit, "copy_cells", lambda entries, decided: [])],
+    "sketch-rows": [(write, "entry_rows", _block_rows_alone)],
+    "copies": [(commit, "document_cells", lambda entries, states: [])],
     "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
     "previous": [(steps, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
@@ -106,6 +107,6 @@ MUTATIONS = {
     "expiry": [(verdict, "_judge_pending", _pass_expired)],
     "below": [(commit, "put_first", _put_unstamped)],
     "placed": [(write, "put_first", _put_unstamped)],
-    "above-claims": [(write, "decision_time", _below_claims)],
+    "above-claims": [(documentrows, "decision_time", _below_claims)],
     "read-back": [(write, "put_first", _put_and_hope)],
 }

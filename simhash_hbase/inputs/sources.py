@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
@@ -131,7 +131,19 @@ class Sources(tuple[str, ...]):
         """All below these is read, except what is hidden."""
         listed = (source for path in paths for source in files(path))
         self._first = list(islice(listed, _IN_MEMORY))
-        self._starts: list[int] = []  # Of the other parts of the list, in their file.
+        self._others = _SpooledSources(listed)
+
+    def files(self, stdin: str | None = None) -> Iterator[Source]:
+        """Yield every file; `stdin` names a copy of standard input, to be read in its place."""
+        for source in chain(self._first, self._others):
+            yield source if source.name != STDIN or stdin is None else replace(source, path=stdin)
+
+
+class _SpooledSources:
+    """Sources in a temporary file, which is closed with this: a tuple cannot be referred to weakly."""
+
+    def __init__(self, listed: Iterator[Source]) -> None:
+        self._starts: list[int] = []
         while part := list(islice(listed, _IN_MEMORY)):
             if not self._starts:
                 self._file = open_temporary()
@@ -139,16 +151,11 @@ class Sources(tuple[str, ...]):
             self._starts.append(self._file.tell())
             pickle.dump(part, self._file)
 
-    def files(self, stdin: str | None = None) -> Iterator[Source]:
-        """Yield every file; `stdin` names a copy of standard input, to be read in its place."""
-        for start in (None, *self._starts):
-            part = self._first
-            if start is not None:
-                # Two readers may be on their way at once: each seeks its own part.
-                self._file.seek(start)
-                part = pickle.load(self._file)
-            for source in part:
-                yield source if source.name != STDIN or stdin is None else replace(source, path=stdin)
+    def __iter__(self) -> Iterator[Source]:
+        for start in self._starts:
+            # Two readers may be on their way at once: each seeks its own part.
+            self._file.seek(start)
+            yield from pickle.load(self._file)
 
 
 def as_sources(named: Sequence[str]) -> Sources:

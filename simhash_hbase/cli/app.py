@@ -37,7 +37,6 @@ SHOWN_CHARACTERS = 200
 MODULES = {
     "commands.creation": {
         "create": "Make an index; the profile is frozen here.",
-        "plan": "Compare schemes for a number of documents.",
         "schema": "Print the table of an index in HBase.",
     },
     "commands.decisions": {
@@ -58,6 +57,7 @@ MODULES = {
     },
     "commands.hbase": {"hbase": "Run an HBase on this machine: up, down, status."},
     "commands.load": {"load": "Write a corpus at once: the fastest way into an empty index."},
+    "commands.plan": {"plan": "Compare schemes for a number of documents."},
     "commands.servers": {
         "key": "Make a key for the service.",
         "mcp": "Offer an index to an agent as tools.",

@@ -126,7 +126,7 @@ def test_an_index_tells_its_format_its_profile_in_short_and_who_counted(make_ind
 
     found = index.stats()
 
-    assert (found.format, found.version, found.last_backup) == (3, __version__, None)
+    assert (found.format, found.version, found.last_backup) == (index.profile.format, __version__, None)
     assert found.made_with == (index.profile.versions or {})
     wanted = ("analyzer", "hash", "scheme", "match", "distance", "ttl_days")
     assert {name: found.profile[name] for name in wanted} == {name: getattr(index.profile, name) for name in wanted}

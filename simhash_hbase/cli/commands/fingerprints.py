@@ -146,7 +146,7 @@ class _Sides:
             return self.of_file(word)
         stored = self.index.entries_of(word) if self.index is not None else None
         if stored is not None:
-            return _NamedDocument(Side.of_entries(word, stored), None)
+            return _NamedDocument(Side.of_entries(word, stored, self.decision(word)), None)
         kinds = "neither a file nor a stored id" if self.index is not None else "no file"
         if any(vars(self.own).values()):
             raise InvalidInput(
@@ -157,6 +157,13 @@ class _Sides:
         if self.index is not None:
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self.of_text("text", word)
+
+    def decision(self, document_id: str) -> dict[str, object] | None:
+        """Return of a copy what was decided."""
+        stored = self.index.get(document_id) if self.index is not None else None
+        if stored is None or stored.of is None:
+            return None
+        return {"of": stored.of, "distance": stored.distance, "similarity": stored.similarity}
 
     def of_text(self, name: str, text: str) -> _NamedDocument:
         from simhash_hbase.compare.explain import Side

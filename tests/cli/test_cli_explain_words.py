@@ -114,6 +114,15 @@ def test_a_file_that_is_not_one_record_is_refused(cli, tmp_path, records):
     assert f"{file} holds {'more than one document' if records else 'no document'}: wanted one" in refused.sentence
 
 
+@pytest.mark.parametrize(("words", "taken"), [(("lib", "lib-edit"), ["lib", "lib-edit"]), (("百科", text(1)), ["百科"]),
+                                              ((text(1), text(2)), []), (("lib", "edit", "--text"), [])])  # fmt: skip
+def test_a_single_word_that_names_no_file_is_said_to_be_taken_as_a_text(cli, words, taken):
+    done = cli("explain", "--analyzer", "shingle", "--shingle", 1, *words)
+
+    assert done.code == 0
+    assert done.err == "".join(f"{word}: no file, so it is taken as a text\n" for word in taken)
+
+
 @pytest.mark.parametrize("typo", ["typo.txt", "folder/typo", "./typo", "2024.jsonl.gz", "汉字.txt"])
 @pytest.mark.parametrize("has_index", [False, True])
 def test_a_word_like_a_file_s_name_is_no_text(cli, filled, tmp_path, typo, has_index):

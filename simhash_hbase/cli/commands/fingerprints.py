@@ -154,7 +154,7 @@ class _Sides:
             )
         if LIKE_A_FILE.fullmatch(word):
             raise InvalidInput(f"{word} is {kinds}: add --text to compare A and B as texts")
-        if self.index is not None:
+        if self.index is not None or not re.search(r"\s", word):
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self.of_text("text", word)
 

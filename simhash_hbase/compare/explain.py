@@ -1,8 +1,9 @@
 """Why two documents are near or not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class Side:
     name: str
     entries: Entries
     features: WeightedFeatures | None  # None for a stored document: the index keeps no text.
+    decision: Mapping[str, Any] | None = None  # Of a copy, of which the index keeps no sketch: what was decided.
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "Side":
@@ -48,34 +50,42 @@ class Side:
         return cls(name, analysed.entries, list(weights.items()))
 
     @classmethod
-    def of_entries(cls, name: str, entries: Entries) -> "Side":
-        """Take a stored document."""
-        return cls(name, entries, None)
+    def of_entries(cls, name: str, entries: Entries, decision: Mapping[str, Any] | None = None) -> "Side":
+        """Take a stored document; of a copy with its original, distance and similarity."""
+        return cls(name, entries, None, decision)
 
     @property
     def simhash(self) -> int:
         """Its fingerprint."""
         return int(self.entries.simhashes[0])
 
+    def misses_sketches(self, other: "Side") -> bool:
+        """Return whether two documents have sketches, but the index kept not both, since one is a copy."""
+        sides = (self, other)
+        sketched = all(side.decision or side.entries.sketched[0] for side in sides)
+        return sketched and any(side.decision for side in sides)
+
 
 def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
-    """Compare two documents."""
+    """Compare two documents; None stands for what the sketch of a copy would tell."""
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
     tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]
     accepted, similarity = accept(profile.rule, distance, a.entries, b.entries, by_blocks=bool(tables))
+    unknown = a.misses_sketches(b)
+    undecided = unknown and not accepted and profile.rule.asks_sketches(distance, by_blocks=bool(tables))
     record: dict[str, object] = {
-        "a": {"id": a.name, "simhash": f"{a.simhash:016x}"},
-        "b": {"id": b.name, "simhash": f"{b.simhash:016x}"},
+        "a": {"id": a.name, "simhash": f"{a.simhash:016x}", **(a.decision or {})},
+        "b": {"id": b.name, "simhash": f"{b.simhash:016x}", **(b.decision or {})},
         "distance": distance,
         "bits": f"{a.simhash ^ b.simhash:064b}",
         "differing_blocks": list(scheme.differing_blocks(a.simhash, b.simhash)),
         "tables": tables,
         "similarity": similarity,
-        "found": accepted,
+        "found": None if undecided else accepted,
     }
     if profile.bands:
-        record["bands"] = []
+        record["bands"] = None if unknown else []
         if a.entries.sketched[0] and b.entries.sketched[0]:
             joined = np.flatnonzero(a.entries.segments[0] == b.entries.segments[0])
             record["bands"] = (joined + len(scheme.tables) + 1).tolist()

@@ -60,6 +60,11 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
         """Bits that two documents of which each has a sketch may differ by at most."""
         return max((self.radius, *(self.band_reach or ()))) if self.match == "verified" else self.distance
 
+    def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
+        """Return whether sketches can make a match at this distance, of documents that share a block row or do not."""
+        reach = max((self.radius if by_blocks else -1, *(self.band_reach or ())))
+        return self.match == "verified" and distance <= reach
+
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Say how much more than `similarity` is asked for at distances."""
         free = SIMHASH_BITS if self.free_distance is None else self.free_distance

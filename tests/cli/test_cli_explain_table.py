@@ -4,7 +4,7 @@ import re
 
 import pytest
 from support.bruteforce import entries
-from support.corpus import text
+from support.corpus import text, write_jsonl
 
 from simhash_hbase.cli.screen.tables import comparison
 from simhash_hbase.compare.explain import Side, compare
@@ -106,6 +106,71 @@ def test_stored_documents_have_no_features_and_the_table_says_so(cli, filled):
 
     assert "The index keeps no texts" in drawn
     assert "pulls them apart." in drawn
+
+
+IN_FOUR_BLOCKS = 1 | 1 << 12 | 1 << 25 | 1 << 38
+
+
+@pytest.fixture
+def decided(empty, cli, tmp_path):
+    """Return the address of an index of an original and two copies, one 6 bits from it and one 3."""
+    texts = {name: text(1, count=60, changed=changed) for name, changed in [("original", 0), ("far", 6), ("near", 1)]}
+    file = write_jsonl(tmp_path / "three.jsonl", [{"id": name, "text": words} for name, words in texts.items()])
+    done = cli("dedup", empty, file)
+    assert [record["distance"] for record in done.records] == [None, 6, 3]
+    return empty
+
+
+def test_what_the_sketch_of_a_copy_would_decide_is_not_known(cli, decided):
+    copy = cli("get", decided, "far").record
+
+    compared = cli("explain", decided, "original", "far").record
+
+    assert (compared["distance"], compared["similarity"], compared["found"], compared["bands"]) == (6, None, None, None)
+    assert compared["b"] == {name: copy[name] for name in ("id", "simhash", "of", "distance", "similarity")}
+    assert "of" not in compared["a"]
+    drawn = cli("explain", decided, "original", "far", "--format", "table").out.decode()
+    assert "b was decided a duplicate of original (distance 6, similarity 0.89).\n" in drawn
+    assert "Whether a query for one finds the other is not known: a copy keeps no sketch.\n" in drawn
+    assert "name files of texts instead" in drawn
+    assert "does not find" not in drawn
+    assert "No band" not in drawn
+    drawn = cli("explain", decided, "far", "near", "--format", "table").out.decode()
+    assert "a was decided a duplicate of original (distance 6, similarity 0.89).\n" in drawn
+    assert "b was decided a duplicate of original (distance 3, similarity 0.97).\n" in drawn
+
+
+def test_a_copy_within_the_distance_is_found_without_its_sketch(cli, decided):
+    compared = cli("explain", decided, "original", "near").record
+
+    assert (compared["similarity"], compared["found"], compared["bands"]) == (None, True, None)
+    assert [match["id"] for match in cli("query", decided, "--id", "near").record["matches"]] == ["original"]
+
+
+@pytest.mark.parametrize(
+    ("bands", "differing", "reason"),
+    [
+        (6, IN_FOUR_BLOCKS, None),
+        (6, (1 << 32) - 1, None),
+        (6, (1 << 33) - 1, "more than 32 bits differ"),
+        (0, (1 << 7) - 1, None),
+        (0, (1 << 8) - 1, "more than 7 bits differ"),
+        (0, IN_FOUR_BLOCKS, "no table joins them"),
+        (0, (1 << 39) - 1, "no table joins them, more than 7 bits differ"),
+    ],
+)
+def test_a_copy_that_no_sketch_could_join_is_not_found(bands, differing, reason):
+    profile = Profile.resolve(analyzer="shingle", bands=bands)
+    a = Side.of_entries("a", entries({"a": 0}, sketches=[0], bands=[(1,) * bands]))
+    copy = {"of": "a", "distance": 8, "similarity": 0.8}
+    b = Side.of_entries("b", entries({"b": differing}), copy)
+
+    compared = compare(a, b, profile)
+
+    assert compared["found"] is (None if reason is None else False)
+    drawn = [*map(str, comparison(a, b, compared, profile, 80))]
+    verdict = f"A query for one does not find the other: {reason}."
+    assert (verdict in drawn) is (reason is not None)
 
 
 def test_without_colours_the_marks_are_left(cli, monkeypatch):

@@ -77,6 +77,52 @@ def test_a_file_that_is_not_one_fingerprint_is_refused(cli, tmp_path, records, m
     assert message in refused.sentence
 
 
+RECORD = {"id": 1, "text": text(1)}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json", "a.csv", "a.tsv"])
+def test_of_a_file_with_records_the_text_of_its_one_record_counts(cli, tmp_path, name):
+    file = tmp_path / name
+    if "json" in name:
+        write_jsonl(file, [RECORD])
+    else:
+        gap = "\t" if name.endswith(".tsv") else ","
+        file.write_text(f"id{gap}text\n1{gap}{text(1)}\n")
+
+    record = cli("explain", "--analyzer", "shingle", file, text(1)).record
+
+    assert (record["distance"], record["features"]["only_a"]) == (0, 0)
+    assert record["a"]["id"] == str(file)
+
+
+def test_the_text_of_a_record_is_in_the_field_that_is_named(cli, filled, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"body": text(0)}])
+
+    assert cli("explain", filled, file, "group 0 copy 0", "--text-field", "body").record["distance"] == 0
+    refused = cli("explain", filled, file, "group 0 copy 0")
+    assert refused.code == 1
+    assert "the field 'text' is missing" in refused.sentence
+
+
+@pytest.mark.parametrize("records", [[RECORD, RECORD], [RECORD, {}], []])
+def test_a_file_that_is_not_one_record_is_refused(cli, tmp_path, records):
+    file = write_jsonl(tmp_path / "a.jsonl", records)
+
+    refused = cli("explain", "--analyzer", "shingle", file, text(1))
+
+    assert refused.code == 1
+    assert f"{file} holds {'more than one document' if records else 'no document'}: wanted one" in refused.sentence
+
+
+@pytest.mark.parametrize(("words", "taken"), [(("lib", "lib-edit"), ["lib", "lib-edit"]), (("百科", text(1)), ["百科"]),
+                                              ((text(1), text(2)), []), (("lib", "edit", "--text"), [])])  # fmt: skip
+def test_a_single_word_that_names_no_file_is_said_to_be_taken_as_a_text(cli, words, taken):
+    done = cli("explain", "--analyzer", "shingle", "--shingle", 1, *words)
+
+    assert done.code == 0
+    assert done.err == "".join(f"{word}: no file, so it is taken as a text\n" for word in taken)
+
+
 @pytest.mark.parametrize("typo", ["typo.txt", "folder/typo", "./typo", "2024.jsonl.gz", "汉字.txt"])
 @pytest.mark.parametrize("has_index", [False, True])
 def test_a_word_like_a_file_s_name_is_no_text(cli, filled, tmp_path, typo, has_index):

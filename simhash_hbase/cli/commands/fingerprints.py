@@ -146,7 +146,7 @@ class _Sides:
             return self.of_file(word)
         stored = self.index.entries_of(word) if self.index is not None else None
         if stored is not None:
-            return _NamedDocument(Side.of_entries(word, stored), None)
+            return _NamedDocument(Side.of_entries(word, stored, self.decision(word)), None)
         kinds = "neither a file nor a stored id" if self.index is not None else "no file"
         if any(vars(self.own).values()):
             raise InvalidInput(
@@ -154,9 +154,16 @@ class _Sides:
             )
         if LIKE_A_FILE.fullmatch(word):
             raise InvalidInput(f"{word} is {kinds}: add --text to compare A and B as texts")
-        if self.index is not None:
+        if self.index is not None or not re.search(r"\s", word):
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self.of_text("text", word)
+
+    def decision(self, document_id: str) -> dict[str, object] | None:
+        """Return of a copy what was decided."""
+        stored = self.index.get(document_id) if self.index is not None else None
+        if stored is None or stored.of is None:
+            return None
+        return {"of": stored.of, "distance": stored.distance, "similarity": stored.similarity}
 
     def of_text(self, name: str, text: str) -> _NamedDocument:
         from simhash_hbase.compare.explain import Side
@@ -165,16 +172,15 @@ class _Sides:
 
     def of_file(self, path: str) -> _NamedDocument:
         from simhash_hbase.compare.explain import Side
-        from simhash_hbase.inputs.reading import format_of
+        from simhash_hbase.inputs.reading import SUFFIXES
         from simhash_hbase.inputs.sources import Source
 
-        kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
+        kind = SUFFIXES.get(Source(path, path, path).suffix, "text")
         if not any(vars(self.own).values()):
-            # Of a page its main text, as where it is added; of anything else all that the file holds.
-            options = replace(self.settings, format="html" if kind == "html" else "folder")
+            # Of a page its main text, as where it is added; of a text all that the file holds.
+            options = replace(self.settings, format="folder" if kind == "text" else kind)
             return self.of_text(path, _only_document(path, options).text or "")
-        is_text = kind in ("text", "folder", "html")
-        options = replace(self.settings, format="jsonl" if is_text else None, **vars(self.own))
+        options = replace(self.settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))
         document = _only_document(path, options)
         if document.simhash is not None:
             stored = self.analysis.fingerprints([path], [document.simhash])
@@ -212,18 +218,16 @@ def explain(
 ) -> None:
     """Show why two documents are near or not: bits, blocks, tables, features.
 
-    A and B are each the name of a file (of a web page the main text counts), the id of a stored document (with URL),
-    or else a text. With --simhash-field or --features-field a file holds one record with your own. --input-format and
-    --text-field are for the documents of --learn-from.
+    A and B are each the name of a file, the id of a stored document (with URL), or else a text. Of a web page the main
+    text counts; a file of JSON lines, CSV, Parquet, ... holds one record. With --simhash-field or --features-field it
+    is a record with your own. --input-format is for the documents of --learn-from.
     """
     from simhash_hbase.corpus.documents import check_destinations
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import is_address
 
     check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"`html`": choice.html})
-    # The format and the text field are those of the sample to learn from.
-    settings = replace(sample.settings, format=None, text_field="text")
-    how: dict[str, Any] = {"as_text": choice.text, "settings": settings, "own": own, "output": output}
+    how: dict[str, Any] = {"as_text": choice.text, "settings": sample.settings, "own": own, "output": output}
     if is_address(words[0]):
         if profile_fields(prints) or sample.learn_from or choice.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")

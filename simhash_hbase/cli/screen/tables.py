@@ -154,22 +154,35 @@ def comparison(a: Side, b: Side, record: Mapping[str, Any], profile: Profile, wi
     yield Text(", ".join(measures), style="bold")
     yield Text("")
     yield from _bits(a.simhash, b.simhash, profile.blocks, width)
-    yield Text(_joined(record["tables"], profile.blocks))
-    if record.get("bands"):
-        joining = ", ".join(map(str, record["bands"]))
-        yield Text(f"Joined by {len(record['bands'])} of {profile.bands} bands: {joining}.")
-    elif "bands" in record:
-        yield Text(f"No band joins them: {profile.band_bins} minima of their sketches have to be the same.")
-    if record["found"]:
-        yield Text("A query for one finds the other.", style=AGREES)
-    else:
-        reasons = ", ".join(_reasons(record, profile.rule))
-        yield Text(f"A query for one does not find the other: {reasons}.", style=DIFFERS)
+    yield from _judgement(a, b, record, profile)
     yield Text("")
     if "pulls" in record:
         yield from _features(record)
     else:
         yield Text("The index keeps no texts: name files of texts instead to see what pulls them apart.")
+
+
+def _judgement(a: Side, b: Side, record: Mapping[str, Any], profile: Profile) -> Iterator[Text]:
+    """Say what joins them, what was decided of a copy, and whether a query finds one by the other."""
+    yield Text(_joined(record["tables"], profile.blocks))
+    if record.get("bands"):
+        joining = ", ".join(map(str, record["bands"]))
+        yield Text(f"Joined by {len(record['bands'])} of {profile.bands} bands: {joining}.")
+    elif record.get("bands") == []:
+        yield Text(f"No band joins them: {profile.band_bins} minima of their sketches have to be the same.")
+    for label, side in (("a", a), ("b", b)):
+        if side.decision is not None:
+            similarity = side.decision["similarity"]
+            estimate = "" if similarity is None else f", similarity {similarity:.2f}"
+            of, distance = shown(side.decision["of"]), side.decision["distance"]
+            yield Text(f"{label} was decided a duplicate of {of} (distance {distance}{estimate}).")
+    if record["found"]:
+        yield Text("A query for one finds the other.", style=AGREES)
+    elif record["found"] is None:
+        yield Text("Whether a query for one finds the other is not known: a copy keeps no sketch.")
+    else:
+        reasons = ", ".join(_reasons(record, profile.rule, unknown=a.misses_sketches(b)))
+        yield Text(f"A query for one does not find the other: {reasons}.", style=DIFFERS)
 
 
 def _bits(a: int, b: int, scheme: Scheme, width: int) -> Iterator[Text]:
@@ -220,16 +233,17 @@ def _joined(flags: Sequence[int], scheme: Scheme) -> str:
     return f"Joined by {len(tables)} of {len(scheme.tables)} tables: {', '.join(named)}{more}."
 
 
-def _reasons(record: Mapping[str, Any], rule: MatchRule) -> Iterator[str]:
-    distance, similarity = record["distance"], record["similarity"]
-    by_sketch = rule.match == "verified" and similarity is not None
+def _reasons(record: Mapping[str, Any], rule: MatchRule, *, unknown: bool) -> Iterator[str]:
+    distance, similarity, bands = record["distance"], record["similarity"], record.get("bands", ())
+    by_sketch = rule.match == "verified" and (unknown or similarity is not None)
     reads_bands = by_sketch and rule.band_distance is not None and "bands" in record
-    banded = reads_bands and bool(record["bands"])
+    # Bands that are not known may all join them.
+    banded = reads_bands and bands != []
     if not record["tables"] and not banded:
         yield "no table joins them" + (", no band either" if reads_bands else "")
     # Of two kinds of rows the one that reaches farther says what is too far.
     limits = rule.band_distance if banded and rule.band_distance else ()
-    reach = max((rule.radius if by_sketch else rule.distance, *limits[: len(record.get("bands", ()))]))
+    reach = max((rule.radius if by_sketch else rule.distance, *limits[: None if bands is None else len(bands)]))
     if distance > reach:
         wanted = next((f", for which {bands} bands have to join them" for bands, bits in enumerate(limits, 1)
                        if distance <= bits), "")  # fmt: skip

@@ -204,6 +204,17 @@ def test_a_quickstart_replaces_only_the_earlier_run_of_its_kind(script, tmp_path
     assert [call for call in calls if call.startswith("rm ")] == [f"rm -rf .cache/{folder}"]
 
 
+def test_a_quickstart_of_a_result_that_it_would_replace_is_refused(script, tmp_path):
+    result = tmp_path / "clone" / ".cache" / "quickstart-file" / "clean-corpus.jsonl"
+    result.parent.mkdir(parents=True)
+    result.touch()
+
+    calls, done = script("quickstart", str(result))
+
+    assert (calls, done.returncode) == (["install "], 1)
+    assert done.stderr.startswith(f"quickstart: {result} is of the earlier run, which this one replaces; copy it")
+
+
 def test_a_quickstart_without_an_hbase_leaves_the_last_one_alone(script, tmp_path):
     hbase = tmp_path / "clone" / "scripts" / "hbase"
     hbase.write_text("#!/bin/sh\nexit 1\n")

@@ -76,7 +76,10 @@ class Index(ReadableIndex):
         """
         with atomically(store):
             if find_profile(store) is not None:
-                raise IndexExists(f"there is an index at {store.url} already")
+                raise IndexExists(
+                    f"there is an index at {store.url} already: open_index opens it, and `if_not_exists` takes it if "
+                    "its profile is the same"
+                )
             write_own_rows(store, profile, idf)
         return cls(store, clock=clock)
 

@@ -130,6 +130,7 @@ def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_u
     options = cli("dedup", filled, corpus_file, "--scheme", "4x1")
 
     assert (missing.code, missing.out) == (1, b"")
+    assert missing.sentence.endswith(": simhash-hbase create makes one, or dedup with --create")
     assert (options.code, options.out) == (2, b"")
     assert "--create" in options.sentence
 

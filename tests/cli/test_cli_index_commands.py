@@ -35,7 +35,9 @@ def test_create_refuses_an_index_that_is_there(cli, filled):
     again = cli("create", filled, "--analyzer", "shingle")
 
     assert (again.code, again.out) == (1, b"")
-    assert "already" in again.sentence
+    there, advice = again.sentence.split(": open_index opens it, and ")
+    assert there == f"there is an index at {filled} already"
+    assert advice == "--if-not-exists takes it if its profile is the same"
     assert cli("verify", filled).record["documents"] == 60
 
 

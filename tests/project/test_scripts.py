@@ -1,6 +1,7 @@
 """What the scripts do before their work, by programs that only note how they were called."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ NOTING = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 case "$0 $*" in *collect-only*) exit "${COLLECTED:-5}";; esac
 """
-BASICS = ("bash", "basename", "cat", "dirname", "realpath", "sed", "sh", "tr")
+BASICS = ("bash", "basename", "cat", "date", "dirname", "realpath", "sed", "sh", "tail", "touch", "tr")
 
 
 def program(path):
@@ -34,12 +35,13 @@ def script(tmp_path):
     for name in BASICS:
         (programs / name).symlink_to(shutil.which(name))
 
-    def run(name, *words, **variables):
+    def run(name, *words, stderr=subprocess.PIPE, **variables):
         shutil.copy(ROOT / "scripts" / name, folder / "scripts")
         environment = {"PATH": str(programs), "CALLS": str(calls), "SIMHASH_HBASE_TEST_SERVER": "local", **variables}
         done = subprocess.run(
-            [folder / "scripts" / name, *words], env=environment, capture_output=True, text=True, check=False
-        )
+            [folder / "scripts" / name, *words],
+            env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False,
+        )  # fmt: skip
         return calls.read_text().splitlines() if calls.exists() else [], done
 
     return run
@@ -182,6 +184,62 @@ def test_a_quickstart_of_a_file_that_is_not_there_leaves_the_last_one_alone(scri
     assert (calls, done.returncode) == ([], 1)
     assert done.stderr == f"quickstart: {tmp_path}/corpus.jsonl does not exist\n"
     assert report.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        ([], "quickstart"),
+        (["corpus.jsonl"], "quickstart-file"),
+        (["--hbase"], "quickstart-hbase"),
+        (["--hbase", "corpus.jsonl"], "quickstart-hbase-file"),
+    ],
+)
+def test_a_quickstart_replaces_only_the_earlier_run_of_its_kind(script, tmp_path, monkeypatch, words, folder):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus.jsonl").touch()
+
+    calls, _ = script("quickstart", *words)
+
+    assert [call for call in calls if call.startswith("rm ")] == [f"rm -rf .cache/{folder}"]
+
+
+def test_a_quickstart_of_a_result_that_it_would_replace_is_refused(script, tmp_path):
+    result = tmp_path / "clone" / ".cache" / "quickstart-file" / "clean-corpus.jsonl"
+    result.parent.mkdir(parents=True)
+    result.touch()
+
+    calls, done = script("quickstart", str(result))
+
+    assert (calls, done.returncode) == (["install "], 1)
+    assert done.stderr.startswith(f"quickstart: {result} is of the earlier run, which this one replaces; copy it")
+
+
+def test_a_quickstart_without_an_hbase_leaves_the_last_one_alone(script, tmp_path):
+    hbase = tmp_path / "clone" / "scripts" / "hbase"
+    hbase.write_text("#!/bin/sh\nexit 1\n")
+
+    calls, done = script("quickstart", "--hbase")
+
+    assert (calls, done.returncode) == (["install "], 1)
+    assert done.stderr == "quickstart: no HBase is running; ./scripts/hbase up starts one\n"
+
+
+def test_pip_shows_its_progress_on_a_terminal_alone(script, tmp_path):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / "clone")
+    terminal, other_end = os.openpty()
+
+    calls, _ = script("install", "html", PYTHON=sys.executable)
+    on_terminal, _ = script("install", "html", PYTHON=sys.executable, stderr=other_end, SIMHASH_HBASE_PURE="1")
+
+    os.close(terminal)
+    os.close(other_end)
+    installs = [call.partition(" -e ")[0] for call in on_terminal if "pip install" in call]
+    assert calls[0] in on_terminal
+    assert installs == [
+        "python -m pip install -qq --disable-pip-version-check",
+        "python -m pip install --disable-pip-version-check",
+    ]
 
 
 def test_an_extra_that_is_not_there_is_refused_at_once_with_those_that_are(script, tmp_path):

@@ -237,7 +237,7 @@ def test_a_gateway_that_falls_silent_is_left_for_another(proxy, version, table, 
 def test_a_port_where_nobody_listens_is_refused_at_once(version):
     options = hbase_options(version, "any", gateways=(Gateway("127.0.0.1", 1),))
 
-    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1: connection refused"):
+    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1: connection refused; is the gateway up\?"):
         HBaseStore.open(options)
 
 

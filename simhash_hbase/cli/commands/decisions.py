@@ -300,9 +300,9 @@ def _open(
     dry_run = choice.options.dry_run
     try:
         index = open_index(url, readonly=dry_run)
-    except IndexMissing:
+    except IndexMissing as error:
         if not choice.create:
-            raise
+            raise IndexMissing(f"{error}, or dedup with --create") from error
         with output.warnings_as_lines():
             made = create_index("memory:", **learn()) if dry_run else create_index(url, **table, **learn())
         output.warn_of_shortfalls(made.store)

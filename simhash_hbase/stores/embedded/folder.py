@@ -56,13 +56,14 @@ def _refuse_unless_index(path: str) -> None:
         # Not `os.path.exists`, which is False where a parent folder cannot be read.
         os.lstat(path)
     except FileNotFoundError as error:
-        raise IndexMissing(f"there is no index at {path}: nothing is there") from error
+        raise IndexMissing(f"there is no index at {path}: simhash-hbase create makes one") from error
     if not os.path.isdir(path):
         raise NotAnIndex(f"{path} is a file: an index is a folder")
     if not holds_index(path):
         # LMDB would begin a new environment here. A `create` that was interrupted leaves an empty data.mdb, too.
-        kind = IndexMissing if OWN_FILES.issuperset(os.listdir(path)) else NotAnIndex
-        raise kind(f"there is no index at {path}: the folder has no {DATA}, or an empty one")
+        if not OWN_FILES.issuperset(os.listdir(path)):
+            raise NotAnIndex(f"{path} is no index: it holds other files, and {DATA} is missing or empty")
+        raise IndexMissing(f"there is no index at {path}, {DATA} is missing or empty: simhash-hbase create makes one")
 
 
 def _mark(environment: Environment, transaction: Transaction) -> None:
@@ -77,7 +78,9 @@ def _mark(environment: Environment, transaction: Transaction) -> None:
 def _check_mark(environment: Environment, transaction: Transaction) -> None:
     found = transaction.get(MARKER)
     if found is None and not transaction.stat()["entries"]:
-        raise IndexMissing(f"there is no index at {environment.path}: its making was interrupted")
+        raise IndexMissing(
+            f"there is no index at {environment.path}, its making was interrupted: simhash-hbase create makes it anew"
+        )
     if found is None:
         raise _unmarked(environment, transaction)
     if found != FORMAT:

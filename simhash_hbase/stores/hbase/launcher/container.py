@@ -80,7 +80,7 @@ class ContainerServer:
         publish = [f"--publish={HOST}:{ports['thrift1']}:9090", f"--publish={HOST}:{ports['thrift2']}:9091"]
         settings = [f"--env={name}" for name in SETTINGS if name in os.environ]
         options = [f"--name={self.name}", *publish, "--env=BIND=0.0.0.0", *settings, f"--volume={self.name}:/data"]
-        print(f"starting container {self.name} ...", file=sys.stderr)
+        print(f"starting container {self.name}, which takes up to a minute ...", file=sys.stderr)
         try:
             docker("run", "--detach", *options, IMAGE)
             # Docker's proxy accepts a connection before the gateway is there; it is closed at once then.

@@ -196,7 +196,7 @@ class LocalServer:
         self.home.write_conf(ports, self.layout.properties)
         for folder in (self.home.data, self.home.logs):
             folder.mkdir(exist_ok=True)
-        print(f"starting HBase in {self.home.path} ...", file=sys.stderr)
+        print(f"starting HBase in {self.home.path}, which takes up to a minute ...", file=sys.stderr)
         try:
             self.prepare(java, jars)
             for stage in self.layout.stages:

@@ -283,7 +283,8 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
         if isinstance(error, TimeoutError):
             return errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
         if isinstance(error, (OSError, UnreadableAnswer)):
-            return errors.StoreUnavailable(f"{what}: {_short(error)}")
+            question = "; is the gateway up?" if isinstance(error, ConnectionRefusedError) else ""
+            return errors.StoreUnavailable(f"{what}: {_short(error)}{question}")
         if isinstance(error, HttpRefusal):
             return _of_status(error, what)
         if isinstance(error, TApplicationException):

@@ -315,7 +315,7 @@ def test_statistics_tell_documents_rows_and_bytes_without_reading_ranges(store):
 
     assert (stats.documents, stats.rows, stats.prefixes, stats.exact) == (2, 30, None, False)
     assert stats.bytes > 0
-    assert (stats.format, stats.profile["match"], stats.last_backup) == (3, "distance", None)
+    assert (stats.format, stats.profile["match"], stats.last_backup) == (4, "distance", None)
     index.note_backup("2026-11-21T09:30:00Z")
     assert index.stats().last_backup == "2026-11-21T09:30:00.000Z"
 

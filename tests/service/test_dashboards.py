@@ -231,7 +231,9 @@ def test_a_prometheus_of_the_shipped_configuration_reads_the_service(url, server
         empty = [expression for expression in shown() if not prometheus.query(expression)]
         # This store is a folder.
         assert all(named(expression) & OF_STORES for expression in empty)
-        prometheus.wait_until(lambda: rules_of(prometheus) == [("ok", "inactive")] * len(ALERTS))
+        prometheus.wait_until(lambda: [health for health, _ in rules_of(prometheus)] == ["ok"] * len(ALERTS))
+        # On a busy machine a request may be slow for a moment, which does not fire.
+        assert {state for _, state in rules_of(prometheus)} <= {"inactive", "pending"}
 
 
 def rules_of(prometheus):

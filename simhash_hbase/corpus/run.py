@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
+from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,14 +30,15 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import RecordFile
 from simhash_hbase.index.answers import Decision, decision_record
 from simhash_hbase.index.dedup import Deduplicator
+from simhash_hbase.index.documentrows import member_entries, member_values
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import identity
 from simhash_hbase.inputs import Document, Place, Sources
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.profile.choices import SEED
-from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.documents import decode_member
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 
@@ -304,13 +306,8 @@ BATCH_BYTES = 16 << 20
 class _Row(msgspec.Struct, array_like=True):
     """One document on disk."""
 
-    id: str
+    member: bytes  # As an index holds it.
     simhash: int
-    sketch: bytes
-    features: int
-    length: int
-    digest: bytes
-    metadata: dict[str, object] | None
     raw: bytes | None
     place: Place
     text: str
@@ -335,25 +332,19 @@ def decide_preferred(
         for entries, documents in parts:
             ranks.append(places_of(preference, entries, documents))
             bands = max(bands, entries.segments.shape[1])
-            columns = (
-                entries.ids,
-                entries.simhashes.tolist(),
-                Sketches.of_entries(entries).packed(),
-                entries.features.tolist(),
-                entries.lengths.tolist(),
-                entries.digests,
-                entries.metadata,
-            )
-            for document, *values in zip(documents, *columns, strict=True):
+            members = member_values(entries, repeat(0, len(entries)))
+            for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
                 text = (document.text or "") if with_texts else ""
-                rows.append(encoder.encode((*values, document.raw, document.place, text)))
+                rows.append(encoder.encode((member, simhash, document.raw, document.place, text)))
         order = np.argsort(np.concatenate(ranks), kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         with watch.meter("dedup: decide", len(order)) as meter:
             for numbers in _batches(order.tolist(), rows):
                 batch = [decoder.decode(rows.read(number)) for number in numbers]
-                for decision in decide(_entries(batch, bands), [row.text for row in batch]):
+                decoded = [decode_member(row.member, bands=bands) for row in batch]
+                entries = member_entries(decoded, [row.simhash for row in batch], bands=bands)
+                for decision in decide(entries, [row.text for row in batch]):
                     decided.append(encoder.encode(decision))
                 meter.show(len(decided), len(decided))
         as_decision = msgspec.msgpack.Decoder(Decision)
@@ -374,21 +365,6 @@ def _batches(order: Sequence[int], rows: RecordFile) -> Iterator[list[int]]:
         size += rows.size(number)
     if numbers:
         yield numbers
-
-
-def _entries(rows: Sequence[_Row], bands: int) -> Entries:
-    sketches = Sketches.unpacked([row.sketch for row in rows], bands)
-    return Entries(
-        ids=[row.id for row in rows],
-        simhashes=np.array([row.simhash for row in rows], dtype=np.uint64),
-        sketches=sketches.words,
-        shingles=sketches.shingles,
-        features=np.array([row.features for row in rows], dtype=np.int32),
-        lengths=np.array([row.length for row in rows], dtype=np.int32),
-        digests=[row.digest for row in rows],
-        metadata=[row.metadata for row in rows],
-        bands=sketches.segments,
-    )
 
 
 def places_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:

@@ -181,8 +181,9 @@ class Deduplication:
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
         takes_bytes = self._form is not None and self._form.takes_bytes
-        # A run that is continued cuts the input where the one before would have: into whole chunks.
-        soon = options.results is None
+        # A run that is continued cuts the input where the one before would have: into whole chunks. Who has waited for
+        # the idf to be learned waits a chunk longer, and all processes are at work from the first one on.
+        soon = options.results is None and self._early is None
         with (
             _deduplicator(index, options) as deduplicator,
             open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,

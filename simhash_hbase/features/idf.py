@@ -19,7 +19,16 @@ from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel import votes
 from simhash_hbase.kernel.cache import Tables, tables
 from simhash_hbase.kernel.tables import VERSION, jieba_file, words_of
-from simhash_hbase.kernel.texts import BATCH, Batch, CountedWords, Weights, divided, hash_between, word_hashes
+from simhash_hbase.kernel.texts import (
+    BATCH,
+    Batch,
+    CountedWords,
+    Weights,
+    divided,
+    document_frequencies,
+    hash_between,
+    word_hashes,
+)
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -77,7 +86,8 @@ class IdfTable:
     @classmethod
     def of_counts(cls, documents: int, counts: Mapping[str, int]) -> "IdfTable":
         """Take in how many of the documents each word occurs."""
-        return cls(documents=documents, frequencies=dict(sorted(pair for pair in counts.items() if pair[1] > 1)))
+        words = sorted(word for word, count in counts.items() if count > 1)
+        return cls(documents=documents, frequencies={word: counts[word] for word in words})
 
     def weight(self, word: str) -> float:
         """Return the weight of one occurrence of a word."""
@@ -203,17 +213,14 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, worke
     if not sample.items:
         raise InvalidArgument("an idf table is learned from at least one document")
 
-    def count(part: Sequence[str]) -> tuple[CutTexts, dict[str, int]]:
+    def count(part: Sequence[str]) -> tuple[CutTexts, CountedWords]:
         words = Batch(part).count(folded=True, seed=seed)
-        return CutTexts(list(map(text_key, part)), words.without_texts()), words.document_frequencies()
+        return CutTexts(list(map(text_key, part)), words.without_texts()), words.distinct()
 
-    frequencies, cut = Counter[str](), list[CutTexts]()
     with ThreadPoolExecutor(workers) as pool:
         # Large parts meet fewer words again.
-        for texts_of_part, found in pool.map(count, divided(sample.items, 8 * BATCH)):
-            frequencies.update(found)
-            cut.append(texts_of_part)
-    return Sample(IdfTable.of_counts(len(sample.items), frequencies), cut)
+        texts_of_parts, words_of_parts = zip(*pool.map(count, divided(sample.items, 4 * BATCH)), strict=True)
+    return Sample(IdfTable.of_counts(len(sample.items), document_frequencies(words_of_parts)), list(texts_of_parts))
 
 
 def text_key(text: str) -> bytes:

@@ -67,11 +67,14 @@ class CountedWords(NamedTuple):
         """Return the words of all texts."""
         return _between(self.points, self.starts, self.stops)
 
-    def document_frequencies(self) -> dict[str, int]:
-        """Return how many texts each word is in."""
-        together = np.array([0, len(self.hashes)])
-        distinct = _counted(self.points, self.starts.copy(), self.stops.copy(), together, seed=0)
-        return dict(zip(distinct.words(), distinct.counts.tolist(), strict=True))
+    def distinct(self) -> "CountedWords":
+        """Return the words of all texts as those of one, each once, with the number of texts that it is in."""
+        words = _counted(self.points, self.starts.copy(), self.stops.copy(), np.array([0, len(self.hashes)]), seed=0)
+        lengths = (words.stops - words.starts).astype(np.int64)
+        stops = np.cumsum(lengths)
+        starts = stops - lengths
+        points = words.points[np.arange(lengths.sum()) + np.repeat(words.starts - starts, lengths)]
+        return words._replace(points=points, starts=starts.astype(np.uint32), stops=stops.astype(np.uint32))
 
     def without_texts(self) -> "CountedWords":
         """Let go of the texts, of which only words and a vote of the heaviest need something."""
@@ -176,6 +179,25 @@ class Batch:
             for text, is_left, start, stop in zip(self.texts, self.kinds & kind, ends[:-1], ends[1:], strict=True)
         ]
         return np.concatenate(parts), np.array([0, *accumulate(map(len, parts))], np.int64)
+
+
+def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
+    """Return in how many texts each word is that is in two or more; each part holds the `distinct` words of some texts.
+
+    No other word becomes a string: of the words of a sample most are in one text.
+    """
+    hashes = np.concatenate([part.hashes for part in parts])
+    _, first, word = np.unique(hashes, return_index=True, return_inverse=True)
+    texts = np.bincount(word, weights=np.concatenate([part.counts for part in parts])).astype(np.int64)
+    is_counted = np.zeros(len(hashes), bool)
+    is_counted[first[texts > 1]] = True
+    words: list[str] = []
+    begin = 0
+    for part in parts:
+        mask = is_counted[begin : begin + len(part.hashes)]
+        words += part._replace(starts=part.starts[mask], stops=part.stops[mask]).words()
+        begin += len(part.hashes)
+    return dict(zip(words, texts[word[is_counted]].tolist(), strict=True))
 
 
 def batches(texts: Sequence[str]) -> Iterator[Batch]:

@@ -30,7 +30,7 @@ DIRECTIVES = {
     "show_performance_hints": False, "legacy_implicit_noexcept": True,
 }  # fmt: skip
 # No fused multiplication and addition, which some processors have: sums are those of the interpreted kernel to the bit.
-FLAGS = ["-O2", "-g0", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]
+FLAGS = ["-g0", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]
 FLAGS += ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
 
 
@@ -50,7 +50,9 @@ class KernelHook(BuildHookInterface):
         kernel = Path(self.root, KERNEL)
         modules: list[Path] = []
         if possible():
-            names = [source.stem for source in sorted(kernel.glob("*.py")) if IMPORT in source.read_bytes()]
+            # The largest first, so that none of them is left for the end.
+            sources = sorted(kernel.glob("*.py"), key=lambda source: source.stat().st_size, reverse=True)
+            names = [source.stem for source in sources if IMPORT in source.read_bytes()]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 modules = list(pool.map(self.compiled, [SHARED, *names]))
             build_data.update(pure_python=False, infer_tag=True)
@@ -90,7 +92,9 @@ class KernelHook(BuildHookInterface):
             run(*cython, *directives, "--shared", f"{PACKAGE}.{SHARED}", copy, "-o", c)
         with c.open("a") as file:
             file.write(f'\nconst char simhash_hbase_digests[] = "{digests}";\n')
-        run(*(machine_compiler() or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")), *FLAGS, c, "-o", module)
+        compiler = machine_compiler() or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")
+        # Nothing of what the modules have in common runs for each character.
+        run(*compiler, "-O0" if name == SHARED else "-O2", *FLAGS, c, "-o", module)
         return module
 
 

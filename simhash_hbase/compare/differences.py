@@ -209,16 +209,17 @@ def words(text: str) -> list[tuple[str, str]]:
     >>> words(" 用für  T恤,")
     [('', ' '), ('用', ''), ('für', '  '), ('T恤', ''), (',', '')]
     """
-    parts = [("", "")]
+    parts = []
+    word = blanks = ""
     for token in cut(text):
-        word, blanks = parts[-1]
         if token.isspace():
-            parts[-1] = word, blanks + token
+            blanks += token
         elif word and not blanks and _belongs(word[-1], token[0]):
-            parts[-1] = word + token, ""
+            word += token
         else:
-            parts.append((token, ""))
-    return parts
+            parts.append((word, blanks))
+            word, blanks = token, ""
+    return [*parts, (word, blanks)]
 
 
 @lru_cache(maxsize=1 << 16)

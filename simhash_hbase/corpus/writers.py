@@ -28,7 +28,10 @@ from simhash_hbase.inputs.lines import DELIMITERS
 from simhash_hbase.inputs.records import text_of
 
 # Without a time, so that the same documents make the same bytes.
-_PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": partial(gzip.compress, mtime=0), ".zst": zstandard.compress}
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": partial(gzip.compress, compresslevel=6, mtime=0),
+    ".zst": zstandard.compress,
+}
 
 
 def packer(path: str | Path) -> Callable[[bytes], bytes]:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby, takewhile
+from itertools import accumulate, groupby
 from math import isqrt
 from typing import Literal, NamedTuple
 
@@ -59,13 +59,18 @@ def _pairs(a: Sequence[str], b: Sequence[str], cells: int, levels: int = _LEVELS
         pairs = _anchored_pairs(middle_a, middle_b, anchors, cells, levels)
     else:
         pairs = _windowed_pairs(middle_a, middle_b, max(isqrt(cells), 2))
-    yield from ((at, at) for at in range(head))
+    yield from zip(range(head), range(head), strict=True)
     yield from ((head + at_a, head + at_b) for at_a, at_b in pairs)
-    yield from ((stop_a + at, stop_b + at) for at in range(tail))
+    yield from zip(range(stop_a, len(a)), range(stop_b, len(b)), strict=True)
 
 
 def _common(pairs: Iterator[tuple[str, str]]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    length = 0
+    for item_a, item_b in pairs:
+        if item_a != item_b:
+            break
+        length += 1
+    return length
 
 
 def _anchored_pairs(

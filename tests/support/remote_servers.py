@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import subprocess
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,7 +14,7 @@ from simhash_hbase.stores.hbase.launcher.downloads import Downloads
 from simhash_hbase.stores.hbase.launcher.home import cache_folder
 from support.corpus import near_copies
 from support.gates import absent
-from support.listening import free_port, wait_for_port
+from support.listening import free_port, listening
 
 
 class JsonHandler(BaseHTTPRequestHandler):
@@ -246,17 +245,11 @@ def object_store(folder):
     port = free_port()
     settings = folder / "s3proxy.conf"
     settings.write_text(SETTINGS.format(port=port, keys=KEYS, folder=folder / "data"))
-    with (folder / "log").open("wb") as log:
-        words = [java, "-Xmx128m", "-jar", jar, "--properties", settings]
-        started = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        wait_for_port(port, started, folder / "log")
+    words = [java, "-Xmx128m", "-jar", jar, "--properties", settings]
+    with listening(words, port, folder / "log"):
         yield {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
             "AWS_ACCESS_KEY_ID": KEYS[0],
             "AWS_SECRET_ACCESS_KEY": KEYS[1],
             "AWS_DEFAULT_REGION": "us-east-1",
         }
-    finally:
-        started.terminate()
-        started.wait()

@@ -7,11 +7,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
-from support.patience import END_S, START
+from support.patience import START
+from support.serving import wait_for
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.launcher import Downloads, container, downloads, home, local, maven
@@ -379,10 +379,7 @@ def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
 
 def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     process = sleeper(f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 0.1; done")
-    end = time.monotonic() + END_S
-    while not (tmp_path / "ready").exists():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_for((tmp_path / "ready").exists)
     local.stop_all([process], grace_s=0.3)
 
     assert not process.is_running()

@@ -127,7 +127,7 @@ def address(site):
 @pytest.mark.parametrize("page", ["", "reference/library", "reference/http", "tests/bench"])
 def test_a_page_opens_in_a_browser_without_an_error(address, browser, screenshots, page, size):
     with open_page(browser, size=size) as tab:
-        tab.goto(f"{address}{page}")
+        tab.goto(f"{address}/{page}")
         tab.locator("article h1").first.wait_for()
         screenshots.mkdir(exist_ok=True)
         tab.screenshot(path=screenshots / f"docs-{page.replace('/', '-') or 'start'}-{size['width']}.png")

@@ -91,8 +91,8 @@ def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
     create_index(url, analyzer="shingle").close()
     texts = [text for text in documents() if text.lang != "en"]
     write_pages(texts, str(tmp_path / "site"))
-    with folder_served(tmp_path / "site") as address:
-        words = ["-m", "scrapy", "crawl", "site", "-a", f"start={address}", "-o", tmp_path / "articles.jsonl"]
+    with folder_served(tmp_path / "site") as site:
+        words = ["-m", "scrapy", "crawl", "site", "-a", f"start={site}/", "-o", tmp_path / "articles.jsonl"]
         done = subprocess.run(
             [sys.executable, *words], cwd=EXAMPLES / "scrapy_project", env={**os.environ, "NEWS_INDEX": url},
             capture_output=True, text=True, check=False,

@@ -170,25 +170,15 @@ def test_help_of_a_program_that_is_not_installed_is_what_its_script_says_of_itse
     assert done.stdout.splitlines()[0] == about(name)
 
 
-def test_a_picture_of_a_report_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_path):
+@pytest.mark.parametrize("name", ["picture", "quickstart"])
+def test_a_file_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_path, name):
     program(tmp_path / "bin" / "chromium")
 
-    calls, done = script("picture", str(tmp_path / "report.html"))
+    # Nothing is called, so nothing of an earlier run is removed either.
+    calls, done = script(name, str(tmp_path / "missing"))
 
     assert (calls, done.returncode) == ([], 1)
-    assert done.stderr == f"picture: {tmp_path}/report.html does not exist\n"
-
-
-def test_a_quickstart_of_a_file_that_is_not_there_leaves_the_last_one_alone(script, tmp_path):
-    report = tmp_path / "clone" / ".cache" / "quickstart" / "report.html"
-    report.parent.mkdir(parents=True)
-    report.touch()
-
-    calls, done = script("quickstart", str(tmp_path / "corpus.jsonl"))
-
-    assert (calls, done.returncode) == ([], 1)
-    assert done.stderr == f"quickstart: {tmp_path}/corpus.jsonl does not exist\n"
-    assert report.exists()
+    assert done.stderr == f"{name}: {tmp_path}/missing does not exist\n"
 
 
 @pytest.mark.parametrize(

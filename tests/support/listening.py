@@ -41,15 +41,23 @@ def listening(words, port, log, **options):
             started.terminate()
 
 
+@contextmanager
+def served(handler, context=None):
+    """Serve by HTTP until the end of the block; give the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        if context is not None:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http{'s' if context else ''}://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 class _Files(SimpleHTTPRequestHandler):
     def log_message(self, *_):
         """Write no log."""
 
 
-@contextmanager
 def folder_served(folder):
-    """Serve a folder as a web site until the end of the block; give its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=folder)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    """Serve a folder as a web site."""
+    return served(partial(_Files, directory=folder))

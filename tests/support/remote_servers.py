@@ -4,9 +4,8 @@ import base64
 import hashlib
 import json
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from simhash_hbase.errors import SimhashError
@@ -14,7 +13,7 @@ from simhash_hbase.stores.hbase.launcher.downloads import Downloads
 from simhash_hbase.stores.hbase.launcher.home import cache_folder
 from support.corpus import near_copies
 from support.gates import absent
-from support.listening import free_port, listening
+from support.listening import free_port, listening, served
 
 
 class JsonHandler(BaseHTTPRequestHandler):
@@ -32,18 +31,6 @@ class JsonHandler(BaseHTTPRequestHandler):
 
     def log_message(self, *words):
         pass
-
-
-@contextmanager
-def served(handler, context=None):
-    """Serve until the end of the block; give the address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        if context is not None:
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http{'s' if context else ''}://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 RECORDS = near_copies(40, 3)

@@ -2,14 +2,19 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from faults.cluster import Cluster
 from faults.cluster_server import CLUSTER, ClusterServer, check_words, select
 from faults.program import SEED, faults
+from support.fresh_clone import blocks, split, with_names
 from support.gates import MUST_RUN
-from support.spark import spark_works_on
+from support.spark import CLASS, QUICK, cells, cells_of_load, corpus, decisions_of_one_machine, java_home, write_lines
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.index import Index
@@ -87,6 +92,62 @@ def nothing_goes_wrong(cluster):
     assert [line.split(" | ")[:2] for line in lines] == [[f"| {name}", "1"] for name in short]
 
 
+# A small corpus has many splits.
+SPLITS = {**QUICK, "spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "1000"}
+
+
+def environment_of(folder):
+    """Write what Spark and Hadoop read when they start; return the variables that name it."""
+    folder.mkdir(parents=True)
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in SPLITS.items()))
+    # Hadoop's shell does not start without one. It names no file system: the commands do.
+    (folder / "core-site.xml").write_text("<configuration/>")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "HADOOP_"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    folders = dict.fromkeys(("SPARK_CONF_DIR", "HADOOP_CONF_DIR"), str(folder))
+    return {**kept, **folders, "PATH": path, "JAVA_HOME": java_home()}
+
+
+def write_corpus(folder):
+    """Write a corpus as JSON lines, and as two files of Parquet of which the first one is in an inner folder."""
+    usable = [record for record in corpus(families=30) if "id" in record and record.get("text", "").strip()]
+    records = list({record["id"]: record for record in usable}.values())
+    half = len(records) // 2
+    (folder / "corpus" / "a").mkdir(parents=True)
+    for name, some in (("a/z.parquet", records[:half]), ("b.parquet", records[half:])):
+        pq.write_table(pa.Table.from_pylist(some), folder / "corpus" / name, row_group_size=20)
+    write_lines(folder / "corpus.jsonl", records, others=())
+
+
+def spark_works(cluster, folder):
+    """Run the page's commands on a new folder of HDFS, into a new table, and compare with what one machine makes."""
+    there = f"hdfs://127.0.0.1:{cluster.ports['namenode']}/crawl"
+    table = f"hbase://127.0.0.1:{cluster.ports['thrift2']}/crawl"
+    shown = {
+        "hdfs://127.0.0.1:8020/crawl": there,
+        "hbase://127.0.0.1:9091/news": table,
+        "/etc/hbase/conf": str(cluster.folder / "conf"),
+    }
+    commands = with_names("\n".join(split(blocks()["sparkhdfs"])), shown)
+    environment, here, after = environment_of(folder / "settings"), folder / "crawl", folder / "after"
+    write_corpus(here)
+    shell = [CLASS, "org.apache.hadoop.fs.FsShell"]
+    store = HBaseStore.create(parse_url(table), TableSchema(regions=3))
+    with Index.create(store, Profile.resolve(analyzer="shingle")) as index:
+        for words in ([*shell, "-put", here, there], ["bash", "-euc", commands], [*shell, "-get", there, after]):
+            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
+        made = cells(index)
+        [stamp] = {cell.timestamp for cell in made[1]}
+        assert made == cells_of_load(index, str(here / "corpus"), stamp, folder / "alone")
+        assert not index.verify().wrong
+    decided = "".join(part.read_text() for part in sorted((after / "decisions").glob("part-*")))
+    assert decided.splitlines() == decisions_of_one_machine([str(here / "corpus.jsonl")])[0]
+    assert not (after / "work").exists()
+    assert not [path for path in (after / "staging").rglob("*") if path.is_file()]
+
+
 @pytest.mark.hbase
 @pytest.mark.slow
 def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster, tmp_path):
@@ -96,7 +157,7 @@ def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster, tmp_path)
     assert states(cluster) == {**dict.fromkeys(CLUSTER.roles, "alive"), "backup": "paused"}
     hbase(cluster, "resume", "backup")
     # Here, so that no second cluster has to be started.
-    spark_works_on(cluster, tmp_path / "spark")
+    spark_works(cluster, tmp_path / "spark")
 
     nothing_goes_wrong(cluster)
 

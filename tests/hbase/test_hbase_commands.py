@@ -1,6 +1,5 @@
 """The command line on a real HBase: the same lines as on one machine, and the rows that a stranger finds."""
 
-import gzip
 import json
 import re
 import subprocess
@@ -10,8 +9,8 @@ import happybase
 import numpy as np
 import pytest
 from support.bruteforce import entries
-from support.corpora import corpus_path
-from support.fresh_clone import ROOT, blocks, clone, provide
+from support.corpus import write_jsonl
+from support.fresh_clone import ROOT, blocks, clone, provide, with_names
 from support.fresh_clone import run as run_script
 from support.hbase_server import address, tables
 
@@ -56,25 +55,18 @@ def conversation(url, corpus, more):
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_every_command_prints_the_same_lines_as_on_one_machine(demo, tmp_path, version):
-    assert_same_lines(demo, tmp_path, version)
-
-
-def assert_same_lines(corpus, folder, version):
-    more = folder / "more.jsonl"
-    documents = map(json.loads, corpus.read_text(encoding="utf-8").splitlines()[:40])
-    more.write_text("".join(json.dumps({**document, "id": f"more/{i}"}) + "\n" for i, document in enumerate(documents)))
+    documents = map(json.loads, demo.read_text(encoding="utf-8").splitlines()[:40])
+    more = write_jsonl(tmp_path / "more.jsonl", ({**each, "id": f"more/{i}"} for i, each in enumerate(documents)))
     url = f"hbase://{address(version)}/{tables().name()}"
 
-    there = list(conversation(url, corpus, more))
+    there = list(conversation(url, demo, more))
 
-    assert there == list(conversation(f"file:{folder / 'index'}", corpus, more))
+    assert there == list(conversation(f"file:{tmp_path / 'index'}", demo, more))
 
 
 @pytest.mark.parametrize("command", [["create"], ["dedup", "--create", "--simhash-field", "h"]])
 def test_what_thrift_1_could_not_make_is_said(tmp_path, command):
-    documents = tmp_path / "own.jsonl"
-    documents.write_text('{"id": "a", "h": "1"}\n')
-    files = [documents] if command[0] == "dedup" else []
+    files = [write_jsonl(tmp_path / "own.jsonl", [{"id": "a", "h": "1"}])] if command[0] == "dedup" else []
     told = {}
 
     for version in (1, 2):
@@ -93,14 +85,10 @@ def test_what_thrift_1_could_not_make_is_said(tmp_path, command):
 def test_the_commands_for_hbase_are_carried_out_as_they_are_printed(tmp_path):
     folder = clone(tmp_path / "clone")
     provide(folder, "")
-    printed = blocks()["hbase"]
-    status = "$(./scripts/hbase status | tail -n 1)/news "
-    assert status in printed
-    script = printed.replace(status, f"{address(2)}/{tables().name()} ")
+    table = {"$(./scripts/hbase status | tail -n 1)/news ": f"{address(2)}/{tables().name()} "}
+    lines = [line.removeprefix("$ ") for line in with_names(blocks()["hbase"], table).splitlines()]
 
-    lines = ["./scripts/install", *(line.removeprefix("$ ") for line in script.splitlines())]
-
-    done = run_script(folder, "\n".join(lines))
+    done = run_script(folder, "\n".join(["./scripts/install", *lines]))
 
     assert done.returncode == 0, done.stderr
     first = json.loads((folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])
@@ -125,24 +113,16 @@ def test_the_quickstart_puts_its_corpus_into_a_table_and_finds_a_document_there(
         assert index.verify().wrong == 0
 
 
-@pytest.mark.slow
-def test_every_command_prints_the_same_lines_of_a_shared_corpus(tmp_path):
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_bytes(gzip.decompress(corpus_path("graph_zh_v1_beta").read_bytes()))
-
-    assert_same_lines(corpus, tmp_path, 2)
-
-
 @pytest.fixture
 def filled(tmp_path):
     """Return an index in HBase with ready fingerprints, and their table as happybase sees it."""
     name = tables().name()
-    path = tmp_path / "own.jsonl"
     rng = np.random.default_rng(3)
     bases = rng.integers(0, 2**64, 40, dtype=np.uint64).tolist()
     near = [base ^ (1 << i) ^ (1 << 63 - i) for i, base in enumerate(bases[:20])]
     simhashes = [*bases, *near, 0, 2**64 - 1, 1]
-    path.write_text("".join(json.dumps({"id": f"{i}", "h": f"{h:016x}"}) + "\n" for i, h in enumerate(simhashes)))
+    records = ({"id": f"{i}", "h": f"{h:016x}"} for i, h in enumerate(simhashes))
+    path = write_jsonl(tmp_path / "own.jsonl", records)
     url = f"hbase://{address(2)}/{name}"
     run("create", url, "--analyzer", "shingle", "--match", "distance")
     run("add", url, path, "--simhash-field", "h")

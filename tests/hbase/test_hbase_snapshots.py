@@ -7,7 +7,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 from support.bruteforce import answered, entries
-from support.fresh_clone import blocks
+from support.fresh_clone import blocks, with_names
 from support.hbase_server import address, hbase_options, tables
 from support.own_hbase import server_status
 from support.patience import END_S
@@ -31,10 +31,7 @@ def shell(tmp_path_factory):
 
 def readme_lines(names):
     """Return the lines of the recipe for the HBase shell and for the command line, with names of our own."""
-    block = blocks()["snapshot"]
-    for known, own in names.items():
-        assert known in block
-        block = block.replace(known, own)
+    block = with_names(blocks()["snapshot"], names)
     lines = [line.partition("  #")[0].strip() for line in block.splitlines()]
     shell = [line.removeprefix("hbase> ") for line in lines if line.startswith("hbase> ")]
     commands = [line.removeprefix("$ simhash-hbase ").split() for line in lines if line.startswith("$ simhash-hbase ")]

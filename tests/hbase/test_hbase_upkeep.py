@@ -1,15 +1,16 @@
-"""Repair, expiry and vacuum on a real HBase, where other clocks stamp the cells."""
+"""Repair, vacuum and loads on a real HBase, where other clocks than those of writers stamp the cells."""
+
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 from support.bruteforce import answered, entries
 from support.hbase_server import hbase_options, tables
-from support.places import Clock, server_goes_by
+from support.late_writers import WRITERS
+from support.wrong_clocks import check_writers
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.bulk import Spool, StoreWriter, begin, load
-from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import Document, Place
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -23,26 +24,16 @@ FAR = ~BASE & (1 << 64) - 1
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    made = Clock()
-    server_goes_by(made, monkeypatch)
-    return made
-
-
-@pytest.fixture(params=[1, 2])
-def make(request, clock):
+def make(version, clock):
     """Return what makes an index, through either Thrift interface."""
-    made = []
+    with ExitStack() as stack:
 
-    def make(**options):
-        store = HBaseStore.open(hbase_options(request.param, tables().take()))
-        profile = Profile.resolve(analyzer="shingle", match="distance", **options)
-        made.append(Index.create(store, profile, clock=clock))
-        return made[-1]
+        def make(**options):
+            store = HBaseStore.open(hbase_options(version, tables().take()))
+            profile = Profile.resolve(analyzer="shingle", match="distance", **options)
+            return stack.enter_context(Index.create(store, profile, clock=clock))
 
-    yield make
-    for index in made:
-        index.close()
+        yield make
 
 
 def test_what_is_damaged_is_told_and_repaired(make, clock):
@@ -69,14 +60,6 @@ def test_what_is_damaged_is_told_and_repaired(make, clock):
     assert index.verify().wrong == 0
 
 
-def load_all(index, folder, simhashes):
-    spool = Spool(folder, index.store.url, index.profile)
-    begin(index, spool, into_existing=True)
-    documents = (Document(name, None, h, None, {}, Place("input", 0), None) for name, h in simhashes.items())
-    list(spool.fill(documents, Analysis(index.profile)))
-    load(index, spool, StoreWriter(index.store), into_existing=True)
-
-
 def assert_all_found(index, simhashes):
     answers = index.query_entries(entries({f"near {name}": simhash for name, simhash in simhashes.items()}))
     assert [answered(answer) for answer in answers] == [[(name, 0)] for name in simhashes]
@@ -91,7 +74,7 @@ def test_what_vacuum_deletes_does_not_hide_what_is_loaded_at_once(make, clock, t
     clock.advance(ms=ahead_ms)
     index.vacuum()
 
-    load_all(index, tmp_path / "load", {"a": BASE, "c": BASE ^ 0xFFFF})
+    WRITERS["load"](index, tmp_path / "load", {"a": BASE, "c": BASE ^ 0xFFFF})
 
     assert_all_found(index, {"a": BASE, "b": FAR, "c": BASE ^ 0xFFFF})
 
@@ -106,41 +89,17 @@ def test_a_removal_by_a_writer_whose_clock_is_ahead_is_kept_until_its_deletes_ar
     clock.advance(ms=60_000)
     index.vacuum()
 
-    load_all(index, tmp_path / "load", {"a": BASE})
+    WRITERS["load"](index, tmp_path / "load", {"a": BASE})
 
     assert_all_found(index, {"a": BASE})
 
 
-def test_documents_that_were_not_seen_expire_and_vacuum_takes_all_of_them(make, clock):
-    index = make(ttl_days=30, grace_s=0)
-    index.add_entries(entries({"old": BASE, "seen again": BASE ^ 1, "far": FAR}))
-    clock.advance(days=20)
-    index.add_entries(entries({"seen again": BASE ^ 1}))
-    clock.advance(days=15)
+def test_writers_a_minute_ahead_and_behind_lose_nothing_and_bring_nothing_back(version):
+    name = tables().take()
+    with ExitStack() as stack:
+        stores = [HBaseStore.open(hbase_options(version, name)) for _ in range(3)]
+        Index.create(stores[0], Profile.resolve(analyzer="shingle", match="distance"))
+        clocks = [lambda off=off: now_ms() + off for off in (60_000, -60_000, 0)]
+        writers = [stack.enter_context(Index(one, clock=each)) for one, each in zip(stores, clocks, strict=True)]
 
-    [answer] = index.query_entries(entries({"query": BASE}))
-
-    assert answered(answer) == [("seen again", 1)]
-    assert index.get("old") is None
-    assert [stored.id for stored in index.export()] == ["seen again"]
-    assert index.stats().states == {"added": 3}
-    swept = index.vacuum()
-    assert (swept.expired, swept.rows) == (2, 20)
-    assert index.stats().states == {"added": 1}
-    assert index.verify().wrong == 0
-    assert index.vacuum().expired == 0
-
-
-def test_a_removed_document_stays_away_and_vacuum_takes_its_rows_after_the_grace_period(make, clock):
-    index = make(grace_s=3600)
-    index.add_entries(entries({"gone": BASE, "stays": FAR}))
-    list(index.remove_many(["gone"]))
-
-    early = index.vacuum()
-    clock.advance(ms=3_700_000)
-    late = index.vacuum()
-
-    assert (early.removed, early.rows) == (0, 0)
-    assert (late.removed, late.rows) == (1, 10)
-    assert index.verify().orphan_rows == 0
-    assert len(next(index.store.scan_range(0, 1 << 40, page=100)).prefixes) == 10
+        check_writers(writers, seed=version, steps=150)

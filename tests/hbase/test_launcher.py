@@ -7,11 +7,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
-from support.patience import END_S, START
+from support.patience import START
+from support.serving import wait_for
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.launcher import Downloads, container, downloads, home, local, maven
@@ -241,21 +241,24 @@ def test_where_java_cannot_be_had_the_sentence_has_the_install_command(monkeypat
 # the folder of a server
 
 
-def test_an_installed_package_keeps_everything_in_the_users_cache(monkeypatch, tmp_path):
+@pytest.fixture
+def users_cache(monkeypatch, tmp_path):
+    """Return the cache of a user who has set nothing else."""
     for name in ("SIMHASH_HBASE_CACHE", "SIMHASH_HBASE_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "simhash-hbase" / "hbase"
+
+
+def test_an_installed_package_keeps_everything_in_the_users_cache(users_cache, monkeypatch, tmp_path):
     checkout = home.cache_folder()
     monkeypatch.setattr(home, "CHECKOUT", tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     assert checkout == ROOT / ".cache" / "hbase"
-    assert home.home_folder() == tmp_path / "cache" / "simhash-hbase" / "hbase" / "server"
+    assert home.home_folder() == users_cache / "server"
 
 
-def test_clones_share_their_jars_in_the_users_cache_and_nothing_else(monkeypatch, tmp_path):
-    for name in ("SIMHASH_HBASE_CACHE", "SIMHASH_HBASE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_clones_share_their_jars_in_the_users_cache_and_nothing_else(users_cache, monkeypatch, tmp_path):
     folders = []
     for name in ("one", "two"):
         monkeypatch.setattr(home, "CHECKOUT", tmp_path / name)
@@ -265,22 +268,25 @@ def test_clones_share_their_jars_in_the_users_cache_and_nothing_else(monkeypatch
 
     (jars, server), (other_jars, other_server) = folders
     assert jars == other_jars
-    assert jars.parent == tmp_path / "cache" / "simhash-hbase" / "hbase" / "jars"
+    assert jars.parent == users_cache / "jars"
     assert (server, other_server) == tuple(tmp_path / name / ".cache/hbase/server" for name in ("one", "two"))
     monkeypatch.setenv("SIMHASH_HBASE_CACHE", str(tmp_path / "named"))
     assert Downloads(home.cache_folder()).jars_folder().parent == tmp_path / "named" / "jars"
 
 
-def test_ports_are_kept_while_they_are_free(tmp_path):
-    server = home.Home(tmp_path)
+@pytest.fixture
+def server(tmp_path):
+    return home.Home(tmp_path)
+
+
+def test_ports_are_kept_while_they_are_free(server):
     first = server.choose_ports(SINGLE.ports)
 
     assert server.choose_ports(SINGLE.ports) == first
     assert len(set(first.values())) == len(SINGLE.ports)
 
 
-def test_a_port_that_another_took_is_replaced(tmp_path):
-    server = home.Home(tmp_path)
+def test_a_port_that_another_took_is_replaced(server):
     first = server.choose_ports(SINGLE.ports)
     with socket.create_server(("127.0.0.1", first["thrift2"])):
         second = server.choose_ports(SINGLE.ports)
@@ -294,20 +300,14 @@ def test_a_folder_that_java_cannot_name_is_refused(tmp_path, name):
         home.Home(tmp_path / name)
 
 
-def test_added_properties_are_escaped():
-    xml = home.site_xml("a.b x<y & z\n", {})
-
-    assert "<value>x&lt;y &amp; z</value>" in xml
-
-
-def test_the_container_and_the_launcher_configure_hbase_alike(tmp_path, monkeypatch):
+def test_the_container_and_the_launcher_configure_hbase_alike(server, tmp_path, monkeypatch):
     monkeypatch.setenv("HBASE_SITE", "extra.one a<b & c\nextra.two {data}/x")
-    server = home.Home(tmp_path)
     ports = server.choose_ports(SINGLE.ports)
     server.write_conf(ports, SINGLE.properties)
     shown = configuration_of_the_container(tmp_path, server.data, ports)
 
     assert shown == (server.conf / "hbase-site.xml").read_text()
+    assert "<value>a&lt;b &amp; c</value>" in shown
 
 
 def configuration_of_the_container(tmp_path, data, ports):
@@ -352,8 +352,8 @@ def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
     assert ask_as_the_container_does(gateways).returncode == 1
 
 
-def test_nobody_listening_is_not_ready(tmp_path):
-    assert "refused" in (home.failure(home.Home(tmp_path).choose_ports(SINGLE.ports)) or "")
+def test_nobody_listening_is_not_ready(server):
+    assert "refused" in (home.failure(server.choose_ports(SINGLE.ports)) or "")
 
 
 # processes
@@ -379,10 +379,7 @@ def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
 
 def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     process = sleeper(f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 0.1; done")
-    end = time.monotonic() + END_S
-    while not (tmp_path / "ready").exists():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_for((tmp_path / "ready").exists)
     local.stop_all([process], grace_s=0.3)
 
     assert not process.is_running()

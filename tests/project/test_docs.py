@@ -4,15 +4,13 @@ import re
 import subprocess
 import sys
 import tomllib
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from support.chromium import NARROW, WIDE, open_page
 from support.fresh_clone import ROOT, pages
+from support.listening import folder_served
 
 import simhash_hbase
 from simhash_hbase.cli.app import COMMANDS
@@ -121,27 +119,15 @@ def test_every_route_is_documented(site):
 @pytest.fixture(scope="module")
 def address(site):
     """Serve the site, since a browser loads no module from a file."""
-    handler = partial(QuietHandler, directory=site)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files and writes no log."""
-
-    def log_message(self, *_):
-        """Write nothing."""
+    with folder_served(site) as served:
+        yield served
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("page", ["", "reference/library", "reference/http", "tests/bench"])
 def test_a_page_opens_in_a_browser_without_an_error(address, browser, screenshots, page, size):
     with open_page(browser, size=size) as tab:
-        tab.goto(f"{address}{page}")
+        tab.goto(f"{address}/{page}")
         tab.locator("article h1").first.wait_for()
         screenshots.mkdir(exist_ok=True)
         tab.screenshot(path=screenshots / f"docs-{page.replace('/', '-') or 'start'}-{size['width']}.png")

@@ -4,9 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +12,7 @@ from articles import COPY, HEAT, LIBRARY, METRO
 from demo import documents, write_pages
 from support.fresh_clone import ROOT
 from support.hbase_server import address, hbase_options, tables
+from support.listening import folder_served
 from support.patience import END_S
 from support.serving import serving
 
@@ -89,26 +87,16 @@ def test_of_two_writers_at_once_one_keeps_each_text(url):
         assert {name for name in kept if index.get(name).state != "original"} == set()
 
 
-class Site(SimpleHTTPRequestHandler):
-    """A folder as a web site, without a log."""
-
-    def log_message(self, *_):
-        """Write nothing."""
-
-
 def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
     create_index(url, analyzer="shingle").close()
     texts = [text for text in documents() if text.lang != "en"]
     write_pages(texts, str(tmp_path / "site"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=tmp_path / "site")) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        start = f"start=http://127.0.0.1:{server.server_port}/"
-        words = ["-m", "scrapy", "crawl", "site", "-a", start, "-o", tmp_path / "articles.jsonl"]
+    with folder_served(tmp_path / "site") as site:
+        words = ["-m", "scrapy", "crawl", "site", "-a", f"start={site}/", "-o", tmp_path / "articles.jsonl"]
         done = subprocess.run(
             [sys.executable, *words], cwd=EXAMPLES / "scrapy_project", env={**os.environ, "NEWS_INDEX": url},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        server.shutdown()
 
     assert done.returncode == 0, done.stderr
     articles = [json.loads(line) for line in (tmp_path / "articles.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -161,10 +149,14 @@ def test_programs_are_compared_by_their_identifiers(url, tmp_path):
     source = (EXAMPLES / "demo.py").read_text(encoding="utf-8")
     folder = tmp_path / "programs"
     folder.mkdir()
-    (folder / "demo.py").write_text(source, encoding="utf-8")
-    (folder / "copied.py").write_text(source.replace("SEED = 7", "SEED = 8\nUNUSED = None"), encoding="utf-8")
-    (folder / "other.py").write_text((EXAMPLES / "show.py").read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "empty.py").write_text("", encoding="utf-8")
+    programs = {
+        "demo": source,
+        "copied": source.replace("SEED = 7", "SEED = 8\nUNUSED = None"),
+        "other": (EXAMPLES / "show.py").read_text(encoding="utf-8"),
+        "empty": "",
+    }
+    for name, program in programs.items():
+        (folder / f"{name}.py").write_text(program, encoding="utf-8")
 
     said = call("own_fingerprints.py", url, folder)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from support.fresh_clone import ROOT, assert_printed, blocks, clone, run, split
+from support.fresh_clone import ROOT, clone, run
 from support.gates import absent
 from support.patience import START
 from support.serving import Server
@@ -176,14 +176,6 @@ def assert_served(installed, name):
             assert server.stop() == 0
         finally:
             process.kill()
-
-
-def test_the_tour_is_walked_with_the_installed_package(installed):
-    (first, _), *steps = split(blocks()["tour"]).items()
-    assert first == "./scripts/install html && source .venv/bin/activate"
-
-    for command, shown in steps:
-        assert_printed(shown, installed.run(command))
 
 
 @pytest.mark.hbase

@@ -47,6 +47,13 @@ def script(tmp_path):
     return run
 
 
+@pytest.fixture
+def report(tmp_path):
+    path = tmp_path / "report.html"
+    path.touch()
+    return path
+
+
 def test_chosen_tests_that_need_no_hbase_start_none_and_neither_lint_nor_install_packages(script):
     calls, done = script("test", "tests/rows/test_rowkey.py")
 
@@ -118,10 +125,7 @@ def test_all_tests_run_after_lint_beside_hbase(script):
     assert "test: lint" in done.stderr
 
 
-def test_a_picture_without_chromium_is_refused_at_once_in_a_sentence(script, tmp_path):
-    report = tmp_path / "report.html"
-    report.touch()
-
+def test_a_picture_without_chromium_is_refused_at_once_in_a_sentence(script, report):
     calls, done = script("picture", str(report))
 
     assert (calls, done.returncode, done.stdout) == ([], 1, "")
@@ -130,9 +134,7 @@ def test_a_picture_without_chromium_is_refused_at_once_in_a_sentence(script, tmp
 
 
 @pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
-def test_a_picture_names_the_font_that_is_missing(script, tmp_path, name):
-    report = tmp_path / "report.html"
-    report.touch()
+def test_a_picture_names_the_font_that_is_missing(script, report, tmp_path, name):
     for each in (name, "fc-list"):
         program(tmp_path / "bin" / each)
 
@@ -143,15 +145,19 @@ def test_a_picture_names_the_font_that_is_missing(script, tmp_path, name):
     assert "fonts-noto-cjk" in done.stderr
 
 
+def about(name):
+    """Return what a script says of itself."""
+    return (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1].removeprefix("# ")
+
+
 @pytest.mark.parametrize("word", ["-h", "--help"])
 @pytest.mark.parametrize("name", ["docs", "install", "lint", "picture", "quickstart", "test"])
 def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, name, word):
     calls, done = script(name, word)
 
     assert (calls, done.returncode, done.stderr) == ([], 0, "")
-    about = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1]
-    assert done.stdout.splitlines()[0] == about.removeprefix("# ")
-    assert f"./scripts/{name}" in about
+    assert done.stdout.splitlines()[0] == about(name)
+    assert f"./scripts/{name}" in about(name)
 
 
 @pytest.mark.parametrize("name", ["bench", "faults", "simulate-claims"])
@@ -161,29 +167,18 @@ def test_help_of_a_program_that_is_not_installed_is_what_its_script_says_of_itse
     calls, done = script(name, "--help")
 
     assert (calls, done.returncode, done.stderr) == ([], 0, "")
-    about = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1]
-    assert done.stdout.splitlines()[0] == about.removeprefix("# ")
+    assert done.stdout.splitlines()[0] == about(name)
 
 
-def test_a_picture_of_a_report_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_path):
+@pytest.mark.parametrize("name", ["picture", "quickstart"])
+def test_a_file_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_path, name):
     program(tmp_path / "bin" / "chromium")
 
-    calls, done = script("picture", str(tmp_path / "report.html"))
+    # Nothing is called, so nothing of an earlier run is removed either.
+    calls, done = script(name, str(tmp_path / "missing"))
 
     assert (calls, done.returncode) == ([], 1)
-    assert done.stderr == f"picture: {tmp_path}/report.html does not exist\n"
-
-
-def test_a_quickstart_of_a_file_that_is_not_there_leaves_the_last_one_alone(script, tmp_path):
-    report = tmp_path / "clone" / ".cache" / "quickstart" / "report.html"
-    report.parent.mkdir(parents=True)
-    report.touch()
-
-    calls, done = script("quickstart", str(tmp_path / "corpus.jsonl"))
-
-    assert (calls, done.returncode) == ([], 1)
-    assert done.stderr == f"quickstart: {tmp_path}/corpus.jsonl does not exist\n"
-    assert report.exists()
+    assert done.stderr == f"{name}: {tmp_path}/missing does not exist\n"
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """The stores under the contract: one `make_store` fixture, run once for each of them."""
 
+from contextlib import closing
 from importlib import import_module
 from itertools import count
 
 import pytest
-from support.hbase_server import HBASE_MAKERS
-from support.own_hbase import HTTP_MAKERS, stop_http_gateways
+from support.hbase_server import hbase_options, tables
+from support.own_hbase import http_address, stop_http_gateways
 
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
 
@@ -16,7 +20,22 @@ def _make_redis(folder, clock):
     return import_module("support.redis_server").make_contract_store(clock)
 
 
-ON_HBASE = {**HBASE_MAKERS, **HTTP_MAKERS}
+def _on_hbase(version):
+    return lambda folder, clock: HBaseStore.open(hbase_options(version, tables().take()))
+
+
+def _on_hbase_by_http(version):
+    return lambda folder, clock: HBaseStore.open(
+        parse_url(f"hbase+http://{http_address(version, folder)}/{tables().take()}")
+    )
+
+
+ON_HBASE = {
+    "thrift1": _on_hbase(1),
+    "thrift2": _on_hbase(2),
+    "thrift1-http": _on_hbase_by_http(1),
+    "thrift2-http": _on_hbase_by_http(2),
+}
 # A store that needs a server is added here: a function from the test's temporary folder and a clock to an empty store.
 MAKERS = {
     "memory": lambda folder, clock: MemoryStore(clock=clock),
@@ -94,3 +113,24 @@ def make_store(request, tmp_path, clock):
 @pytest.fixture
 def store(make_store):
     return make_store()
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Note the calls that connections to gateways send."""
+    sent = []
+    write = GatewayConnection.write
+
+    def noting(self, calls):
+        sent.extend(calls)
+        write(self, calls)
+
+    monkeypatch.setattr(GatewayConnection, "write", noting)
+    return sent
+
+
+@pytest.fixture
+def wide_store():
+    """Return a store of a table of seven regions, through Thrift 2."""
+    with closing(HBaseStore.create(hbase_options(2, tables().name()), TableSchema(regions=7))) as made:
+        yield made

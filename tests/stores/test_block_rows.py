@@ -14,20 +14,6 @@ EDGES = [
 ]  # fmt: skip
 
 
-def test_an_empty_store_finds_nothing(store):
-    found = store.scan(uint64s(0, 7, LAST_PREFIX), limit=1)
-
-    assert pairs_of(found.rows) == []
-    assert found.truncated.tolist() == []
-    assert all_pairs(store) == []
-
-
-def test_a_scan_without_prefixes_finds_nothing(store):
-    store.put_rows(rows_of((7, 1)), timestamp=1)
-
-    assert found_by(store) == []
-
-
 @pytest.mark.parametrize("prefix", sorted({prefix for prefix, _ in EDGES}))
 def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_other(store, prefix):
     store.put_rows(rows_of(*EDGES), timestamp=1)
@@ -92,26 +78,11 @@ def test_a_row_written_twice_is_one_row(store):
     assert store.scan(uint64s(5), limit=2).truncated.tolist() == []
 
 
-def test_writing_no_rows_changes_nothing(store):
-    store.put_rows(BlockRows.empty(), timestamp=1)
-    store.delete_rows(BlockRows.empty(), timestamp=1)
-
-    assert all_pairs(store) == []
-
-
 def test_deleted_rows_are_gone_and_their_neighbours_stay(store):
     store.put_rows(rows_of(*EDGES), timestamp=1)
     store.delete_rows(rows_of(EDGES[0], EDGES[-1], (3, 3)), timestamp=2)
 
     assert all_pairs(store) == EDGES[1:-1]
-
-
-def test_a_row_can_be_written_again_after_its_delete(store):
-    store.put_rows(rows_of((5, 1)), timestamp=1)
-    store.delete_rows(rows_of((5, 1)), timestamp=2)
-    store.put_rows(rows_of((5, 1)), timestamp=3)
-
-    assert all_pairs(store) == [(5, 1)]
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 8, 9])
@@ -167,13 +138,6 @@ def test_rows_are_told_from_their_neighbours_by_the_whole_key(store):
     assert found.dtype == np.bool_
     assert found.tolist() == [pair in there for pair in asked]
     assert store.has_rows(rows_of()).tolist() == []
-
-
-def test_a_deleted_row_is_not_there(store):
-    store.put_rows(rows_of((7, 1), (7, 2)), timestamp=1)
-    store.delete_rows(rows_of((7, 1)), timestamp=2)
-
-    assert store.has_rows(rows_of((7, 1), (7, 2))).tolist() == [False, True]
 
 
 def test_many_rows_are_looked_up_at_once(store):

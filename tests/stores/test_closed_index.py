@@ -87,9 +87,8 @@ def test_what_was_made_before_goes_on_no_longer(make_store):
 
 def test_a_deduplicator_of_a_closed_index_decides_nothing(tmp_path):
     for url in ("memory:", f"file:{tmp_path / 'some.index'}"):
-        index = create_index(url, analyzer="shingle")
-        deduplicator = index.deduplicator()
-        index.close()
+        with create_index(url, analyzer="shingle") as index:
+            deduplicator = index.deduplicator()
         with pytest.raises(IndexClosed):
             index.dedup_entries(entries({"b": 1}), deduplicator)
 

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from contextlib import closing
 
 import lmdb
 import pytest
@@ -14,6 +15,7 @@ from simhash_hbase.errors import NotAnIndex
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
+QUICK = EmbeddedOptions(durable=False)
 PAGE = 4096
 ENTRIES = 120  # Where a meta page counts the names of the main database.
 # Runs verify on each copy in a child of its own, since a signal may end it.
@@ -99,13 +101,11 @@ def test_verify_ends_with_a_sentence_whatever_the_damage(sound, tmp_path, damage
 def test_a_page_that_ends_the_process_which_reads_it_is_reported(sound, tmp_path):
     reported = []
     for folder in folders(sound, tmp_path, zeroed, 16):
-        store = EmbeddedStore.open(folder, EmbeddedOptions(durable=False))
-        try:
-            store.check_readable()
-        except CorruptIndex as error:
-            reported.append(str(error))
-        finally:
-            store.close()
+        with closing(EmbeddedStore.open(folder, QUICK)) as store:
+            try:
+                store.check_readable()
+            except CorruptIndex as error:
+                reported.append(str(error))
 
     assert reported
     assert all("damaged" in text for text in reported)
@@ -115,19 +115,16 @@ def test_a_page_that_ends_the_process_which_reads_it_is_reported(sound, tmp_path
 def test_pages_behind_a_damaged_one_are_not_left_to_the_caller(sound, tmp_path):
     # The driver refuses a page of another type; it is the first one that is read.
     [folder] = folders(sound, tmp_path, without_types, 1)
-    store = EmbeddedStore.open(folder, EmbeddedOptions(durable=False))
 
-    with pytest.raises(CorruptIndex, match="a page is damaged"):
+    with closing(EmbeddedStore.open(folder, QUICK)) as store, pytest.raises(CorruptIndex, match="a page is damaged"):
         store.check_readable()
-    store.close()
 
 
 def test_a_sound_folder_is_readable(sound, tmp_path):
     [folder] = folders(sound, tmp_path, lambda data, numbers: None, 1)
-    store = EmbeddedStore.open(folder, EmbeddedOptions(durable=False))
 
-    store.check_readable()
-    store.close()
+    with closing(EmbeddedStore.open(folder, QUICK)) as store:
+        store.check_readable()
     assert os.path.getsize(os.path.join(folder, "data.mdb")) == len(sound)
 
 
@@ -147,7 +144,7 @@ def test_an_index_whose_mark_is_damaged_is_not_called_another_programs(sound, tm
     (tmp_path / "data.mdb").write_bytes(damage(sound))
 
     with pytest.raises(CorruptIndex, match="a page is damaged"):
-        use(str(tmp_path), EmbeddedOptions(durable=False))
+        use(str(tmp_path), QUICK)
 
 
 @pytest.mark.parametrize(("counted", "refused"), [(2, CorruptIndex), (3, NotAnIndex), (4, CorruptIndex)])
@@ -162,7 +159,7 @@ def test_a_folder_that_does_not_hold_as_many_names_as_it_counts_is_damaged(tmp_p
     (tmp_path / "data.mdb").write_bytes(data)
 
     with pytest.raises(refused):
-        use(str(tmp_path), EmbeddedOptions(durable=False))
+        use(str(tmp_path), QUICK)
 
 
 @pytest.mark.parametrize("stored", [b"", b"abc", b"12345678"])

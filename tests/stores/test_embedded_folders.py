@@ -14,7 +14,6 @@ from support.results import with_helpers
 from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import (
-    CorruptIndex,
     IndexClosed,
     IndexExists,
     IndexMissing,
@@ -37,11 +36,25 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def index(folder):
-    store = EmbeddedStore.create(folder, QUICK)
-    store.put_rows(rows_of((1, 1)), timestamp=1)
+def store(folder):
+    """Return a store of one row."""
+    with closing(EmbeddedStore.create(folder, QUICK)) as made:
+        made.put_rows(rows_of((1, 1)), timestamp=1)
+        yield made
+
+
+@pytest.fixture
+def index(store, folder):
+    """Return the folder of a store of one row, which nobody has open."""
     store.close()
     return folder
+
+
+@pytest.fixture
+def small_store(folder):
+    """Return a store whose map must grow soon."""
+    with closing(EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))) as made:
+        yield made
 
 
 def random_rows(count, seed=1):
@@ -49,21 +62,15 @@ def random_rows(count, seed=1):
     return BlockRows(np.sort(numbers), numbers)
 
 
-def test_what_was_written_is_there_after_reopening(index):
-    store = EmbeddedStore.open(index, QUICK)
-
-    assert all_pairs(store) == [(1, 1)]
-    store.close()
+# what is at a path
 
 
 def test_create_refuses_where_an_index_is(index):
     with pytest.raises(IndexExists, match="already"):
         EmbeddedStore.create(index)
 
-    store = EmbeddedStore.open(index)
-    with pytest.raises(IndexExists, match="already"):
+    with closing(EmbeddedStore.open(index)), pytest.raises(IndexExists, match="already"):
         EmbeddedStore.create(index)
-    store.close()
 
 
 def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
@@ -84,29 +91,6 @@ def test_open_says_when_nothing_is_there(tmp_path):
     assert os.listdir(tmp_path / "empty") == []
 
 
-def test_a_file_and_a_folder_with_other_files_are_no_index_and_stay_untouched(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "notes.txt").write_text("mine")
-
-    for name in ("file", "full"):
-        with pytest.raises(NotAnIndex):
-            EmbeddedStore.open(str(tmp_path / name))
-        with pytest.raises(NotAnIndex):
-            EmbeddedStore.create(str(tmp_path / name))
-    assert os.listdir(tmp_path / "full") == ["notes.txt"]
-
-
-def test_the_environment_of_another_program_is_no_index(folder):
-    os.mkdir(folder)
-    with lmdb.open(folder) as environment, environment.begin(write=True) as transaction:
-        transaction.put(b"mine", b"1")
-
-    for make in (EmbeddedStore.open, EmbeddedStore.create):
-        with pytest.raises(NotAnIndex, match="another program"):
-            make(folder)
-
-
 def test_a_create_that_was_interrupted_can_be_repeated(folder):
     os.mkdir(folder)
     lmdb.open(folder).close()
@@ -116,37 +100,58 @@ def test_a_create_that_was_interrupted_can_be_repeated(folder):
     EmbeddedStore.create(folder).close()
 
 
-@pytest.mark.parametrize("content", [b"garbage" * 10_000, b"x"])
-def test_garbage_in_the_data_file_is_no_index(index, content):
-    with open(os.path.join(index, "data.mdb"), "wb") as file:
-        file.write(content)
+def test_a_file_and_a_folder_with_other_files_are_no_index_and_stay_untouched(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
 
-    with pytest.raises(NotAnIndex):
-        EmbeddedStore.open(index)
-
-
-def test_an_emptied_data_file_is_no_index(index):
-    os.truncate(os.path.join(index, "data.mdb"), 0)
-
-    with pytest.raises(IndexMissing):
-        EmbeddedStore.open(index)
+    for name in ("file", "full"):
+        for use in (EmbeddedStore.open, EmbeddedStore.create):
+            with pytest.raises(NotAnIndex):
+                use(str(tmp_path / name))
+    assert os.listdir(tmp_path / "full") == ["notes.txt"]
 
 
-def test_a_data_file_of_another_version_of_lmdb_is_no_index(index):
-    with open(os.path.join(index, "data.mdb"), "r+b") as file:
-        head = bytearray(file.read(8192))
-        for page in (0, 4096):
-            head[page + 20] = 99
-        file.seek(0)
-        file.write(head)
+def test_the_environment_of_another_program_is_no_index(folder):
+    os.mkdir(folder)
+    with lmdb.open(folder) as other, other.begin(write=True) as transaction:
+        transaction.put(b"mine", b"1")
 
-    with pytest.raises(NotAnIndex):
+    for use in (EmbeddedStore.open, EmbeddedStore.create):
+        with pytest.raises(NotAnIndex, match="another program"):
+            use(folder)
+
+
+def of_another_version(data):
+    """Write another version of LMDB into both meta pages."""
+    changed = bytearray(data)
+    changed[20] = changed[4096 + 20] = 99
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        (lambda data: b"garbage" * 10_000, NotAnIndex),
+        (lambda data: b"x", NotAnIndex),
+        (lambda data: b"", IndexMissing),
+        (of_another_version, NotAnIndex),
+    ],
+    ids=["garbage", "one byte", "empty", "another version of LMDB"],
+)
+def test_a_data_file_with_other_content_is_no_index(index, changed, error):
+    path = os.path.join(index, "data.mdb")
+    with open(path, "rb") as file:
+        data = file.read()
+    with open(path, "wb") as file:
+        file.write(changed(data))
+
+    with pytest.raises(error):
         EmbeddedStore.open(index)
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.9])
-def test_a_data_file_cut_short_is_reported_and_kills_nobody(folder, kept):
-    store = EmbeddedStore.create(folder, QUICK)
+def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept):
     store.put_rows(random_rows(50_000), timestamp=1)
     store.close()
     data = os.path.join(folder, "data.mdb")
@@ -164,18 +169,19 @@ def test_a_data_file_cut_short_is_reported_and_kills_nobody(folder, kept):
     assert run(code).startswith("corrupt")
 
 
-def test_a_store_opened_for_reading_refuses_to_write(index):
-    store = EmbeddedStore.open(index, readonly=True)
+# how it is opened
 
-    assert found_by(store, 1) == [(1, 1)]
-    for write in (
-        lambda: store.put_rows(rows_of((2, 2)), timestamp=1),
-        lambda: store.put("d", [Cell(b"r", b"s", b"v")]),
-        store.transaction,
-    ):
-        with pytest.raises(InvalidArgument, match="reading only"):
-            write()
-    store.close()
+
+def test_a_store_opened_for_reading_refuses_to_write(index):
+    with closing(EmbeddedStore.open(index, readonly=True)) as store:
+        assert found_by(store, 1) == [(1, 1)]
+        for write in (
+            lambda: store.put_rows(rows_of((2, 2)), timestamp=1),
+            lambda: store.put("d", [Cell(b"r", b"s", b"v")]),
+            store.transaction,
+        ):
+            with pytest.raises(InvalidArgument, match="reading only"):
+                write()
 
 
 def test_two_stores_of_one_process_share_the_folder_by_any_path(index, tmp_path):
@@ -191,12 +197,9 @@ def test_two_stores_of_one_process_share_the_folder_by_any_path(index, tmp_path)
         found_by(two, 1)
 
 
-def test_one_process_cannot_open_a_folder_durable_and_not(index):
-    store = EmbeddedStore.open(index, QUICK)
-
+def test_one_process_cannot_open_a_folder_durable_and_not(store, folder):
     with pytest.raises(InvalidArgument, match="durable=False already"):
-        EmbeddedStore.open(index)
-    store.close()
+        EmbeddedStore.open(folder)
 
 
 @pytest.mark.parametrize("options", [{"map_bytes": 1}, {"max_readers": 0}, {"max_readers": 1 << 20}])
@@ -205,47 +208,30 @@ def test_options_out_of_range_are_refused(options):
         EmbeddedOptions(**options)
 
 
-def test_a_key_too_long_for_lmdb_is_refused(folder):
-    store = EmbeddedStore.create(folder, QUICK)
+@pytest.mark.parametrize("durable", [False, True])
+def test_options_reach_the_driver(folder, durable):
+    options = EmbeddedOptions(durable=durable, max_readers=7, map_bytes=1 << 20)
+    with closing(EmbeddedStore.create(folder, options)) as store:
+        driver = store._environment()._env
 
+        assert driver.flags()["sync"] is durable
+        assert driver.info()["max_readers"] == 7
+
+
+# rows, cells and backups
+
+
+def test_a_key_too_long_for_lmdb_is_refused(store):
     for cell in (Cell(b"r", b"q" * 511, b""), Cell(b"r" * 256, b"", b"")):
         with pytest.raises(InvalidArgument):
             store.put("d", [cell])
     store.put("d", [Cell(b"r", b"q" * 510, b"v" * 100_000, 1)])
+
     assert len(all_cells(store)) == 1
-    store.close()
 
 
-def test_the_map_grows_as_often_as_needed(folder):
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))
-    rows = random_rows(100_000)
-    store.put_rows(rows, timestamp=1)
-
-    assert all_pairs(store) == pairs_of(rows)
-    store.close()
-
-
-def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(folder):
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 20))
-    rows, refused = random_rows(100_000), 0
-    while refused < 20:
-        try:
-            with store.transaction():
-                store.put("d", [Cell(b"r", b"s", b"v", 1)])
-                store.put_rows(rows, timestamp=1)
-            break
-        except StoreBusy:
-            refused += 1
-            assert all_cells(store) == []
-
-    assert 1 <= refused < 10
-    assert all_pairs(store) == pairs_of(rows)
-    store.close()
-
-
-def test_a_hot_prefix_is_read_up_to_the_limit_only(folder, monkeypatch):
+def test_a_hot_prefix_is_read_up_to_the_limit_only(store, monkeypatch):
     monkeypatch.setattr(records, "_HOT_ROWS", 1000)
-    store = EmbeddedStore.create(folder, QUICK)
     simhashes = np.sort(np.random.default_rng(1).integers(0, 1 << 64, 20_000, dtype=np.uint64))
     store.put_rows(BlockRows(np.full(20_000, 7, dtype=np.uint64), simhashes), timestamp=1)
     store.put_rows(rows_of((6, 1), (8, 1), (8, 2)), timestamp=1)
@@ -259,42 +245,26 @@ def test_a_hot_prefix_is_read_up_to_the_limit_only(folder, monkeypatch):
     assert cut.truncated.tolist() == [7]
     assert (len(whole.rows.prefixes), whole.truncated.tolist()) == (20_003, [])
     assert max(read) == 3 * 13
-    store.close()
 
 
-def test_a_backup_is_a_whole_index(index, tmp_path):
-    store = EmbeddedStore.open(index, QUICK)
+def test_a_backup_is_a_whole_index_a_crowded_prefix_included(store, tmp_path):
     store.put("d", [Cell(b"r", b"s", b"v", 1)])
+    store.put_rows(rows_of(*((7, simhash) for simhash in range(5_000))), timestamp=1)
     target = str(tmp_path / "deep" / "copy")
     store.backup(target)
     store.put_rows(rows_of((2, 2)), timestamp=1)
 
-    copy = EmbeddedStore.open(target, QUICK)
-    assert (all_pairs(copy), all_cells(copy)) == ([(1, 1)], [Cell(b"r", b"s", b"v", 1)])
+    with closing(EmbeddedStore.open(target, QUICK)) as copy:
+        assert all_pairs(copy) == [(1, 1), *((7, simhash) for simhash in range(5_000))]
+        assert all_cells(copy) == [Cell(b"r", b"s", b"v", 1)]
     assert os.listdir(tmp_path / "deep") == ["copy"]
     with pytest.raises(InvalidArgument, match="already exists"):
         store.backup(target)
-    copy.close()
-    store.close()
 
 
-def test_a_backup_holds_a_crowded_prefix(index, tmp_path):
-    store = EmbeddedStore.open(index, QUICK)
-    store.put_rows(rows_of(*((7, simhash) for simhash in range(5_000))), timestamp=1)
-    store.backup(str(tmp_path / "copy"))
-    store.close()
-    copy = EmbeddedStore.open(str(tmp_path / "copy"), QUICK)
-
-    assert len(all_pairs(copy)) == 5_001
-    copy.close()
-
-
-def test_size_tells_bytes_on_disk_and_rows(index):
-    store = EmbeddedStore.open(index, QUICK)
-
+def test_size_tells_bytes_on_disk_and_rows(store):
     assert store.size().rows == {"b": 1, "d": 0, "m": 0}
     assert 4096 <= store.size().bytes < 1 << 20
-    store.close()
 
 
 @pytest.mark.parametrize("prefixes", [1 << 40, 500_000, 50_000])
@@ -309,6 +279,67 @@ def test_sorted_rows_fill_the_pages_also_where_some_share_a_prefix(folder, prefi
 
         assert all_pairs(store, page=50_000) == pairs_of(rows)
         assert store.size().bytes < 29 * len(rows.prefixes)
+
+
+# room on the disk and in memory
+
+
+def test_the_map_grows_as_often_as_needed(small_store):
+    rows = random_rows(100_000)
+    small_store.put_rows(rows, timestamp=1)
+
+    assert all_pairs(small_store) == pairs_of(rows)
+
+
+def test_a_map_grows_while_half_of_it_is_free(small_store):
+    shared = small_store._environment()
+    while shared.map_bytes == 1 << 18:
+        used = shared._believed_bytes()
+        small_store.put("m", [Cell(os.urandom(8), b"v", bytes(2_000))])
+
+    assert used <= (1 << 17) + 16 * 4096
+
+
+def outgrow(store):
+    """Write more in one transaction than a small map has room for."""
+    with store.transaction():
+        store.put("m", [Cell(b"%04d" % n, b"v", bytes(1_000)) for n in range(400)])
+
+
+def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(small_store):
+    refused = 0
+    while refused < 20:
+        try:
+            outgrow(small_store)
+            break
+        except StoreBusy:
+            refused += 1
+            assert all_cells(small_store, "m") == []
+
+    assert 1 <= refused < 10
+    assert len(all_cells(small_store, "m")) == 400
+
+
+def test_a_transaction_in_a_map_that_was_full_before_starts_afresh(small_store):
+    with pytest.raises(StoreBusy, match="repeat the whole transaction"):
+        outgrow(small_store)
+    grown = small_store._environment().map_bytes
+    with small_store.transaction():
+        small_store.put("m", [Cell(b"row", b"v", b"1")])
+
+    assert grown > 1 << 18
+    assert small_store._environment().map_bytes == grown
+
+
+def test_a_transaction_after_one_that_the_map_could_not_grow_for_is_not_refused(small_store, monkeypatch):
+    monkeypatch.setattr(environment, "_has_address_space", lambda size: False)
+    with pytest.raises(StoreFull, match="grants no more"):
+        outgrow(small_store)
+
+    with small_store.transaction():
+        small_store.put("m", [Cell(b"row", b"v", b"1")])
+
+    assert [cell.value for cell in all_cells(small_store, "m")] == [b"1"]
 
 
 def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
@@ -347,57 +378,6 @@ def test_little_address_space_is_made_do_with(folder):
     assert run(code) == "[(1, 1)]"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
-def test_a_folder_that_may_not_be_read_or_written_is_refused_in_a_sentence(index):
-    os.chmod(os.path.join(index, "data.mdb"), 0o600)
-    code = f"""
-        import os
-        from simhash_hbase.errors import SimhashError
-        from simhash_hbase.stores.embedded import EmbeddedStore
-        os.chdir("/")
-        os.setuid(65534)
-        for act in (EmbeddedStore.open, EmbeddedStore.create):
-            try:
-                act({index!r})
-            except SimhashError as error:
-                print(type(error).__name__)
-        try:
-            EmbeddedStore.create("/nobodys")
-        except SimhashError as error:
-            print(type(error).__name__, error)
-    """
-    assert run(code).splitlines() == ["StoreRefused", "StoreRefused", "StoreRefused /nobodys: permission denied"]
-
-
-def run(code):
-    """Run code in a process of its own, so that what kills it does not kill the tests."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=with_helpers(),
-        capture_output=True,
-        text=True,
-        timeout=END_S,
-        check=False,
-    )
-    assert done.returncode == 0, (done.returncode, done.stderr)
-    return done.stdout.strip()
-
-
-def test_corruption_is_an_error_of_its_own():
-    assert not issubclass(CorruptIndex, NotAnIndex)
-    assert not issubclass(StoreFull, StoreBusy)
-
-
-@pytest.mark.parametrize("durable", [False, True])
-def test_options_reach_the_driver(folder, durable):
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=durable, max_readers=7, map_bytes=1 << 20))
-    environment = store._environment()._env
-
-    assert environment.flags()["sync"] is durable
-    assert environment.info()["max_readers"] == 7
-    store.close()
-
-
 def test_a_system_that_grants_no_address_space_at_all_is_reported(folder, monkeypatch):
     asked = []
 
@@ -412,38 +392,9 @@ def test_a_system_that_grants_no_address_space_at_all_is_reported(folder, monkey
     assert asked == [1 << 20, 1 << 19, 1 << 18]
 
 
-def test_a_map_grows_while_half_of_it_is_free(folder):
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 20))
-    shared = store._environment()
-    while shared.map_bytes == 1 << 20:
-        used = shared._believed_bytes()
-        store.put("m", [Cell(os.urandom(8), b"v", bytes(2_000))])
-
-    assert used <= (1 << 19) + 16 * 4096
-    store.close()
-
-
-def test_a_transaction_in_a_map_that_was_full_before_starts_afresh(folder):
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))
-    with pytest.raises(StoreBusy, match="repeat the whole transaction"), store.transaction():
-        store.put("m", [Cell(b"%04d" % n, b"v", bytes(1_000)) for n in range(400)])
-    grown = store._environment().map_bytes
-    with store.transaction():
-        store.put("m", [Cell(b"row", b"v", b"1")])
-
-    assert grown > 1 << 18
-    assert store._environment().map_bytes == grown
-    store.close()
-
-
-def test_a_transaction_after_one_that_the_map_could_not_grow_for_is_not_refused(folder, monkeypatch):
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))
-    monkeypatch.setattr(environment, "_has_address_space", lambda size: False)
-    with pytest.raises(StoreFull, match="grants no more"), store.transaction():
-        store.put("m", [Cell(b"%04d" % n, b"v", bytes(1_000)) for n in range(400)])
-
-    with store.transaction():
-        store.put("m", [Cell(b"row", b"v", b"1")])
-
-    assert [cell.value for cell in store.get("m", [(b"row", b"v")])] == [b"1"]
-    store.close()
+def run(code):
+    """Run code in a process of its own, so that what kills it does not kill the tests."""
+    words = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(words, env=with_helpers(), capture_output=True, text=True, timeout=END_S, check=False)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout.strip()

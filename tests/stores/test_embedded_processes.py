@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
+from threading import Thread
 
 import lmdb
 import pytest
@@ -36,9 +38,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def store(folder):
-    made = EmbeddedStore.create(folder, SMALL)
-    yield made
-    made.close()
+    with closing(EmbeddedStore.create(folder, SMALL)) as made:
+        yield made
 
 
 def start(folder, code):
@@ -55,6 +56,11 @@ def finish(process):
         out, _ = process.communicate(timeout=END_S)
     assert process.returncode == 0
     return out.strip()
+
+
+def outgrow(folder, *, seed=1):
+    """Write so much in another process that it gives the folder a larger map."""
+    finish(start(folder, f"store.put_rows(random_rows(50_000, seed={seed}), timestamp=1)"))
 
 
 def in_child(act):
@@ -125,85 +131,48 @@ def test_three_processes_write_and_read_side_by_side(store, folder):
 
 def test_a_map_grown_by_another_process_is_followed_by_readers_and_writers(store, folder):
     store.put_rows(rows_of((1, 1)), timestamp=1)
-    finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+    outgrow(folder)
 
     assert len(all_pairs(store)) == 50_001
-    finish(start(folder, "store.put_rows(random_rows(50_000, seed=2), timestamp=1)"))
+    outgrow(folder, seed=2)
     store.put_rows(rows_of((1, 2)), timestamp=1)
     assert len(all_pairs(store)) == 100_002
 
 
-def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened_all_the_same(store, folder, monkeypatch):
-    real = environment.open_map
+def once_before(monkeypatch, step, act):
+    """Do something before an environment takes a step of its opening."""
+    real, left = getattr(environment.Environment, step), [act]
 
-    def open_and_be_outgrown(*words, **options):
-        opened = real(*words, **options)
-        finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
-        return opened
+    def acting(self):
+        while left:
+            left.pop()()
+        return real(self)
 
+    monkeypatch.setattr(environment.Environment, step, acting)
+
+
+@pytest.mark.parametrize("step", ["_fill_up", "open_databases"])
+def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened_all_the_same(store, folder, monkeypatch, step):
     store.close()
-    monkeypatch.setattr(environment, "open_map", open_and_be_outgrown)
-    again = EmbeddedStore.open(folder, SMALL)
+    once_before(monkeypatch, step, lambda: outgrow(folder))
 
-    assert len(all_pairs(again)) == 50_000
-    again.close()
+    with closing(EmbeddedStore.open(folder, SMALL)) as again:
+        assert len(all_pairs(again)) == 50_000
 
 
 def test_a_short_file_that_outgrows_the_map_while_it_is_opened_is_filled_up(store, folder, monkeypatch):
-    real, data, sizes = environment.open_map, os.path.join(folder, "data.mdb"), []
+    data, sizes = os.path.join(folder, "data.mdb"), []
 
-    def open_and_be_outgrown(*words, **options):
-        opened = real(*words, **options)
-        finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+    def outgrow_and_shorten():
+        outgrow(folder)
         sizes.append(os.path.getsize(data))
         os.truncate(data, sizes[0] - 1)
-        return opened
 
     store.close()
-    monkeypatch.setattr(environment, "open_map", open_and_be_outgrown)
-    again = EmbeddedStore.open(folder, SMALL)
+    once_before(monkeypatch, "_fill_up", outgrow_and_shorten)
 
-    assert [os.path.getsize(data)] == sizes
-    again.close()
-
-
-def test_a_folder_that_outgrows_the_map_before_its_databases_are_opened_is_opened_all_the_same(
-    store, folder, monkeypatch
-):
-    real = environment.Environment.open_databases
-
-    def be_outgrown_and_open(self):
-        finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
-        real(self)
-
-    store.close()
-    monkeypatch.setattr(environment.Environment, "open_databases", be_outgrown_and_open)
-    again = EmbeddedStore.open(folder, SMALL)
-
-    assert len(all_pairs(again)) == 50_000
-    again.close()
-
-
-def test_folders_open_while_other_processes_grow_the_map_all_the_time(store, folder):
-    code = """
-        for n in range(40):
-            store.put_rows(random_rows(5_000, seed={me} * 1000 + n), timestamp=1)
-    """
-    store.close()
-    writers = [start(folder, code.replace("{me}", str(me))) for me in (1, 2)]
-    opened = 0
-    while any(writer.poll() is None for writer in writers):
-        again = EmbeddedStore.open(folder, SMALL)
-        again.get("m", [(b"row", b"v")])
-        again.close()
-        opened += 1
-
-    for writer in writers:
-        finish(writer)
-    again = EmbeddedStore.open(folder, SMALL)
-    assert len(all_pairs(again)) == 400_000
-    assert opened
-    again.close()
+    with closing(EmbeddedStore.open(folder, SMALL)):
+        assert [os.path.getsize(data)] == sizes
 
 
 def test_a_map_that_is_outgrown_within_the_driver_s_own_opening_is_opened_again(store, folder, monkeypatch):
@@ -218,15 +187,14 @@ def test_a_map_that_is_outgrown_within_the_driver_s_own_opening_is_opened_again(
     store.put_rows(rows_of((1, 1)), timestamp=1)
     store.close()
     monkeypatch.setattr(environment.lmdb, "open", outgrown_once)
-    again = EmbeddedStore.open(folder, SMALL)
 
-    assert all_pairs(again) == [(1, 1)]
+    with closing(EmbeddedStore.open(folder, SMALL)) as again:
+        assert all_pairs(again) == [(1, 1)]
     assert len(calls) == 2
-    again.close()
 
 
 def test_a_child_opens_a_folder_that_its_parent_outgrew(store, folder):
-    finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+    outgrow(folder)
 
     def act():
         assert len(all_pairs(store)) == 50_000
@@ -257,21 +225,6 @@ def test_a_writer_killed_at_any_moment_leaves_whole_commits_and_no_lock(store, f
         assert store.compare_and_set([Swap(b"free", b"s", None, b"x")]) in ([True], [False])
 
 
-def test_slots_of_killed_readers_are_taken_back(tmp_path):
-    folder = str(tmp_path / "few")
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))
-    for _ in range(4):
-        reader = start(folder, """
-            import os, signal
-            store._environment().read(lambda transaction: os.kill(os.getpid(), signal.SIGKILL))
-        """)  # fmt: skip
-        reader.communicate(timeout=END_S)
-        assert reader.returncode == -signal.SIGKILL
-
-    assert all_pairs(store) == []
-    store.close()
-
-
 HOLDS_A_SLOT = """
     import time
     store._environment().read(lambda transaction: (print("reads", flush=True), time.sleep(3600)))
@@ -282,12 +235,11 @@ HOLDS_A_SLOT = """
 def full(tmp_path):
     """Return a store whose slots are all taken, and the readers that have them."""
     folder = str(tmp_path / "few")
-    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))
-    readers = [start(folder, HOLDS_A_SLOT) for _ in range(2)]
-    assert [reader.stdout.readline() for reader in readers] == ["reads\n"] * 2
-    yield store, readers
-    kill(readers)
-    store.close()
+    with closing(EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))) as made:
+        readers = [start(folder, HOLDS_A_SLOT) for _ in range(2)]
+        assert [reader.stdout.readline() for reader in readers] == ["reads\n"] * 2
+        yield made, readers
+        kill(readers)
 
 
 def kill(readers):
@@ -338,8 +290,6 @@ def test_a_reader_in_the_middle_of_a_range_does_not_stop_the_map_from_growing(st
 
 
 def test_threads_read_while_the_map_grows(store):
-    from threading import Thread  # noqa: PLC0415
-
     stop, failures = [], []
 
     def look():

@@ -13,13 +13,13 @@ import pytest
 from support.imported import IMPORT_ALL
 from support.patience import END_S
 
+from simhash_hbase import create_index
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 from simhash_hbase.stores.embedded.environment import undisturbed
 
 QUICK = EmbeddedOptions(durable=False)
-NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
 
 
@@ -61,13 +61,11 @@ def finish(process):
     with process:
         out, _ = process.communicate(timeout=END_S)
     assert process.returncode == 0, out
-    return out.split()
+    return out.strip()
 
 
 @needs_root
 def test_a_reader_who_may_write_nothing_can_query_count_export_and_verify(folder):
-    from simhash_hbase import create_index  # noqa: PLC0415
-
     text = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
     with create_index(f"file:{folder}") as index:
         index.add("a", text)
@@ -76,26 +74,36 @@ def test_a_reader_who_may_write_nothing_can_query_count_export_and_verify(folder
         url, text = sys.argv[1:]
         for words in (["query", "--text", text], ["get", "a"], ["stats"], ["export"], ["verify"]):
             print(words[0], run(words[0], url, *words[1:], "--quiet").exit_code)
-        print(run("remove", url, "a").exit_code)
+        print("remove", run("remove", url, "a").exit_code)
     """
     told = finish(as_nobody(code, f"file:{folder}", text))
 
-    assert told == ["query", "0", "get", "0", "stats", "0", "export", "0", "verify", "0", "1"]
+    assert told.split("\n") == ["query 0", "get 0", "stats 0", "export 0", "verify 0", "remove 1"]
 
 
 @needs_root
-def test_a_reader_who_may_read_nothing_is_told_so(folder):
+def test_a_user_who_may_read_or_make_nothing_is_told_so(folder):
     EmbeddedStore.create(folder, QUICK).close()
     close_to_others(folder)
     os.chmod(os.path.join(folder, "data.mdb"), 0o600)
-
     code = """
-        try:
-            open_index("file:" + sys.argv[1], readonly=True)
-        except StoreRefused as error:
-            print(error)
+        folder = sys.argv[1]
+        for use in (
+            lambda: open_index("file:" + folder, readonly=True),
+            lambda: EmbeddedStore.open(folder),
+            lambda: EmbeddedStore.create(folder),
+            lambda: EmbeddedStore.create("/nobodys"),
+        ):
+            try:
+                use()
+            except StoreRefused as error:
+                print(error)
     """
-    assert "it may not be read" in " ".join(finish(as_nobody(code, folder)))
+
+    told = finish(as_nobody(code, folder)).splitlines()
+
+    assert ["it may not be read" in line for line in told] == [True, True, True, False]
+    assert told[3] == "/nobodys: permission denied"
 
 
 @needs_root
@@ -125,7 +133,7 @@ def test_a_reader_whom_writers_cannot_see_gets_whole_answers_while_they_write(fo
         store.put("m", [Cell(b"%03d" % n, b"v", b"%d" % number * 100) for n in range(300)])
     store.close()
 
-    assert finish(reader) == ["whole"]
+    assert finish(reader) == "whole"
 
 
 @needs_root
@@ -137,7 +145,7 @@ def test_a_reader_who_may_write_the_lock_file_alone_is_seen_by_writers(folder):
         store = EmbeddedStore.open(sys.argv[1], readonly=True)
         print(store._environment()._unseen)
     """
-    assert finish(as_nobody(code, folder)) == ["False"]
+    assert finish(as_nobody(code, folder)) == "False"
 
 
 class Pages:

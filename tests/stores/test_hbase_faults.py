@@ -5,15 +5,15 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
-from itertools import count
 
 import numpy as np
 import pytest
 from support.faulty_proxy import Chaos, proxied_options, proxy_to
 from support.hbase_server import address, administrate, hbase_options, tables
 from support.own_hbase import own_gateway
-from support.rows import found_by, pairs_of
+from support.rows import found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.blocks import Scheme
@@ -51,14 +51,16 @@ def simhashes(table):
 
 @pytest.fixture
 def store(proxy, version, table, simhashes):
-    made = through(proxy, version, table)
-    yield made
-    made.close()
+    with closing(HBaseStore.open(proxied_options(version, table, proxy, **PATIENCE))) as made:
+        yield made
 
 
-def through(*proxies_version_table):
-    *proxies, version, table = proxies_version_table
-    return HBaseStore.open(proxied_options(version, table, *proxies, **PATIENCE))
+@pytest.fixture
+def own_table(version):
+    """Return the name of a table of one test alone, and a store of it."""
+    name = tables().take()
+    with closing(HBaseStore.open(hbase_options(version, name))) as made:
+        yield name, made
 
 
 def expected(simhashes, prefixes):
@@ -77,40 +79,6 @@ def later(seconds, act):
     return timer
 
 
-@pytest.mark.parametrize("queries", [1, 60], ids=["query", "batch"])
-def test_a_scan_whose_connections_are_killed_is_made_again(store, proxy, simhashes, queries):
-    prefixes = prefixes_of(simhashes[:queries])
-    proxy.delay_s = 0.2
-    killer = later(0.1, proxy.kill_connections)
-    connections = proxy.connections
-
-    found = store.scan(prefixes, limit=1000)
-
-    killer.join()
-    assert pairs_of(found.rows) == expected(simhashes, prefixes)
-    assert proxy.connections > connections
-
-
-def test_after_a_time_out_the_next_answer_is_the_right_one(store, proxy, simhashes):
-    first, second = prefixes_of(simhashes[:1]), prefixes_of(simhashes[500:501])
-    store._exchange._options = hbase_options(2, "x", deadline_s=0.5)
-    proxy.stalled = True
-
-    with pytest.raises(StoreTimeout, match=r"no answer within 2"):
-        store.scan(first, limit=1000)
-    proxy.stalled = False
-
-    assert pairs_of(store.scan(second, limit=1000).rows) == expected(simhashes, second)
-
-
-def test_a_stall_longer_than_the_time_out_is_survived_within_the_deadline(store, proxy, simhashes):
-    prefixes = prefixes_of(simhashes[:1])
-    proxy.stalled = True
-    later(2.5, lambda: setattr(proxy, "stalled", False))
-
-    assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
-
-
 def test_connections_that_were_closed_while_idle_are_replaced_without_an_error(store, proxy, simhashes):
     prefixes = prefixes_of(simhashes[:1])
     store.scan(prefixes, limit=1000)
@@ -120,33 +88,6 @@ def test_connections_that_were_closed_while_idle_are_replaced_without_an_error(s
     # A compare-and-set is not repeated, so this would fail if it were sent on a closed connection.
     assert store.compare_and_set([Swap(os.urandom(8), b"s", None, b"x")]) == [True]
     assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
-
-
-@pytest.mark.parametrize("passed", [0, 1, 30, 60])
-def test_a_reply_cut_in_the_middle_is_never_taken_for_an_answer(store, proxy, simhashes, passed):
-    prefixes = prefixes_of(simhashes[:1])
-    proxy.cut_after = passed
-    later(0.3, lambda: setattr(proxy, "cut_after", None))
-
-    assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
-
-
-def test_errors_say_what_where_and_how_often(store, proxy):
-    proxy.refusing = True
-    proxy.kill_connections()
-    store._exchange._options = hbase_options(2, "x", deadline_s=1.0)
-
-    with pytest.raises(StoreUnavailable, match=rf"at {proxy.address}: .* \(tried \d+ times in \d\.\d s\)"):
-        found_by(store, 1)
-
-
-def test_a_gateway_that_answers_something_now_and_then_does_not_hold_up_a_batch_for_ever(store, proxy):
-    store._exchange._options = hbase_options(2, "x", deadline_s=0.15)
-    pieces = count(1)
-    proxy.chaos = lambda: next(pieces) % 4 == 0
-
-    with pytest.raises(StoreUnavailable, match=r"tried \d+ times in \d+\.\d s"):
-        store._exchange.hold([partial(store._driver.get, "d", [(b"row", b"s")])] * 3_000, sockets=1)
 
 
 def test_a_lost_reply_to_a_compare_and_set_is_an_error_and_the_swap_is_not_repeated(store, proxy):
@@ -194,44 +135,31 @@ def test_a_gateway_killed_at_work_is_an_error_alone_and_replaced_where_there_is_
     with own_gateway(version, tmp_path / "log") as (port, process), ThreadPoolExecutor(2) as threads:
         own = Gateway("127.0.0.1", port)
         patience = {"timeout_s": 20.0, "deadline_s": 1.0}
-        alone = HBaseStore.open(hbase_options(version, table, gateways=(own,), **patience))
-        both = HBaseStore.open(hbase_options(version, table, gateways=(own, Gateway(host, int(running))), **patience))
-        # It takes what it is asked and answers nothing, until it dies.
-        process.send_signal(signal.SIGSTOP)
-        asked = [threads.submit(store.scan, prefixes, limit=1000) for store in (alone, both)]
-        later(0.5, process.kill)
+        alone, both = (
+            HBaseStore.open(hbase_options(version, table, gateways=gateways, **patience))
+            for gateways in ((own,), (own, Gateway(host, int(running))))
+        )
+        with closing(alone), closing(both):
+            # It takes what it is asked and answers nothing, until it dies.
+            process.send_signal(signal.SIGSTOP)
+            asked = [threads.submit(store.scan, prefixes, limit=1000) for store in (alone, both)]
+            later(0.5, process.kill)
 
-        with pytest.raises(StoreUnavailable, match=f"at 127.0.0.1:{port}: "):
-            asked[0].result()
-        assert pairs_of(asked[1].result().rows) == expected(simhashes, prefixes)
-    alone.close()
-    both.close()
-
-
-def test_another_gateway_takes_over(proxy, version, table, simhashes):
-    other = proxy_to(version)
-    store = through(proxy, other, version, table)
-    prefixes = prefixes_of(simhashes[:1])
-    wanted = expected(simhashes, prefixes)
-    for closed, left in ((proxy, other), (other, None)):
-        assert pairs_of(store.scan(prefixes, limit=1000).rows) == wanted
-        closed.close()
-        if left:
-            assert pairs_of(store.scan(prefixes, limit=1000).rows) == wanted
-            assert left.connections > 0
-    store.close()
+            with pytest.raises(StoreUnavailable, match=f"at 127.0.0.1:{port}: "):
+                asked[0].result()
+            assert pairs_of(asked[1].result().rows) == expected(simhashes, prefixes)
 
 
 def test_a_gateway_that_falls_silent_is_left_for_another(proxy, version, table, simhashes):
-    other = proxy_to(version)
-    store = through(proxy, other, version, table)
     prefixes = prefixes_of(simhashes[:1])
-    proxy.stalled = True
+    with (
+        closing(proxy_to(version)) as other,
+        closing(HBaseStore.open(proxied_options(version, table, proxy, other, **PATIENCE))) as store,
+    ):
+        proxy.stalled = True
 
-    for _ in range(3):
-        assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
-    store.close()
-    other.close()
+        for _ in range(3):
+            assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
 
 
 def test_a_port_where_nobody_listens_is_refused_at_once(version):
@@ -248,69 +176,45 @@ def test_the_other_interface_is_named(version, table):
         HBaseStore.open(options)
 
 
-@pytest.mark.parametrize("wrong", [{"transport": "framed"}, {"protocol": "compact"}])
-def test_the_right_transport_and_protocol_are_named(version, table, wrong):
-    options = hbase_options(version, table, **wrong, connect_timeout_s=0.5)
-
-    with pytest.raises(StoreUnavailable, match=r"the address needs \?transport=buffered&protocol=binary"):
-        HBaseStore.open(options)
-
-
 @pytest.mark.parametrize("name", ["simhash_test_nobody_made_it", "nonamespace:simhash_test"])
 def test_a_missing_table_is_named(version, name):
     with pytest.raises(IndexMissing, match=rf"no table {name}"):
         HBaseStore.open(hbase_options(version, name))
 
 
-def test_a_disabled_table_is_said_to_be_disabled(version):
-    name = tables().take()
-    store = HBaseStore.open(hbase_options(version, name))
-    found_by(store, 1)
-    change(name, "disableTable")
-
-    with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
-        HBaseStore.open(hbase_options(version, name))
-    with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
-        found_by(store, 1)
-    change(name, "enableTable")
-    assert found_by(store, 1) == []
-    store.close()
-
-
-def test_a_write_to_a_disabled_table_is_refused_long_before_its_deadline(version, monkeypatch):
+def test_a_disabled_table_is_said_to_be_disabled_long_before_the_deadline_of_a_write(version, own_table, monkeypatch):
     monkeypatch.setattr(exchange, "DOUBT_S", 0.1)
-    name = tables().take()
-    store = HBaseStore.open(hbase_options(version, name))
+    name, store = own_table
     cell = Cell(b"row", b"q", b"value", 1)
     change(name, "disableTable")
 
-    for write in (
-        lambda: store.put_rows(block_rows(SCHEME, np.array([1], np.uint64)), timestamp=1),
+    for use in (
+        lambda: HBaseStore.open(hbase_options(version, name)),
+        lambda: found_by(store, 1),
+        lambda: store.put_rows(rows_of((1, 1)), timestamp=1),
         lambda: store.put("d", [cell]),
         lambda: store.put("d", [cell._replace(timestamp=None)]),
         lambda: store.delete("d", [cell]),
         lambda: store.compare_and_set([Swap(b"row", b"q", None, b"value")]),
     ):
         with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
-            write()
+            use()
     change(name, "enableTable")
     store.put("d", [cell._replace(row=b"other")])
     assert store.get("d", [(b"other", b"q")]) == [cell._replace(row=b"other")]
-    store.close()
 
 
-def test_a_table_that_is_gone_is_named_by_reads_and_writes(version):
-    name = tables().take()
-    store = HBaseStore.open(hbase_options(version, name))
+def test_a_table_that_is_gone_is_named_by_reads_and_writes(own_table):
+    name, store = own_table
     change(name, "disableTable", "deleteTable")
 
-    with pytest.raises(IndexMissing, match=rf"no table {name}"):
-        found_by(store, 1)
-    with pytest.raises(IndexMissing, match=rf"no table {name}"):
-        store.put_rows(block_rows(SCHEME, np.array([1], np.uint64)), timestamp=1)
-    with pytest.raises(IndexMissing, match=rf"no table {name}"):
-        store.delete("d", [Cell(b"row", b"q", b"", 1)])
-    store.close()
+    for use in (
+        lambda: found_by(store, 1),
+        lambda: store.put_rows(rows_of((1, 1)), timestamp=1),
+        lambda: store.delete("d", [Cell(b"row", b"q", b"", 1)]),
+    ):
+        with pytest.raises(IndexMissing, match=rf"no table {name}"):
+            use()
 
 
 def test_a_write_that_takes_long_is_waited_for_after_the_table_was_looked_at(store, proxy, monkeypatch):
@@ -326,22 +230,20 @@ def test_a_write_that_takes_long_is_waited_for_after_the_table_was_looked_at(sto
 def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, table, simhashes, monkeypatch):
     # Each fault costs time-out or pause, and there are hundreds.
     monkeypatch.setattr(exchange, "FIRST_PAUSE_S", 0.002)
-    store = HBaseStore.open(proxied_options(version, table, proxy, timeout_s=0.5, deadline_s=20.0))
-    proxy.chaos = Chaos(seed=7, hold_s=0.6)
+    options = proxied_options(version, table, proxy, timeout_s=0.5, deadline_s=20.0)
+    with closing(HBaseStore.open(options)) as store, ThreadPoolExecutor(THREADS) as threads:
+        proxy.chaos = Chaos(seed=7, hold_s=0.6)
 
-    def is_right(simhash):
-        prefixes = prefixes_of(np.array([simhash]))
-        return pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
+        def is_right(simhash):
+            prefixes = prefixes_of(np.array([simhash]))
+            return pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
 
-    with ThreadPoolExecutor(THREADS) as threads:
         right = list(threads.map(is_right, np.random.default_rng(7).choice(simhashes, QUERIES)))
-    store.close()
 
     assert right == [True] * QUERIES
     assert proxy.chaos.faults > QUERIES / 100
 
 
 def change(name, *methods):
-    gateways = Gateways(hbase_options(2, name))
-    gateways.exchange.one(partial(administrate, name, *methods))
-    gateways.close()
+    with closing(Gateways(hbase_options(2, name))) as gateways:
+        gateways.exchange.one(partial(administrate, name, *methods))

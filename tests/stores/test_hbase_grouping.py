@@ -113,9 +113,10 @@ def test_the_bound_of_a_call_fits_into_the_smallest_frame_that_a_gateway_can_be_
 
 
 def test_of_writes_of_one_cell_only_those_of_one_time_replace_each_other():
-    cells = [Cell(b"r", b"q", b"old", 5), Cell(b"r", b"q", b"new", 5), Cell(b"r", b"q", b"older", 3)]
+    stamped = [Cell(b"r", b"q", b"old", 5), Cell(b"r", b"q", b"new", 5), Cell(b"r", b"q", b"older", 3)]
+    unstamped = [Cell(b"s", b"q", b"old"), Cell(b"s", b"q", b"new")]
 
-    assert sorted(latest_writes(cells)) == sorted(cells[1:])
+    assert sorted(latest_writes(stamped + unstamped)) == sorted([*stamped[1:], unstamped[1]])
 
 
 def test_no_row_is_twice_in_a_wave_and_the_order_on_a_row_stays():

@@ -1,7 +1,6 @@
 """An HBase that asks for permissions: a reader needs R, a writer RW, and what is missing is named."""
 
 import getpass
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 from support.bruteforce import entries
 from support.own_hbase import gateway_of, own_server
-from support.patience import END_S
+from support.serving import wait_for
 from support.shell_lines import shell_lines
 
 from simhash_hbase import Index, create_index, open_index
@@ -55,7 +54,7 @@ def urls(tmp_path_factory):
 
         with ThreadPoolExecutor() as threads:
             ports = dict(zip(GATEWAYS, threads.map(start, GATEWAYS), strict=True))
-        until_granted(f"hbase://127.0.0.1:{ports['thrift2']}/used")
+        wait_for(lambda: is_granted(f"hbase://127.0.0.1:{ports['thrift2']}/used"))
         yield lambda gateway, table: f"hbase://127.0.0.1:{ports[gateway]}/{table}"
 
 
@@ -63,18 +62,13 @@ def known():
     return entries([(f"known {number}", simhash) for number, simhash in enumerate(SIMHASHES)])
 
 
-def until_granted(url):
-    """Wait until a region server has heard of the last grant."""
-    end = time.monotonic() + END_S
-    while True:
-        try:
-            open_index(url).close()
-        except StoreRefused:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.1)
-        else:
-            return
+def is_granted(url):
+    """Tell whether the region server has heard of the grant."""
+    try:
+        open_index(url).close()
+    except StoreRefused:
+        return False
+    return True
 
 
 def ids_found(index):

@@ -1,9 +1,7 @@
-"""What the store over HBase does beyond the contract: paging, grouping, limits, threads and forks."""
+"""What the store over HBase does beyond the contract: paging, grouping, limits, threads and interrupts."""
 
-import os
-import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Thread
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
@@ -12,31 +10,25 @@ from support.patience import END_S
 from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import InvalidArgument, StoreBusy
-from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, reader
-from simhash_hbase.stores.hbase.reader import Regions
 from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.hbase
 
 
+@contextmanager
+def opened(version, **options):
+    """Open a store of an empty table."""
+    with closing(HBaseStore.open(hbase_options(version, tables().take(), **options))) as made:
+        yield made
+
+
 @pytest.fixture
 def store(version):
-    made = HBaseStore.open(hbase_options(version, tables().take()))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def wide_store():
-    """A table of seven regions, through Thrift 2."""
-    made = HBaseStore.create(hbase_options(2, tables().name()), TableSchema(regions=7))
-    yield made
-    made.close()
+    with opened(version) as made:
+        yield made
 
 
 def answer(store, prefixes, limit):
@@ -60,33 +52,6 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
     asked = np.unique(np.concatenate([prefixes[:200], prefixes[:200] + np.uint64(1), uint64s(0, (1 << 40) - 1)]))
 
     assert answer(wide_store, asked, limit) == answer(model, asked, limit)
-
-
-@pytest.mark.parametrize("limit", [2, 3, 100])
-def test_a_page_may_end_on_the_last_key_of_a_prefix(store, monkeypatch, limit):
-    rows = [*((0, simhash) for simhash in (1, 2, (1 << 64) - 1)), *((prefix, 5) for prefix in range(1, 99))]
-    model = MemoryStore()
-    for one in (model, store):
-        one.put_rows(rows_of(*rows), timestamp=1)
-    monkeypatch.setattr(reader, "REPLY_ROWS", 3)
-
-    for asked in (np.arange(99, dtype=np.uint64), uint64s(0, 1)):
-        assert answer(store, asked, limit) == answer(model, asked, limit)
-
-
-def test_regions_that_another_thread_forgets_meanwhile_are_told(monkeypatch):
-    regions = Regions(lambda: [b""])
-    monotonic = time.monotonic
-
-    def while_another_forgets():
-        other = Thread(target=regions.forget)
-        other.start()
-        other.join()
-        return monotonic()
-
-    monkeypatch.setattr("simhash_hbase.stores.hbase.reader.time.monotonic", while_another_forgets)
-
-    assert [regions.starts() for _ in range(3)] == [[b""]] * 3
 
 
 def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
@@ -152,26 +117,6 @@ def test_cells_with_a_timestamp_each_do_not_wait_for_one_another(store, monkeypa
     assert all_cells(store) == []
 
 
-def test_of_two_writes_of_a_cell_in_one_call_the_later_stays(store):
-    store.put("d", [Cell(b"row", b"s", b"%d" % n) for n in range(50)])
-
-    assert store.get("d", [(b"row", b"s")])[0].value == b"49"
-
-
-def test_many_swaps_are_each_by_themselves_and_in_order_on_one_row(store):
-    rows = [os.urandom(8) for _ in range(300)]
-    done = store.compare_and_set(
-        [
-            Swap(row, b"s", expected, value)
-            for expected, value in ((None, b"1"), (b"1", b"2"), (b"1", b"3"))
-            for row in rows
-        ]
-    )
-
-    assert done == [True] * 600 + [False] * 300
-    assert {cell.value for cell in store.get("d", [(row, b"s") for row in rows])} == {b"2"}
-
-
 @pytest.mark.parametrize("swap", [Swap(b"r", b"s", b"", b"x"), Swap(b"r", b"s", b"x", b"")])
 def test_a_swap_with_an_empty_value_is_refused(store, swap):
     with pytest.raises(InvalidArgument, match="empty value"):
@@ -189,50 +134,30 @@ def test_a_cell_above_the_servers_limit_is_refused_before_it_is_sent(store):
 
 
 def test_threads_share_a_store_with_fewer_connections_than_they_want(version):
-    store = HBaseStore.open(hbase_options(version, tables().take(), max_connections=3, timeout_s=END_S))
-    simhashes = np.random.default_rng(1).integers(0, 1 << 64, 40, dtype=np.uint64)
-    rows = block_rows(Scheme(5, 2), simhashes)
-    store.put_rows(rows, timestamp=1)
+    pairs = [(prefix, simhash) for prefix in range(40) for simhash in range(10)]
+    with opened(version, max_connections=3, timeout_s=END_S) as store, ThreadPoolExecutor(8) as threads:
+        store.put_rows(rows_of(*pairs), timestamp=1)
 
-    def ask(simhash):
-        prefixes = np.unique(Scheme(5, 2).prefixes(np.array([simhash], dtype=np.uint64)).reshape(-1))
-        present = np.isin(rows.prefixes, prefixes)
-        wanted = pairs_of(BlockRows(rows.prefixes[present], rows.simhashes[present]))
-        return pairs_of(store.scan(prefixes, limit=1000).rows) == wanted
+        found = list(threads.map(lambda prefix: found_by(store, *range(prefix, prefix + 10)), list(range(31)) * 5))
 
-    with ThreadPoolExecutor(8) as threads:
-        assert all(threads.map(ask, list(simhashes) * 5))
-    store.close()
+    assert found == [[pair for pair in pairs if prefix <= pair[0] < prefix + 10] for prefix in range(31)] * 5
 
 
 def test_when_all_connections_are_in_use_for_too_long_the_store_is_busy(version):
-    store = HBaseStore.open(hbase_options(version, tables().take(), max_connections=1, timeout_s=0.2))
-
-    with store._gateways._pool.lend(1), pytest.raises(StoreBusy, match="all 1 connections"):
+    with (
+        opened(version, max_connections=1, timeout_s=0.2) as store,
+        store._gateways._pool.lend(1),
+        pytest.raises(StoreBusy, match="all 1 connections"),
+    ):
         found_by(store, 1)
-    store.close()
 
 
-def test_connections_that_come_back_after_the_end_are_closed(version):
-    store = HBaseStore.open(hbase_options(version, tables().take()))
-
+def test_connections_that_come_back_after_the_end_are_closed(store):
     with store._gateways._pool.lend(2) as lent:
         store.close()
 
     assert store._gateways._pool.counts() == (0, 0)
     assert [connection._closed for connection in lent] == [True, True]
-
-
-def test_parent_and_child_both_use_a_store_after_a_fork(store):
-    store.put_rows(rows_of((1, 1)), timestamp=1)
-    child = os.fork()
-    if not child:
-        right = all(found_by(store, 1) == [(1, 1)] for _ in range(50))
-        os._exit(0 if right else 1)
-    answers = [found_by(store, 1) for _ in range(50)]
-
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert answers == [[(1, 1)]] * 50
 
 
 def test_an_interrupt_in_the_middle_leaves_no_connection_with_unread_answers(store, monkeypatch):
@@ -250,19 +175,3 @@ def test_an_interrupt_in_the_middle_leaves_no_connection_with_unread_answers(sto
         found_by(store, 1)
 
     assert found_by(store, 2) == [(2, 2)]
-
-
-def test_no_call_writes_more_rows_than_a_server_likes(store, monkeypatch):
-    sizes = []
-    put_keys = store._driver.put_keys
-    monkeypatch.setattr(
-        store._driver, "put_keys", lambda keys, timestamp: sizes.append(len(keys)) or put_keys(keys, timestamp)
-    )
-    rows = rows_of(*((n, n) for n in range(9_000)))
-
-    store.put_rows(rows, timestamp=1)
-
-    assert max(sizes) < 5_000
-    assert pack_rows(
-        BlockRows(*map(np.concatenate, zip(*store.scan_range(0, 1 << 40, page=5000), strict=True)))
-    ) == pack_rows(rows)

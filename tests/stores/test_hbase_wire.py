@@ -4,7 +4,7 @@ import os
 import socket
 import struct
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 
 import pytest
@@ -77,16 +77,11 @@ def ask(connection):
     return connection.receive()
 
 
-def connect(options):
-    return GatewayConnection(options.gateways[0], options)
-
-
-def test_an_answer_to_the_call_is_taken(serve):
-    connection = connect(serve(right, right))
-
-    assert [ask(connection), ask(connection)] == [2, 2]
-    assert connection.is_clean()
-    connection.close()
+@pytest.fixture
+def connect():
+    """Return a function that connects to a gateway; connections are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda options: stack.enter_context(closing(GatewayConnection(options.gateways[0], options)))
 
 
 @pytest.mark.parametrize(
@@ -102,17 +97,16 @@ def test_an_answer_to_the_call_is_taken(serve):
         b"\xff" * 64,
     ],
 )
-def test_anything_else_is_not_taken_for_an_answer_and_the_connection_is_not_used_again(serve, reply):
+def test_anything_else_is_not_taken_for_an_answer_and_the_connection_is_not_used_again(serve, connect, reply):
     connection = connect(serve(reply))
 
     with pytest.raises((UnreadableAnswer, OSError)):
         ask(connection)
 
     assert not connection.is_clean()
-    connection.close()
 
 
-def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve):
+def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve, connect):
     def late(number):
         threading.Event().wait(1.2)
         return right(number)
@@ -122,19 +116,17 @@ def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve)
         ask(connection)
 
     assert not connection.is_clean()
-    connection.close()
 
 
-def test_a_connection_with_bytes_that_nobody_asked_for_is_not_lent(serve):
+def test_a_connection_with_bytes_that_nobody_asked_for_is_not_lent(serve, connect):
     connection = connect(serve(lambda number: [message(ASK, number), b"more"]))
     ask(connection)
     threading.Event().wait(0.05)
 
     assert not connection.is_fresh(60)
-    connection.close()
 
 
-def test_a_connection_with_an_answer_that_nobody_read_is_not_taken_back(serve):
+def test_a_connection_with_an_answer_that_nobody_read_is_not_taken_back(serve, connect):
     connection = connect(serve(lambda number: [*right(1), *right(2)]))
     connection.send([Call(interface("either").Either, ASK, {})] * 2)
 
@@ -142,16 +134,14 @@ def test_a_connection_with_an_answer_that_nobody_read_is_not_taken_back(serve):
     assert not connection.is_clean()
     assert connection.receive() == 2
     assert connection.is_clean()
-    connection.close()
 
 
-def test_a_connection_that_was_idle_for_too_long_is_not_lent(serve):
+def test_a_connection_that_was_idle_for_too_long_is_not_lent(serve, connect):
     connection = connect(serve(right))
     ask(connection)
 
     assert connection.is_fresh(60)
     assert not connection.is_fresh(0)
-    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -162,12 +152,11 @@ def test_a_connection_that_was_idle_for_too_long_is_not_lent(serve):
         (lambda number: [message("scannerClose", number, body=b"\x00")], 1),
     ],
 )
-def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, second, version):
+def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, connect, second, version):
     options = serve(lambda number: [unknown_method(ASK, number)], second)
     connection = connect(options)
 
     assert ask_version(connection, options) == version
-    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -175,10 +164,7 @@ def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, second, vers
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP"),
         (b"-ERR unknown command\r\n", "which is not Thrift"),
-        (
-            b"",
-            "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong",
-        ),
+        (b"", "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is"),
         (b"\x00\x00\x00\x20" + message(ASK, 1), "transport=framed&protocol=binary"),
         (b"\x82\x41\x01\x01x", "transport=buffered&protocol=compact"),
     ],
@@ -198,7 +184,7 @@ def test_a_gateway_that_stood_still_while_an_index_was_opened_may_be_asked_again
         HBaseStore.open(options)
 
 
-def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve):
+def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve, connect):
     connections = iter(range(9))
     options = serve(lambda number: [right(number)[0][: 10 if next(connections) == 0 else None]])
     connection = connect(options)
@@ -207,22 +193,19 @@ def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve
         ask_version(connection, options)
 
     assert "no Thrift gateway" not in str(failure.value)
-    connection.close()
 
 
 @pytest.fixture
 def make_pool():
     """Return a function that makes a pool over gateways that are not asked who they are."""
-    made = []
+    with ExitStack() as stack:
 
-    def make(*options, **changes):
-        gateways = tuple(one.gateways[0] for one in options)
-        made.append(Pool(replace(options[0], gateways=gateways, **changes), lambda *_: None))
-        return made[-1]
+        def make(*options, **changes):
+            gateways = tuple(one.gateways[0] for one in options)
+            pool = Pool(replace(options[0], gateways=gateways, **changes), lambda *_: None)
+            return stack.enter_context(closing(pool))
 
-    yield make
-    for pool in made:
-        pool.close()
+        yield make
 
 
 def test_a_pool_lends_what_is_left_of_its_connections(serve, make_pool):
@@ -288,14 +271,13 @@ def test_the_error_of_a_single_gateway_keeps_its_kind_and_several_are_told_toget
         pass
 
 
-def test_another_refusal_than_that_of_an_unknown_call_is_reported_as_it_is(serve):
+def test_another_refusal_than_that_of_an_unknown_call_is_reported_as_it_is(serve, connect):
     internal_error = b"\x0b\x00\x01\x00\x00\x00\x04oops\x08\x00\x02\x00\x00\x00\x06\x00"
     options = serve(lambda number: [message(ASK, number, kind=EXCEPTION, body=internal_error)])
     connection = connect(options)
 
     with pytest.raises(StoreUnavailable, match="oops"):
         ask_version(connection, options, explain=False)
-    connection.close()
 
 
 def test_a_gateway_that_rested_is_asked_who_it_is_before_it_is_lent_again(serve):

@@ -3,11 +3,12 @@
 import importlib
 import socket
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from threading import Thread
 
 import numpy as np
 import pytest
+from support.bruteforce import Written, crowd, matches, written_entries
 from support.gates import MUST_RUN
 from support.listening import free_port
 from support.redis_server import HOW, RedisServer, shared_server
@@ -15,7 +16,6 @@ from support.rows import found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import (
     CorruptIndex,
-    IndexClosed,
     IndexExists,
     IndexMissing,
     InvalidArgument,
@@ -29,6 +29,7 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url
@@ -37,6 +38,10 @@ from simhash_hbase.stores.redis.connection import RedisConnection
 
 SECRET = "s3cret/@:"
 ESCAPED = "s3cret%2F%40%3A"
+BANDS = 6
+TABLES = 10
+DOCUMENTS = crowd(150, seed=3)
+ASKED = crowd(40, seed=103) | dict(list(DOCUMENTS.items())[:20])
 
 
 @pytest.fixture
@@ -59,21 +64,24 @@ def raw(options):
 @pytest.fixture
 def own_server():
     """Return a function that starts a server with settings of its own."""
-    servers = []
+    with ExitStack() as servers:
 
-    def start(*settings, port=None):
-        servers.append(RedisServer(*settings, port=port))
-        return servers[-1]
+        def start(*settings, port=None):
+            server = RedisServer(*settings, port=port)
+            servers.callback(server.stop)
+            return server
 
-    yield start
-    for server in servers:
-        server.stop()
+        yield start
 
 
 @pytest.fixture
 def listener():
     with socket.create_server(("127.0.0.1", 0)) as opened:
         yield opened
+
+
+def options_of(listener, **others):
+    return RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], **others)
 
 
 def fingerprints(*simhashes):
@@ -166,13 +174,6 @@ def test_an_opened_store_has_what_was_written_and_other_keys_stay(store, options
     assert raw.get("others") == b"1"
 
 
-def test_databases_are_apart(store):
-    store.put_rows(rows_of((7, 1)), timestamp=1)
-
-    with closing(RedisStore.create(shared_server().empty_options())) as other:
-        assert found_by(other, 7) == []
-
-
 def test_a_store_opened_for_reading_only_refuses_to_write(store, options):
     with closing(RedisStore.open(options, readonly=True)) as reader:
         with pytest.raises(InvalidArgument, match="reading only"):
@@ -187,13 +188,6 @@ def test_an_index_of_another_version_is_not_opened(store, options, raw):
 
     with pytest.raises(CorruptIndex, match="form b'2'"):
         RedisStore.open(options)
-
-
-def test_a_closed_store_says_so(store):
-    store.close()
-
-    with pytest.raises(IndexClosed, match="closed"):
-        store.size()
 
 
 # -- the form in Redis
@@ -291,23 +285,79 @@ def test_of_threads_that_write_one_cell_the_highest_timestamp_stays(store):
 # -- the index over it
 
 
-def test_an_index_in_redis_adds_finds_moves_and_removes(store, options):
-    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
-    index.add_entries(fingerprints(0, 0b111, (1 << 64) - 1))
-    index.add("text", "the quick brown fox jumps over the lazy dog " * 3)
+def without_bands(store):
+    return Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+
+
+def test_an_index_in_redis_that_is_opened_for_reading_finds_the_neighbours_of_an_id(store, options):
+    without_bands(store).add_entries(fingerprints(0, 0b111, (1 << 64) - 1))
 
     with Index(RedisStore.open(options, readonly=True)) as reader:
-        assert {match.id for match in reader.query_simhash(0).matches} == {"id0", "id7"}
         assert [match.id for match in reader.query_id("id7").matches] == ["id0"]
-    assert list(index.remove_many(["id7", "nobody"])) == [("id7", True), ("nobody", False)]
-    assert [match.id for match in index.query_simhash(0).matches] == ["id0"]
-    index.add_entries(Entries.of_fingerprints(["id0"], uint64s(1 << 40)))
-    assert [match.id for match in index.query_simhash(0).matches if match.distance == 0] == []
-    assert [match.id for match in index.query_simhash(1 << 40).matches] == ["id0"]
+
+
+def with_bands(store, **options):
+    """Make an index with sketch rows, of all documents."""
+    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS, **options))
+    index.add_entries(written_entries(DOCUMENTS, BANDS))
+    return index
+
+
+def answered(index):
+    """Ask for all, under other ids; give each question with what was found and whether it was cut."""
+    answers = index.query_entries(written_entries({f"asked {name}": one for name, one in ASKED.items()}, BANDS))
+    found = [({match.id for match in answer.matches}, answer.truncated) for answer in answers]
+    return list(zip(ASKED.values(), found, strict=True))
+
+
+def near(one, documents, rule):
+    return {name for name, other in documents.items() if matches(one, other, rule)}
+
+
+def test_answers_equal_brute_force(store):
+    index = with_bands(store)
+    rule = index.profile.rule
+
+    for one, found in answered(index):
+        assert found == (near(one, DOCUMENTS, rule), False)
+    assert sum(len(near(one, DOCUMENTS, rule) - near(one, DOCUMENTS, MatchRule())) for one in ASKED.values()) > 50
+
+
+def test_what_is_removed_or_gets_another_text_is_found_by_no_row_that_it_had(store):
+    index = with_bands(store)
+    names = list(DOCUMENTS)
+    moved = dict(zip(names[:50], crowd(50, seed=7).values(), strict=True))
+
+    removed = list(index.remove_many([*names[50:100], "nobody"]))
+    index.add_entries(written_entries(moved, BANDS))
+
+    assert removed == [*((name, True) for name in names[50:100]), ("nobody", False)]
+    left = moved | {name: DOCUMENTS[name] for name in names[100:]}
+    for one, found in answered(index):
+        assert found == (near(one, left, index.profile.rule), False)
+
+
+def test_a_cut_answer_says_so_and_names_nothing_that_is_not_near(store):
+    index = with_bands(store, max_rows_per_prefix=5)
+
+    answers = answered(index)
+
+    assert any(truncated for _, (_, truncated) in answers)
+    for one, (names, truncated) in answers:
+        every = near(one, DOCUMENTS, index.profile.rule)
+        assert names <= every if truncated else names == every
+
+
+def test_rows_are_one_for_every_table_and_every_band(store):
+    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS))
+    two = {"a": Written(7, 1 << 100, (1, 2, 3, 4, 5, 6)), "bare": Written(~7 % 2**64)}
+    index.add_entries(written_entries(two, BANDS))
+
+    assert index.stats().rows == 2 * TABLES + BANDS
 
 
 def test_statistics_tell_documents_rows_and_bytes_without_reading_ranges(store):
-    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index = without_bands(store)
     index.add_entries(fingerprints(0, 0b111, (1 << 64) - 1))
     list(index.remove_many(["id7"]))
 
@@ -321,7 +371,7 @@ def test_statistics_tell_documents_rows_and_bytes_without_reading_ranges(store):
 
 
 def test_what_redis_cannot_do_is_refused_in_a_sentence(store):
-    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index = without_bands(store)
 
     refused = (index.verify, index.vacuum, index.deduplicator, lambda: index.get("id0"), lambda: list(index.export()))
     for ask in (*refused, lambda: index.claim("a", "some text"), lambda: index.backup("somewhere")):
@@ -344,10 +394,8 @@ def test_a_server_that_is_not_there_is_unavailable():
 
 
 def test_a_server_that_never_answers_is_a_timeout(listener):
-    options = RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], timeout_s=0.2)
-
     with pytest.raises(StoreTimeout, match="no answer in time"):
-        RedisStore.open(options)
+        RedisStore.open(options_of(listener, timeout_s=0.2))
 
 
 def test_a_server_that_is_not_redis_is_told_apart(listener):
@@ -357,10 +405,9 @@ def test_a_server_that_is_not_redis_is_told_apart(listener):
             connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
 
     Thread(target=answer, daemon=True).start()
-    options = RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], timeout_s=2)
 
     with pytest.raises(StoreRefused, match="not of the protocol of Redis"):
-        RedisStore.open(options)
+        RedisStore.open(options_of(listener, timeout_s=2))
 
 
 def test_a_wrong_password_is_refused_and_not_shown(own_server):
@@ -387,10 +434,8 @@ def test_a_user_who_may_not_write_is_refused(own_server):
 
 
 def test_a_database_that_the_server_does_not_have_is_refused():
-    options = shared_server().options(100_000)
-
     with pytest.raises(InvalidArgument, match="no database of this number"):
-        RedisStore.create(options)
+        RedisStore.create(shared_server().options(100_000))
 
 
 def test_a_server_that_evicts_keys_is_refused(own_server):
@@ -452,9 +497,8 @@ def test_what_was_under_way_on_a_broken_connection_is_sent_once_more(listener):
 
     server = Thread(target=break_off_at_the_first_question, daemon=True)
     server.start()
-    options = RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], timeout_s=2)
 
-    with closing(RedisConnection(options)) as connection:
+    with closing(RedisConnection(options_of(listener, timeout_s=2))) as connection:
         assert connection.ask("DBSIZE") == b"PONG"
     server.join(5)
     assert len(asked) == 2

@@ -142,14 +142,12 @@ class Congruence(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in ON_HBASE])
 def test_a_store_answers_as_the_model_does(name):
-    machine = type(f"Congruence_{name}", (Congruence,), {"name": name})
+    run(type(f"Congruence_{name}", (Congruence,), {"name": name}), max_examples=60, stateful_step_count=25)
 
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
-    )
+
+def run(machine, **options):
+    chosen = settings(deadline=None, suppress_health_check=list(HealthCheck), **options)
+    run_state_machine_as_test(machine, settings=chosen)
 
 
 @pytest.mark.hbase
@@ -161,17 +159,7 @@ def test_a_store_over_hbase_answers_as_the_model_does(name, scanned, monkeypatch
     # HBase takes an empty value for none in a compare-and-set.
     own = {"name": name, "unstamped": ("d",), "stamped": ("m",), "values": Congruence.values[1:]}
     machine = type(f"Congruence_{name}", (Congruence,), own)
+    # Shrinking a failure would take a table a step.
+    once = {"phases": (Phase.generate,), "derandomize": True, "database": None}
 
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=6,
-            # Shrinking a failure would take a table a step.
-            phases=(Phase.generate,),
-            stateful_step_count=20,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            derandomize=True,
-            database=None,
-        ),
-    )
+    run(machine, max_examples=6, stateful_step_count=20, **once)

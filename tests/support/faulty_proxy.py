@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 
 from simhash_hbase.stores.hbase import Gateway
 from support.hbase_server import address, hbase_options
@@ -124,28 +125,25 @@ class FaultyProxy:
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._pairs.append((client, server))
-            size = _Size()
+            size = SimpleNamespace(reply=0)
             for source, sink, is_reply in ((client, server, False), (server, client, True)):
                 threading.Thread(target=self._pass_on, args=(source, sink, is_reply, size), daemon=True).start()
 
     def _pass_on(self, source, sink, is_reply, size):
         with suppress(OSError):
             while piece := source.recv(PIECE):
-                if is_reply:
-                    size.bytes += len(piece)
-                    self._hold_back(size)
-                    if not self._let_pass(piece, source, sink):
-                        break
-                else:
-                    size.bytes = 0
+                if not is_reply:
+                    size.reply = 0
                     self._ask(piece, sink)
+                    continue
+                size.reply += len(piece)
+                while self.largest_reply is not None and size.reply > self.largest_reply and not self._closed:
+                    time.sleep(0.005)
+                if not self._let_pass(piece, source, sink):
+                    break
         if self._is_held(source):
             self.held.end()
         _close(source, sink)
-
-    def _hold_back(self, size):
-        while self.largest_reply is not None and size.bytes > self.largest_reply and not self._closed:
-            time.sleep(0.005)
 
     def _ask(self, piece, gateway):
         if self.held is not None and self.held.is_meant(piece):
@@ -174,12 +172,6 @@ class FaultyProxy:
             return self.cut_after > 0
         sink.sendall(piece)
         return True
-
-
-class _Size:
-    """Bytes of the reply to the last request on one connection."""
-
-    bytes = 0
 
 
 class Chaos:

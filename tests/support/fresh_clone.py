@@ -56,6 +56,14 @@ def split(block):
     return {command: shown for command, *shown in parts}
 
 
+def with_names(text, names):
+    """Put names of a test's own in the place of those that a page shows, each of which must be there."""
+    for shown, own in names.items():
+        assert shown in text
+        text = text.replace(shown, own)
+    return text
+
+
 def likeness(line):
     """Leave out what differs from machine to machine: figures, fingerprints, what is kept of a made corpus."""
     return re.sub(r"\b[0-9a-f]{16}\b|[\d,.:TZ-]*\d[\d,.:TZ-]*", "#", line).rstrip()

@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from simhash_hbase.rows.table import TableSchema
-from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
+from simhash_hbase.stores.hbase import HBaseOptions, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Call
@@ -122,10 +122,3 @@ def drop_tables():
     """Drop what this run made."""
     while _tables:
         _tables.pop().close()
-
-
-def _make(version):
-    return HBaseStore.open(hbase_options(version, tables().take()))
-
-
-HBASE_MAKERS = {"thrift1": lambda folder, clock: _make(1), "thrift2": lambda folder, clock: _make(2)}

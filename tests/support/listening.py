@@ -1,7 +1,12 @@
-"""Ports of servers that a test starts: a free one, and when something listens there."""
+"""Servers that a test starts: a free port, when something listens there, and how it ends."""
 
 import socket
+import subprocess
 import time
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 from support.patience import END_S
 
@@ -23,3 +28,36 @@ def wait_for_port(port, started, log):
         else:
             return
     raise AssertionError(log.read_text()[-2000:])
+
+
+@contextmanager
+def listening(words, port, log, **options):
+    """Run a program until the end of the block, which begins when it accepts connections; its output is in a log."""
+    with log.open("wb") as output, subprocess.Popen(words, stdout=output, stderr=output, **options) as started:
+        try:
+            wait_for_port(port, started, log)
+            yield started
+        finally:
+            started.terminate()
+
+
+@contextmanager
+def served(handler, context=None):
+    """Serve by HTTP until the end of the block; give the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        if context is not None:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http{'s' if context else ''}://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Write no log."""
+
+
+def folder_served(folder):
+    """Serve a folder as a web site."""
+    return served(partial(_Files, directory=folder))

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from support.gates import absent
-from support.hbase_server import ENVIRONMENT, SCRIPT, STATUS, address, tables
-from support.listening import free_port, wait_for_port
+from support.hbase_server import ENVIRONMENT, SCRIPT, STATUS, address
+from support.listening import free_port, listening
 from support.patience import START
 
 
 @cache
 def _status():
-    shown = subprocess.run(STATUS, capture_output=True, text=True, check=True)
+    shown = subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     return json.loads(shown.stdout)
 
 
@@ -33,13 +32,8 @@ def server_status() -> dict[str, str]:
 @contextmanager
 def own_server(folder, site):
     """Start a server of plain processes in a folder; give its status; skip the test where it cannot be started."""
-    environment = {
-        **ENVIRONMENT,
-        **START,
-        "HBASE_SITE": f"\n{site}\n",
-        "HBASE_HEAP": "512m",
-        "SIMHASH_HBASE_HOME": str(folder),
-    }
+    own = {"HBASE_SITE": f"\n{site}\n", "HBASE_HEAP": "512m", "SIMHASH_HBASE_HOME": str(folder)}
+    environment = {**ENVIRONMENT, **START, **own}
 
     def run(*words):
         return subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False, env=environment)
@@ -66,10 +60,9 @@ def own_gateway(version, log, *options):
 def local_status(version):
     """Return the status of the server, which must be one of plain processes on this machine."""
     address(version)
-    status = json.loads(subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT).stdout)
-    if not status.get("pids"):
+    if not _status().get("pids"):
         pytest.skip("no gateway can be started beside one in a container or on another machine")
-    return status
+    return _status()
 
 
 @contextmanager
@@ -84,19 +77,9 @@ def gateway_of(status, version, log, *options, user=None, conf=None, java=()):
     if conf:
         words[words.index("-cp") + 1] = f"{conf}:{words[words.index('-cp') + 1]}"
     words[1:1] = java
-    with log.open("wb") as output:
-        started = subprocess.Popen(
-            [*words, "-p", str(port), *options],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **({"HADOOP_USER_NAME": user} if user else {})},
-        )
-    try:
-        wait_for_port(port, started, log)
+    environment = {**os.environ, **({"HADOOP_USER_NAME": user} if user else {})}
+    with listening([*words, "-p", str(port), *options], port, log, env=environment) as started:
         yield port, started
-    finally:
-        started.terminate()
-        started.wait()
 
 
 SITE = "hbase-site.xml"
@@ -129,13 +112,3 @@ def stop_http_gateways():
     """Stop the shared gateways."""
     _addresses.clear()
     _running.close()
-
-
-def _make(version):
-    def make(folder, clock):
-        return HBaseStore.open(parse_url(f"hbase+http://{http_address(version, folder)}/{tables().take()}"))
-
-    return make
-
-
-HTTP_MAKERS = {"thrift1-http": _make(1), "thrift2-http": _make(2)}

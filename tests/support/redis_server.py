@@ -2,21 +2,19 @@
 
 import atexit
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from functools import cache
 from itertools import count
+from pathlib import Path
 
-import pytest
 import redis
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, check_positive
 from simhash_hbase.stores.redis import RedisOptions, RedisStore
 from support.gates import absent
-from support.listening import free_port
+from support.listening import free_port, wait_for_port
 from support.patience import END_S
 from support.rows import rows_of
 
@@ -36,12 +34,10 @@ class RedisServer:
         self.port = port or free_port()
         command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self._folder.name, "--save", ""]
         command += ["--databases", str(DATABASES), "--appendonly", "no", *settings]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._wait()
-
-    @property
-    def pid(self):
-        return self._process.pid
+        log = Path(self._folder.name, "log")
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(command, stdout=output, stderr=output)
+        wait_for_port(self.port, self._process, log)
 
     def options(self, database=0, **others):
         return RedisOptions(host="127.0.0.1", port=self.port, database=database, **others)
@@ -58,26 +54,9 @@ class RedisServer:
         return redis.Redis(host="127.0.0.1", port=self.port, db=database, **others)
 
     def stop(self):
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        self._process.terminate()
+        self._process.wait(END_S)
         self._folder.cleanup()
-
-    def _wait(self):
-        stop = time.monotonic() + END_S
-        while self._process.poll() is None and time.monotonic() < stop:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                time.sleep(0.02)
-            else:
-                return
-        self.stop()
-        pytest.fail(f"redis-server did not start on port {self.port}")
 
 
 @cache

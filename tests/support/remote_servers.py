@@ -3,11 +3,9 @@
 import base64
 import hashlib
 import json
-import subprocess
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from simhash_hbase.errors import SimhashError
@@ -15,7 +13,7 @@ from simhash_hbase.stores.hbase.launcher.downloads import Downloads
 from simhash_hbase.stores.hbase.launcher.home import cache_folder
 from support.corpus import near_copies
 from support.gates import absent
-from support.listening import free_port, wait_for_port
+from support.listening import free_port, listening, served
 
 
 class JsonHandler(BaseHTTPRequestHandler):
@@ -33,18 +31,6 @@ class JsonHandler(BaseHTTPRequestHandler):
 
     def log_message(self, *words):
         pass
-
-
-@contextmanager
-def served(handler, context=None):
-    """Serve until the end of the block; give the address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        if context is not None:
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http{'s' if context else ''}://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 RECORDS = near_copies(40, 3)
@@ -246,17 +232,11 @@ def object_store(folder):
     port = free_port()
     settings = folder / "s3proxy.conf"
     settings.write_text(SETTINGS.format(port=port, keys=KEYS, folder=folder / "data"))
-    with (folder / "log").open("wb") as log:
-        words = [java, "-Xmx128m", "-jar", jar, "--properties", settings]
-        started = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        wait_for_port(port, started, folder / "log")
+    words = [java, "-Xmx128m", "-jar", jar, "--properties", settings]
+    with listening(words, port, folder / "log"):
         yield {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
             "AWS_ACCESS_KEY_ID": KEYS[0],
             "AWS_SECRET_ACCESS_KEY": KEYS[1],
             "AWS_DEFAULT_REGION": "us-east-1",
         }
-    finally:
-        started.terminate()
-        started.wait()

@@ -10,8 +10,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pyspark
 import pytest
 
@@ -22,13 +20,9 @@ from simhash_hbase.index.answers import json_line
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import InputOptions, scan
 from simhash_hbase.opening import create_index
-from simhash_hbase.profile import Profile
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.spark import session
-from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.memory import MemoryStore
-from support.fresh_clone import blocks, split
 from support.listening import free_port, wait_for_port
 from support.patience import END_S
 
@@ -136,21 +130,17 @@ def java_home():
 def process(folder, name, *words):
     """Start a program of Spark, and end it; its log is in the folder."""
     log = folder / f"{name}.log"
-    environment = {
-        **os.environ,
-        "JAVA_HOME": java_home(),
-        "SPARK_LOCAL_IP": HERE,
-        "SPARK_DAEMON_MEMORY": "512m",
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_WORKER_DIR": str(folder / name),
-    }
-    with log.open("wb") as taken:
-        started = subprocess.Popen([CLASS, *words], env=environment, stdout=taken, stderr=taken)
-    try:
-        yield started, log
-    finally:
-        started.terminate()
-        started.wait()
+    own = {"JAVA_HOME": java_home(), "SPARK_LOCAL_IP": HERE, "SPARK_DAEMON_MEMORY": "512m",
+           "PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(folder / name)}  # fmt: skip
+    environment = {**os.environ, **own}
+    with (
+        log.open("wb") as taken,
+        subprocess.Popen([CLASS, *words], env=environment, stdout=taken, stderr=taken) as started,
+    ):
+        try:
+            yield started, log
+        finally:
+            started.terminate()
 
 
 def await_workers(log):
@@ -175,66 +165,3 @@ def standalone(folder):
             all_.enter_context(process(folder, f"worker{number}", f"{PACKAGE}.worker.Worker", *words))
         await_workers(log)
         yield url
-
-
-SHELL = [CLASS, "org.apache.hadoop.fs.FsShell"]
-SHOWN = {"crawl": "hdfs://127.0.0.1:8020/crawl", "table": "hbase://127.0.0.1:9091/news", "conf": "/etc/hbase/conf"}
-"""What the page has for places of a reader's own."""
-# A small corpus has many splits.
-SETTINGS = {**QUICK, "spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "1000"}
-
-
-def environment_of(folder):
-    """Write what Spark and Hadoop read when they start; return the variables that name it."""
-    folder.mkdir(parents=True)
-    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in SETTINGS.items()))
-    # Hadoop's shell does not start without one. It names no file system: the commands do.
-    (folder / "core-site.xml").write_text("<configuration/>")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "HADOOP_"))}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
-    found = {"PATH": path, "JAVA_HOME": java_home(), "SPARK_CONF_DIR": str(folder), "HADOOP_CONF_DIR": str(folder)}
-    return {**kept, **found}
-
-
-def write_corpus(folder):
-    """Write a corpus as JSON lines, and as two files of Parquet of which the first one is in an inner folder."""
-    whole = {
-        record["id"]: record for record in corpus(families=30) if "id" in record and record.get("text", "").strip()
-    }
-    records = list(whole.values())
-    half = len(records) // 2
-    (folder / "corpus" / "a").mkdir(parents=True)
-    for name, some in (("a/z.parquet", records[:half]), ("b.parquet", records[half:])):
-        pq.write_table(pa.Table.from_pylist(some), folder / "corpus" / name, row_group_size=20)
-    write_lines(folder / "corpus.jsonl", records, others=())
-
-
-def page_commands(**places):
-    """Return the page's commands, with other places than it shows."""
-    commands = "\n".join(split(blocks()["sparkhdfs"]))
-    for name, there in places.items():
-        commands = commands.replace(SHOWN[name], there)
-    return commands
-
-
-def spark_works_on(cluster, folder, name="crawl"):
-    """Run the page's commands on a new folder of HDFS, into a new table, and compare with what one machine makes."""
-    there = f"hdfs://127.0.0.1:{cluster.ports['namenode']}/{name}"
-    table = f"hbase://127.0.0.1:{cluster.ports['thrift2']}/{name}"
-    environment, here, after = environment_of(folder / "settings"), folder / "crawl", folder / "after"
-    write_corpus(here)
-    commands = page_commands(crawl=there, table=table, conf=str(cluster.folder / "conf"))
-    store = HBaseStore.create(parse_url(table), TableSchema(regions=3))
-    with Index.create(store, Profile.resolve(analyzer="shingle")) as index:
-        for words in ([*SHELL, "-put", here, there], ["bash", "-euc", commands], [*SHELL, "-get", there, after]):
-            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-
-        made = cells(index)
-        [stamp] = {cell.timestamp for cell in made[1]}
-        assert made == cells_of_load(index, str(here / "corpus"), stamp, folder / "alone")
-        assert not index.verify().wrong
-    decided = "".join(part.read_text() for part in sorted((after / "decisions").glob("part-*")))
-    assert decided.splitlines() == decisions_of_one_machine([str(here / "corpus.jsonl")])[0]
-    assert not (after / "work").exists()
-    assert not [path for path in (after / "staging").rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""The compose file brought up as it is: a claim and a query through service and HBase, and Prometheus that watches."""
+"""The containers brought up as they are: HBase alone, and the compose file with service, proxy and Prometheus."""
 
 import json
 import os
@@ -13,16 +13,57 @@ from support.gates import absent
 from support.patience import START
 from support.serving import wait_for
 
+from simhash_hbase import create_index, open_index
+
 pytestmark = [
     pytest.mark.hbase,
     pytest.mark.slow,
     pytest.mark.skipif(os.environ.get("SIMHASH_HBASE_TEST_SERVER") != "docker", reason="the server is no container"),
 ]
 
-FILE = Path(__file__).parents[2] / "docker" / "compose.yaml"
+ROOT = Path(__file__).parents[2]
+STOP_S = 60
+FILE = ROOT / "docker" / "compose.yaml"
 # Each process has a project of its own: what one takes down is not what another brings up.
 PROJECT = f"simhash-hbase-test-{os.getpid()}"
 TEXT = "施工单位应当在开工前报告，没有按时报告的，由交通局通报批评。" * 9
+
+
+@pytest.fixture
+def hbase(tmp_path):
+    """Return a function that runs ``scripts/hbase`` with a container of the test's own."""
+    home = {**os.environ, **START, "SIMHASH_HBASE_HOME": str(tmp_path)}
+
+    def run(*words):
+        words = [ROOT / "scripts/hbase", *words, "--with", "docker"]
+        done = subprocess.run(words, env=home, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    yield run
+    run("clean")
+
+
+def docker(*words, timeout=None):
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False, timeout=timeout)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_container_that_is_told_to_stop_ends_cleanly_and_its_volume_keeps_the_documents(hbase, tmp_path):
+    url = f"hbase://{hbase('up').split()[-1]}/kept"
+    with create_index(url, analyzer="shingle") as index:
+        index.add("a", TEXT)
+    name = json.loads(hbase("status", "--json"))["container"]
+
+    docker("stop", f"--time={STOP_S}", name, timeout=2 * STOP_S)
+
+    assert docker("inspect", "--format={{.State.ExitCode}}", name).strip() == "0"
+    assert docker("logs", "--tail=1", name).split() == ["entrypoint:", "stopped"]
+    hbase("up")
+    with open_index(url) as index:
+        assert [stored.id for stored in index.export()] == ["a"]
+        assert index.verify().wrong == 0
 
 
 def program():
@@ -40,13 +81,8 @@ def compose(tmp_path):
     password = tmp_path / "password"
     password.write_text("some password")
     ports = dict.fromkeys(("THRIFT1_PORT", "THRIFT2_PORT", "SERVICE_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT"), "0")
-    environment = {
-        **os.environ,
-        **START,
-        **ports,
-        "CREATE": "--analyzer shingle",
-        "GRAFANA_PASSWORD_FILE": str(password),
-    }
+    own = {"CREATE": "--analyzer shingle", "GRAFANA_PASSWORD_FILE": str(password)}
+    environment = {**os.environ, **START, **ports, **own}
     words = [*program(), "--file", str(FILE), "--project-name", PROJECT]
 
     def run(*more):
@@ -79,30 +115,28 @@ def test_a_claim_and_a_query_go_through_the_service_to_hbase(compose):
 
     assert claimed["status"] == "original"
     assert [(match["id"], match["exact"]) for match in found["matches"]] == [("a", True)]
-    for name in compose("ps", "--quiet").split():
-        [state] = json.loads(subprocess.check_output(["docker", "inspect", name]))
-        assert state["HostConfig"]["ReadonlyRootfs"]
-        assert state["HostConfig"]["CapDrop"] == ["ALL"]
-        assert state["Config"]["User"] not in ("", "root", "0")
+    for container in containers(compose):
+        assert container["HostConfig"]["ReadonlyRootfs"]
+        assert container["HostConfig"]["CapDrop"] == ["ALL"]
+        assert container["Config"]["User"] not in ("", "root", "0")
 
 
 def test_prometheus_reads_the_service_and_has_the_alerts(compose):
     compose("up", "--detach")
-    wait_for(lambda: all(state["Health"]["Status"] == "healthy" for state in states(compose)))
+    wait_for(lambda: all(each["State"]["Health"]["Status"] == "healthy" for each in containers(compose)))
     with httpx.Client(base_url="http://" + compose("port", "prometheus", "9090").strip(), timeout=60) as client:
         wait_for(lambda: [target["health"] for target in asked(client, "targets")["activeTargets"]] == ["up"])
         groups = wait_for(lambda: [g for g in asked(client, "rules")["groups"] if all_are_ok(g)])
 
-    assert len(states(compose)) == 4
+    assert len(containers(compose)) == 4
     wanted = yaml.safe_load((FILE.parent / "prometheus" / "rules.yml").read_text())["groups"]
     assert [[rule["name"] for rule in group["rules"]] for group in groups] == [
         [rule["alert"] for rule in group["rules"]] for group in wanted
     ]
 
 
-def states(compose):
-    names = compose("ps", "--quiet").split()
-    return [container["State"] for container in json.loads(subprocess.check_output(["docker", "inspect", *names]))]
+def containers(compose):
+    return json.loads(docker("inspect", *compose("ps", "--quiet").split()))
 
 
 def asked(client, path):

@@ -157,6 +157,22 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
     assert found.by_blocks.tolist() == [wanted[pair] for pair in sorted(wanted)]
 
 
+@pytest.mark.parametrize("queries", [1, 2])
+def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_more(queries):
+    scheme, segments = Scheme.parse("5x2"), np.full((3, 1), 7, np.uint32)
+    # Every third bit: no block agrees with that of 0.
+    near, far = (sum(1 << 3 * bit for bit in range(count)) for count in (20, 21))
+    simhashes = as_array([0, near, far])
+    prefixes = band_prefixes(scheme, segments, np.ones(3, np.bool_))
+    store = MemoryStore()
+    store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
+    asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
+
+    found = find_candidates(store, simhashes[:queries], asked, reach=Reach(len(scheme.tables), 3, (20,)), limit=NEVER)
+
+    assert [other for at, other in pairs(found) if at == 0] == [0, near]
+
+
 @pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
 def test_few_fingerprints_are_not_crowded(values):
     assert not crowded_by(Scheme.parse("5x2"), values, reach=3).any()

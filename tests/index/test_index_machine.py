@@ -64,15 +64,16 @@ class Held:
 class Model:
     """A dictionary of what was written, and the rules of DESIGN over all of it."""
 
-    def __init__(self, clock, rule):
+    def __init__(self, clock, rule, ttl_days):
         self._clock = clock
         self._rule = rule
+        self._ttl_days = ttl_days
         self.held = {}
         self._count = 0
 
     @property
     def oldest(self):
-        return self._clock() - TTL_DAYS * DAY_MS
+        return 0 if self._ttl_days is None else self._clock() - self._ttl_days * DAY_MS
 
     def shown(self):
         return {name: held for name, held in self.held.items() if held.seen >= self.oldest}
@@ -124,7 +125,7 @@ class Model:
     def _see(self, name):
         """Note that a document was offered again or named, if it was not seen for a tenth of its time to live."""
         held = self.held.get(name)
-        if held is not None and self.oldest <= held.seen < self._clock() - TTL_DAYS * DAY_MS // 10:
+        if self._ttl_days and held and self.oldest <= held.seen < self._clock() - self._ttl_days * DAY_MS // 10:
             self.held[name] = replace(held, seen=self._clock())
 
     def remove(self, name):
@@ -168,6 +169,7 @@ class IndexMachine(RuleBasedStateMachine):
 
     place = "memory"
     texts = tuple(map(Written, FINGERPRINTS))
+    ttl_days = TTL_DAYS
     options: ClassVar = {}
 
     def batches(self, numbers):
@@ -187,8 +189,8 @@ class IndexMachine(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         server_goes_by(self.clock, self.patch)
         self.make = IndexMaker(SERVERLESS_PLACES[self.place](Path(self.folder.name), self.clock), self.clock)
-        self.index = self.make(ttl_days=TTL_DAYS, grace_s=GRACE_MS / 1000, **self.options)
-        self.model = Model(self.clock, self.index.profile.rule)
+        self.index = self.make(ttl_days=self.ttl_days, grace_s=GRACE_MS / 1000, **self.options)
+        self.model = Model(self.clock, self.index.profile.rule, self.ttl_days)
 
     @rule(numbers=documents)
     def add(self, numbers):
@@ -305,19 +307,22 @@ class BandedMachine(IndexMachine):
 
 
 class TextMachine(BandedMachine):
-    """The same with texts, some of which have the same fingerprint."""
+    """The same with texts, some of which have the same fingerprint, and which do not expire."""
 
     texts = tuple(TEXTS)
+    ttl_days = None
 
 
 class CollectionMachine(TextMachine):
     """The same in one of three collections at a time, all of which have their documents in the same rows."""
 
+    ttl_days = TTL_DAYS
+
     @initialize()
     def create(self):
         super().create()
         self.whole = self.index
-        self.models = {name: Model(self.clock, self.index.profile.rule) for name in (None, "a", "b")}
+        self.models = {name: Model(self.clock, self.index.profile.rule, self.ttl_days) for name in (None, "a", "b")}
         self.enter(None)
 
     @rule(name=st.sampled_from((None, "a", "b")))

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from multiprocessing import get_context
 
-from claim_simulator.batches import AT_ONCE, Batch, begin, simulate_some
-from claim_simulator.mutations import MUTATIONS
-from claim_simulator.simulate import simulate
+from claim_simulator.mutations import MUTATIONS, take_out
+from claim_simulator.simulate import AT_ONCE, Batch, simulate, simulate_some
 
 SCHEDULES = 5_000
 
@@ -48,13 +47,13 @@ def main(arguments: Sequence[str]) -> int:
 def _parts(given: argparse.Namespace) -> Iterator[Batch]:
     """Simulate some schedules at a time, in several processes."""
     # The part that is taken out stays out, and nothing is inherited but the name of it.
-    with get_context("spawn").Pool(given.processes, begin, (given.mutation,)) as pool:
+    with get_context("spawn").Pool(given.processes, take_out, (given.mutation,)) as pool:
         firsts = range(given.first, given.first + given.schedules, AT_ONCE)
         yield from pool.imap(partial(simulate_some, end=given.first + given.schedules), firsts)
 
 
 def _replay(seed: int, mutation: str | None) -> int:
-    begin(mutation)
+    take_out(mutation)
     result = simulate(seed)
     print("\n".join(result.trace))
     print("\n".join(f"WRONG: {wrong}" for wrong in result.wrong) or "found nothing wrong")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
+from support.rows import pairs_of
 
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -42,14 +43,14 @@ class SimulatedStore:
         return sorted(self._server.blocks.get(prefix, ()))
 
     def has_rows(self, rows: BlockRows):
-        parts = [partial(self._server.has_row, *row) for row in _pairs(rows)]
+        parts = [partial(self._server.has_row, *row) for row in pairs_of(rows)]
         return np.array(self._call("has_rows", parts), np.bool_)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._call("put_rows", [partial(self._server.put_row, *row, timestamp) for row in _pairs(rows)], writes=True)
+        self._call("put_rows", [partial(self._server.put_row, *row, timestamp) for row in pairs_of(rows)], writes=True)
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        parts = [partial(self._server.delete_row, *row, timestamp) for row in _pairs(rows)]
+        parts = [partial(self._server.delete_row, *row, timestamp) for row in pairs_of(rows)]
         self._call("delete_rows", parts, writes=True)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
@@ -99,12 +100,8 @@ class SimulatedStore:
 
     def holds(self, simhash_rows: BlockRows, member: tuple[bytes, bytes]) -> bool:
         """Tell, beside all schedules, whether queries come upon a document."""
-        has_rows = all(self._server.has_row(*row) for row in _pairs(simhash_rows))
+        has_rows = all(self._server.has_row(*row) for row in pairs_of(simhash_rows))
         return has_rows and self._server.get(FAMILY_DOCUMENTS, *member) is not None
-
-
-def _pairs(rows: BlockRows) -> list[tuple[int, int]]:
-    return list(zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True))
 
 
 def _rows(pairs: list[tuple[int, int]]) -> BlockRows:

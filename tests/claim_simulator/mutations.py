@@ -17,9 +17,9 @@ _decision_time = documentrows.decision_time
 _as_pending, _judge_pending = steps.as_pending, verdict._judge_pending
 
 
-def take_out(name: str) -> None:
-    """Take a part out, in this process for good; a key of `MUTATIONS`."""
-    for module, replaced, mutant in MUTATIONS[name]:
+def take_out(name: str | None) -> None:
+    """Take a part out, in this process for good; a key of `MUTATIONS`, or None for nothing."""
+    for module, replaced, mutant in MUTATIONS[name] if name else ():
         assert hasattr(module, replaced), f"there is no {replaced} any more"
         setattr(module, replaced, mutant)
 

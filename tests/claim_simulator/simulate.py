@@ -1,20 +1,24 @@
-"""One schedule: writers on a simulated server, what they do, and what is checked in the end."""
+"""One schedule: writers on a simulated server, what they do, and what is checked in the end; and some at a time."""
 
 import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
+from unittest.mock import patch
 
 from claim_simulator.client import SimulatedStore
-from claim_simulator.clocks import simulated
 from claim_simulator.clusters import Document, as_entries
 from claim_simulator.schedule import LEASE_S, Schedule, Task, make_schedule
 from claim_simulator.server import Server
 from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World
 from simhash_hbase.errors import Retryable, StoreBusy
+from simhash_hbase.index import timestamps, write
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.claim import protocol, state
 from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.timestamps import Timer
@@ -25,6 +29,7 @@ from simhash_hbase.rows.layout import TEXT_BYTES
 TRIES = 4
 DAY_S = 86_400.0
 LONG_S = 7200.0
+AT_ONCE = 50
 
 
 class Result(NamedTuple):
@@ -40,6 +45,28 @@ def simulate(seed: int) -> Result:
     """Run the schedule of a seed; the same one each time."""
     chosen = Random(seed)
     return _Simulation(make_schedule(chosen, seed), chosen).run()
+
+
+class Batch(NamedTuple):
+    """What came of some schedules."""
+
+    first: int
+    schedules: int
+    had: Counter[str]
+    """Claims that were answered, and what went wrong on the way."""
+    wrong: tuple[int, str] | None
+    """A seed, and what is wrong with its schedule."""
+
+
+def simulate_some(first: int, end: int) -> Batch:
+    """Simulate schedules up to the first in which something is wrong."""
+    had: Counter[str] = Counter()
+    for seed in range(first, min(first + AT_ONCE, end)):
+        result = simulate(seed)
+        had.update(result.had)
+        if result.wrong:
+            return Batch(first, seed - first + 1, had, (seed, result.wrong[0]))
+    return Batch(first, min(AT_ONCE, end - first), had, None)
 
 
 class _Simulation:
@@ -214,3 +241,32 @@ class _Direct(SimulatedStore):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server, lambda name, parts, **_: [part() for part in parts])
+
+
+class _Time:
+    def __init__(self, world) -> None:
+        self._world = world
+        self.sleep = world.sleep
+
+    def monotonic(self) -> float:
+        return self._world.now
+
+    def time(self) -> float:
+        """Not what writers go by; only whether it and the monotonic clock differ is asked."""
+        return self._world.now
+
+
+@contextmanager
+def simulated(world, chosen: Random) -> Iterator[None]:
+    """Let the package live in a world for a while."""
+    time = _Time(world)
+    with ExitStack() as stack:
+        for module, name, stand_in in (
+            (write, "time", time),
+            (write, "random", chosen),
+            (timestamps, "time", time),
+            (protocol, "random", chosen),
+            (state, "urandom", chosen.randbytes),
+        ):
+            stack.enter_context(patch.object(module, name, stand_in))
+        yield

@@ -1,15 +1,23 @@
-"""All changes of document cells and all answers of one schedule, held against the rules."""
+"""All changes of document cells and all answers of one schedule, held against rules.
+
+* No two documents within reach of each other are originals by claim. Only claims are arbitrated: a pair of which one
+  came from ``add`` may stand, but not when the ``add`` was acknowledged before the claim began.
+* A duplicate names an original within its reach that is decided and in force; or that was, and has been removed, moved
+  to another text or expired since it was looked at.
+* What is decided for an id and its text never changes, but for a removal, an ``add``, a claim of that id with another
+  text once that is decided, and expiry. What a duplicate has just named does not expire.
+* No late request of an addition or a removal changes a cell once that was acknowledged.
+* Whatever counts as an original or as added is found: its member and block rows are there, and no delete hides them.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from support.bruteforce import Written, matches, similarity
 
-from claim_simulator import rules
 from claim_simulator.clusters import Document
-from claim_simulator.rules import FOUND, Place, Rows, decisions, lost_decisions, originals
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import collection_of
@@ -19,6 +27,10 @@ from simhash_hbase.stores.base import Cell
 
 CHANGES = ("add", "remove", "dedup")
 UNARBITRATED = ("add", "dedup")
+FOUND = ("added", "original")
+DECIDED = (*FOUND, "duplicate")
+UNDECIDED = ("pending", "yielded")
+NO_TEXT = -1
 
 
 @dataclass(eq=False)
@@ -27,8 +39,8 @@ class Operation:
 
     kind: str
     writer: str
-    acknowledged: frozenset[Place] = frozenset()
-    """What was added, and acknowledged, when it began."""
+    acknowledged: frozenset[int] = frozenset()
+    """The texts that were added, and acknowledged, when it began."""
     is_over: bool = False
     """It was acknowledged."""
 
@@ -41,10 +53,33 @@ class Operation:
         return self.kind not in CHANGES
 
 
-class _Stood(NamedTuple):
+class Told(NamedTuple):
+    """What a document cell says; texts are numbers of documents."""
+
+    state: str
+    text: int
+    of: int | None
+    is_old: bool
+    """It was seen so long ago that it may have expired for a writer whose clock runs ahead."""
+    previous: Optional["Told"]
+
+    @property
+    def decision(self) -> Optional["Told"]:
+        """The decision that the cell holds: its own, or the one before the claim under way."""
+        held = self.previous if self.state in UNDECIDED else self
+        return held if held is not None and held.state in DECIDED else None
+
+
+def ended(before: Told | None, after: Told | None) -> Told | None:
+    """Return the decision that a change of a cell put an end to."""
+    lost, kept = (None if told is None else told.decision for told in (before, after))
+    return lost if lost is not None and (kept is None or kept[:3] != lost[:3]) else None
+
+
+class Stood(NamedTuple):
     """A decision that stood at some time."""
 
-    place: Place
+    text: int
     is_found: bool
     of: str | None
     distance: int | None
@@ -71,22 +106,21 @@ class Watch:
     documents: list[Document]
     latest: Callable[[], int]
     is_findable: Callable[[Document], bool]
-    acknowledged: set[Place] = field(default_factory=set)
-    _cells: dict[str, DocumentState] = field(default_factory=dict)
-    _gone: set[Place] = field(default_factory=set)
-    _stood: set[_Stood] = field(default_factory=set)
-    _unarbitrated: set[Place] = field(default_factory=set)
+    acknowledged: set[int] = field(default_factory=set)
+    _states: dict[str, DocumentState] = field(default_factory=dict)
+    _gone: set[int] = field(default_factory=set)
+    """What counted as an original once and was removed, moved or expired."""
+    _stood: set[Stood] = field(default_factory=set)
+    _unarbitrated: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        names = list(dict.fromkeys(document.id for document in self.documents))
-        self._ids = {name: number for number, name in enumerate(names)}
         self._texts = {(each.id, each.simhash, each.digest[:TEXT_BYTES]): at for at, each in enumerate(self.documents)}
-        self._near = frozenset(
+        self._near = {
             frozenset((one, other))
             for one, other in combinations(range(len(self.documents)), 2)
             if collection_of(self.documents[one].id) == collection_of(self.documents[other].id)
             and matches(_written(self.documents[one]), _written(self.documents[other]), self.profile.rule)
-        )
+        }
 
     # -- changes
 
@@ -94,85 +128,120 @@ class Watch:
         """Take a change of a document cell over; say what is wrong with it, if anything is."""
         new = None if after is None else decode_document(after.value)
         name = decode_document(before.value).id if new is None else new.id
-        rows, number, cell = self._rows(), self._ids[name], self._cell(new)
-        old = rows.cells[number]
+        old, told = self._told(self._states.get(name)), self._told(new)
         # What is not acknowledged may take effect at any time; what is has done so.
-        if is_late and operation.is_over and not operation.claims and cell != old:
+        if is_late and operation.is_over and not operation.claims and told != old:
             return f"an acknowledged change that a late request undid: {name} by {operation}"
-        lost, made = lost_decisions(old, cell), lost_decisions(cell, old)
-        late = {other: rows.cells[other]._replace(seen=0) for other in self._named_too_late() - {number}}
-        rows = rows._replace(cells={**rows.cells, **late})
-        self._mark(operation, number, lost, made)
-        wrong = rules.wrong_change(operation, number, self._cell(new), self._near, rows)
-        self._gone |= {Place(number, each.text) for each in lost}
+        lost, made = ended(old, told), ended(told, old)
+        if lost and lost.state in FOUND:
+            self._unarbitrated.discard(lost.text)
+        if made and made.state in FOUND and operation.kind in UNARBITRATED:
+            self._unarbitrated.add(made.text)
+        wrong = self._wrong_change(operation, name, old, self._told(new)) if operation.claims else None
+        if lost:
+            self._gone.add(lost.text)
         self._keep(name, new)
         return f"{wrong} ({name}, by {operation})" if wrong else self.wrong_state()
 
-    def _mark(self, operation: Operation, number: int, lost: Iterable[rules.Cell], made: Iterable[rules.Cell]) -> None:
-        self._unarbitrated -= {Place(number, each.text) for each in lost if each.state in FOUND}
-        if operation.kind in UNARBITRATED:
-            self._unarbitrated |= {Place(number, each.text) for each in made if each.state in FOUND}
-
     def _keep(self, name: str, new: DocumentState | None) -> None:
         if new is None:
-            self._cells.pop(name, None)
+            self._states.pop(name, None)
             return
-        self._cells[name] = new
-        if decision := new.shown():
-            place = Place(self._ids[name], self._texts[name, *decision.text])
-            self._stood.add(_Stood(place, decision.is_found, decision.of, decision.distance, decision.similarity))
+        self._states[name] = new
+        if shown := new.shown():
+            text = self._texts[name, *shown.text]
+            self._stood.add(Stood(text, shown.is_found, shown.of, shown.distance, shown.similarity))
 
     def wrong_state(self) -> str | None:
         """Say what is wrong with what the server holds, if anything is."""
-        return rules.wrong_state(self._near, self._rows())
+        decisions = [self._decision(name) for name in self._states]
+        found = {each.text: each.state for each in decisions if each and each.state in FOUND}
+        claimed = [text for text, state in found.items() if state == "original"]
+        for one, other in combinations(claimed, 2):
+            if self._is_near(one, other):
+                return f"two originals: {self._name(one)}, {self._name(other)}"
+        missed = (text for text in found if not self.is_findable(self.documents[text]))
+        return next((f"an original that queries miss: {self._name(text)}" for text in missed), None)
 
-    def _rows(self) -> Rows:
-        cells = {number: self._cell(self._cells.get(name)) for name, number in self._ids.items()}
-        places = [Place(number, each.text) for number, cell in cells.items() for each in originals(cell)]
-        return Rows(cells, {place: self.is_findable(self.documents[place.text]) for place in places}, self._gone)
+    def _wrong_change(self, operation: Operation, name: str, old: Told | None, new: Told | None) -> str | None:
+        lost, made = ended(old, new), ended(new, old)
+        if lost:
+            is_moved = new is not None and new.state in DECIDED and new.text != lost.text
+            if not is_moved and not lost.is_old:
+                return f"a decision that changed: it was {lost.state}"
+            if lost.state in FOUND and lost.is_old and lost.text in self._just_named(name):
+                return "an original that expired though it had just been named"
+        return self._wrong_decision(operation, made) if made else None
 
-    def _cell(self, state: DocumentState | None) -> rules.Cell | None:
-        """Write a document cell as the rules do: it has not been seen for long once it may have expired."""
+    def _wrong_decision(self, operation: Operation, made: Told) -> str | None:
+        if made.state == "original":
+            for added in operation.acknowledged:
+                held = self._decision(self.documents[added].id)
+                stands = held is not None and (held.state, held.text) == ("added", added)
+                if stands and self._is_near(added, made.text):
+                    return f"two originals: {self._name(added)} was added before the claim began"
+            return None
+        if made.of == NO_TEXT or not (made.of == made.text or frozenset((made.of, made.text)) in self._near):
+            return "a wrong duplicate: its original is not within its reach"
+        held = self._decision(self.documents[made.of].id)
+        stands = held is not None and held.state in FOUND and held.text == made.of
+        return None if stands or made.of in self._gone else "a wrong duplicate: its original is not decided"
+
+    def _just_named(self, name: str) -> set[int | None]:
+        """Return what the copies name that were seen lately; not those whose answer said that it had expired."""
+        told = (
+            self._told(state)
+            for other, state in self._states.items()
+            if other == name or not self._is_named_too_late(state)
+        )
+        return {each.of for each in told if not each.is_old}
+
+    def _is_named_too_late(self, state: DocumentState) -> bool:
+        """Tell whether a duplicate was last seen when its original had expired: its answer said so."""
+        if state.of is None or state.of_text is None or state.of not in self._states:
+            return False
+        original = self._states[state.of].found_under(state.of_text)
+        return original is not None and original.seen < self.profile.oldest(state.seen)
+
+    # -- what cells say
+
+    def _decision(self, name: str) -> Told | None:
+        told = self._told(self._states.get(name))
+        return None if told is None else told.decision
+
+    def _told(self, state: DocumentState | None) -> Told | None:
         if state is None:
             return None
-        place = Place(self._ids[state.id], self._texts[state.id, *state.text])
-        is_marked = state.state == "original" and place in self._unarbitrated
-        return rules.Cell(
+        text = self._texts[state.id, *state.text]
+        is_marked = state.state == "original" and text in self._unarbitrated
+        return Told(
             "added" if is_marked else state.state,
-            place.text,
-            of=self._original(state),
-            seen=self._seen(state),
-            previous=self._cell(state.previous),
+            text,
+            self._original(state, self.documents[text]),
+            self._is_old(state),
+            self._told(state.previous),
         )
 
-    def _seen(self, state: DocumentState) -> int:
+    def _is_old(self, state: DocumentState) -> bool:
         if self.profile.ttl_ms is None:
-            return 1
+            return False
         # What a duplicate names was seen at most a tenth of the time to live before.
         room = self.profile.ttl_ms // 2 if state.of is not None else 0
-        return int(state.seen >= self.profile.oldest(self.latest()) + room)
+        return state.seen < self.profile.oldest(self.latest()) + room
 
-    def _named_too_late(self) -> set[int]:
-        """List the duplicates that were last seen when their original had expired: their answer said so."""
-        originals_of = {
-            name: held.found_under(state.of_text)
-            for name, state in self._cells.items()
-            if state.of is not None and state.of_text is not None and (held := self._cells.get(state.of))
-        }
-        return {
-            self._ids[name]
-            for name, original in originals_of.items()
-            if original is not None and original.seen < self.profile.oldest(self._cells[name].seen)
-        }
-
-    def _original(self, state: DocumentState) -> Place | None:
-        """Say which text of its original a duplicate names; a text of no document where that one is not like it."""
+    def _original(self, state: DocumentState, own: Document) -> int | None:
+        """Say which text of its original a duplicate names; that of no document where it is not like that one."""
         if state.of is None or state.of_text is None:
             return None
-        own = self.documents[self._texts[state.id, *state.text]]
         text = self._texts[state.of, *state.of_text]
-        is_alike = _measured(own, self.documents[text]) == (state.distance, state.similarity)
-        return Place(self._ids[state.of], text if is_alike else len(self.documents))
+        return text if _measured(own, self.documents[text]) == (state.distance, state.similarity) else NO_TEXT
+
+    def _is_near(self, one: int, other: int) -> bool:
+        """Tell whether two documents are within reach of each other; not whether two texts of one are."""
+        return self.documents[one].id != self.documents[other].id and frozenset((one, other)) in self._near
+
+    def _name(self, text: int) -> str:
+        return f"{self.documents[text].id} with text {text}"
 
     # -- answers
 
@@ -180,8 +249,7 @@ class Watch:
         """Say which answer of a claim never stood in its cell."""
         for document, answer in zip(documents, answers, strict=True):
             if isinstance(answer, Decision):
-                place = Place(self._ids[document.id], self._text(document))
-                told = _Stood(place, answer.is_original, answer.of, answer.distance, answer.similarity)
+                told = Stood(self._text(document), answer.is_original, answer.of, answer.distance, answer.similarity)
                 if answer.id != document.id or told not in self._stood:
                     return f"an answer that never stood: {answer}"
         return None
@@ -189,10 +257,10 @@ class Watch:
     def acknowledge(self, documents: Iterable[Document]) -> str | None:
         """Note an addition that was acknowledged; say what of it has never stood."""
         for document in documents:
-            place = Place(self._ids[document.id], self._text(document))
-            if not any(stood.place == place and stood.is_found for stood in self._stood):
+            text = self._text(document)
+            if not any(stood.text == text and stood.is_found for stood in self._stood):
                 return f"an addition that was acknowledged and never stood: {document.id}"
-            self.acknowledged.add(place)
+            self.acknowledged.add(text)
         return None
 
     def _text(self, document: Document) -> int:
@@ -200,8 +268,7 @@ class Watch:
 
     def undecided(self) -> list[str]:
         """List the ids without a decision."""
-        cells = {name: self._cell(self._cells.get(name)) for name in self._ids}
-        return [name for name, cell in cells.items() if not any(decisions(cell))]
+        return [name for name in dict.fromkeys(each.id for each in self.documents) if self._decision(name) is None]
 
 
 def _written(document: Document) -> Written:

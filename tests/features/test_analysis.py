@@ -1,12 +1,8 @@
 """From documents to entries: what is refused, and where it was."""
 
-import pytest
-
 from simhash_hbase import create_index
 from simhash_hbase.compare.explain import Side, compare
-from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.idf import learn
 from simhash_hbase.profile import Profile
 
 
@@ -36,27 +32,6 @@ def test_a_document_without_features_is_refused_at_its_place():
     done = analysis.texts(["a", "b", "c"], ["one text", "……", "another"])
 
     assert (done.entries.ids, done.kept, list(done.refused)) == (["a", "c"], [0, 2], [1])
-
-
-def test_an_idf_needs_a_document():
-    with pytest.raises(InvalidArgument):
-        learn([])
-
-
-def test_a_sample_is_the_same_for_the_same_stream():
-    texts = [f"第{number}个文件说的是不同的事情" for number in range(50)]
-
-    assert learn(texts, limit=10).idf.digest() == learn(iter(texts), limit=10).idf.digest()
-
-
-def test_a_text_of_at_most_five_characters_has_no_sketch():
-    analysis = Analysis(Profile.resolve(analyzer="shingle"))
-
-    entries = analysis.texts(["a", "b", "c"], ["天地玄黄宇", "天 地，玄黄宇宙洪荒日月盈昃", "abc"]).entries
-
-    assert entries.sketched.tolist() == [False, True, False]
-    assert entries.sketches.any(axis=1).tolist() == [False, True, False]
-    assert all(entries.digests)
 
 
 def test_texts_of_one_shingle_have_no_similarity_and_are_judged_by_distance():

@@ -3,10 +3,9 @@
 import pytest
 from support.corpora import sample
 from support.plain_jieba import jieba
-from support.words import word_tokens
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
+from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 
 TABLE = IdfTable.learn([["the", "我"], ["the"], ["the", "hbase"]])
@@ -35,14 +34,6 @@ def test_the_heaviest_come_first_and_ties_by_the_word():
     assert [word for word, weight in features] == ["zz", "ww", "xx"]
 
 
-def test_moving_a_sentence_changes_no_feature():
-    one, other = "甲骨文数据库 alpha beta。", "搜索引擎很快 gamma delta。"
-
-    analyzer = JiebaAnalyzer(top=4)
-
-    assert analyzer.features(one + other) == analyzer.features(other + one)
-
-
 def test_the_learned_analyzer_counts_every_token_with_a_word_character_lower_cased():
     features = dict(LearnedAnalyzer(idf=TABLE).features("The 我, HBASE hbase é！_"))
 
@@ -55,26 +46,21 @@ def test_the_learned_analyzer_counts_every_token_with_a_word_character_lower_cas
     }
 
 
-def test_word_tokens_are_what_the_learned_analyzer_counts():
-    assert set(word_tokens(TEXT)) == {word for word, _ in LearnedAnalyzer(idf=TABLE).features(TEXT)}
+SEXY = [(shingle, 1.0) for shingle in ("honi", "isse", "niss", "onis", "pyth", "sexy", "ssex", "thon", "ytho")]
 
 
-def test_python_is_sexy_has_nine_shingles_of_four_letters():
-    features = ShingleAnalyzer(size=4).features("Python is sexy")
-
-    assert sorted(features) == [
-        (shingle, 1.0) for shingle in ["honi", "isse", "niss", "onis", "pyth", "sexy", "ssex", "thon", "ytho"]
-    ]
-
-
-def test_shingles_count_unless_binary():
-    assert ShingleAnalyzer(size=2).features("ababa") == [("ab", 2.0), ("ba", 2.0)]
-    assert ShingleAnalyzer(size=2, binary=True).features("ababa") == [("ab", 1.0), ("ba", 1.0)]
-
-
-def test_a_text_shorter_than_a_shingle_is_one():
-    assert ShingleAnalyzer(size=4).features("Ａ b!") == [("ab", 1.0)]
-    assert ShingleAnalyzer(size=4).features(" ,") == []
+@pytest.mark.parametrize(
+    ("analyzer", "text", "features"),
+    [
+        pytest.param(ShingleAnalyzer(size=4), "Python is sexy", SEXY, id="four letters"),
+        pytest.param(ShingleAnalyzer(size=2), "ababa", [("ab", 2.0), ("ba", 2.0)], id="counted"),
+        pytest.param(ShingleAnalyzer(size=2, binary=True), "ababa", [("ab", 1.0), ("ba", 1.0)], id="binary"),
+        pytest.param(ShingleAnalyzer(size=4), "Ａ b!", [("ab", 1.0)], id="shorter than a shingle"),
+        pytest.param(ShingleAnalyzer(size=4), " ,", [], id="no letter"),
+    ],
+)
+def test_shingles_of_a_text(analyzer, text, features):
+    assert sorted(analyzer.features(text)) == features
 
 
 def test_a_text_has_no_weighted_features():
@@ -88,9 +74,3 @@ def test_a_text_has_no_weighted_features():
 def test_options_out_of_range_are_refused(make):
     with pytest.raises(InvalidProfile):
         make()
-
-
-def test_all_are_analyzers():
-    made = [JiebaAnalyzer(), LearnedAnalyzer(idf=TABLE), ShingleAnalyzer(), WeightedAnalyzer()]
-
-    assert all(isinstance(analyzer, Analyzer) for analyzer in made)

@@ -72,10 +72,6 @@ def test_a_longer_run_is_joined_by_a_joiner_after_each_thirty(count):
     assert cut.replace("\u034f", "") == "e" + "\u0315" * count + "x"
 
 
-def test_marks_of_all_kinds_make_one_run():
-    assert len(bounded_marks("e" + SOME_MARKS * 8)) == 1 + 8 * len(SOME_MARKS) + 2
-
-
 @given(st.text("a中" + SOME_MARKS, max_size=300))
 @settings(max_examples=200)
 def test_what_was_cut_is_not_cut_again_and_no_form_of_it_has_a_long_run(string):

@@ -26,7 +26,6 @@ from support.words import (
 )
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 from simhash_hbase.kernel.texts import MAX_WORD, Batch, bounded_word, canonical, cut
 
@@ -102,16 +101,6 @@ def test_the_jieba_analyzer_has_words_of_every_script_at_the_median():
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_chinese_and_ascii_are_cut_as_ever(text):
     assert tokens(text) == cut(text)
-
-
-@pytest.mark.parametrize("analyzer", [JiebaAnalyzer(), LearnedAnalyzer(idf=TABLE)])
-@given(text=mixtures | st.text(max_size=20))
-@settings(max_examples=400, deadline=None, derandomize=True)
-def test_fingerprints_are_made_of_the_features(analyzer, text):
-    features = analyzer.features(text)
-    simhashes, counts = Fingerprinter(analyzer).fingerprint_many([text])
-
-    assert (int(simhashes[0]), int(counts[0])) == (fingerprint(features) if features else 0, len(features))
 
 
 @given(mixtures | st.text(max_size=30))

@@ -173,15 +173,6 @@ def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_m
     assert [other for at, other in pairs(found) if at == 0] == [0, near]
 
 
-def test_no_query_finds_nothing():
-    scheme = Scheme.parse("5x2")
-
-    found = found_by(stored(scheme, [1, 2]), scheme, [], reach=3, limit=5)
-
-    assert pairs(found) == []
-    assert found.truncated.tolist() == []
-
-
 @pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
 def test_few_fingerprints_are_not_crowded(values):
     assert not crowded_by(Scheme.parse("5x2"), values, reach=3).any()

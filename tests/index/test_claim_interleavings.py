@@ -119,27 +119,6 @@ def test_a_lost_answer_of_a_compare_and_set_is_looked_up(stage, steps):
     check(stage, "abc")
 
 
-@pytest.mark.parametrize("text", [BASE, FAR])
-@pytest.mark.parametrize("at", range(2 * CALLS))
-def test_a_claim_s_first_write_may_arrive_at_any_time(stage, at, text):
-    slow = stage.claim("slow", entries({"a": BASE}))
-    while slow.waits_for != "put":
-        slow.step()
-    slow.step("delay")
-    same, near = stage.claim("same", entries({"a": text})), stage.claim("near", entries({"b": BASE ^ 1}))
-    for _ in range(at):
-        for actor in stage.waiting:
-            actor.step()
-    slow.late.popleft()()
-    stage.finish()
-
-    assert {str(*told(slow.result)), str(*told(near.result))} in ({"True", "a"}, {"True", "b"}) or text == FAR
-    assert told(same.result) == (told(slow.result) if text == BASE else [True])
-    held = {stored.id: stored for stored in stage.index(SwappingOnly(stage.store)).export()}
-    originals = [stored.simhash for stored in held.values() if stored.state in FOUND_STATES]
-    assert set(originals) in ({BASE}, {BASE ^ 1}, {FAR}, {FAR, BASE ^ 1})
-
-
 def change(store, name, changed):
     """Do what another writer does to a cell."""
     [(state, value)] = read_states(store, [name])
@@ -180,20 +159,6 @@ def test_a_request_that_is_executed_long_after_it_was_given_up_changes_nothing(s
 
     assert told(third.result) + told(second.result) == [True, "c"]
     check(stage, "bc")
-
-
-def test_a_slow_claimer_whose_lease_was_taken_for_expired_starts_again(stage):
-    slow = stage.claim("slow", entries({"a": BASE}))
-    while slow.waits_for != "put_rows":
-        slow.step()
-    other = stage.claim("other", entries({"b": BASE ^ 1}))
-    # The slow one has its member in place but its block rows not: the other one does not see it.
-    stage.finish(other)
-    slow.step()
-    stage.finish()
-
-    assert told(other.result) + told(slow.result) == [True, "b"]
-    check(stage, "ab")
 
 
 def test_live_claimers_are_waited_for_however_long_they_wait_themselves(stage):
@@ -256,25 +221,6 @@ def test_after_five_attempts_that_others_spoiled_a_claim_is_contended(stage, tim
     check(stage, "a")
 
 
-def test_a_claim_that_gave_way_leaves_its_member_to_vacuum(stage):
-    late = stage.claim("late", entries({"b": BASE ^ 1}), clock_ms=1_000)
-    until_written(late)
-    first = stage.claim("first", entries({"a": BASE}))
-    until_written(first)
-    stage.finish()
-
-    index = stage.index(SwappingOnly(stage.store))
-    left = index.verify()
-    stage.advance(index.profile.grace_s * 2)
-    vacuumed = index.vacuum()
-
-    assert told(first.result) + told(late.result) == [True, "a"]
-    assert (left.stale_members, left.wrong) == (1, 0)
-    assert vacuumed.stale_members == 1
-    assert index.verify().stale_members == 0
-    check(stage, "ab")
-
-
 def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(stage):
     crashed = stage.claim("crashed", entries({"a": BASE}))
     while crashed.waits_for != "get" or "put_rows" not in crashed.calls:
@@ -288,24 +234,6 @@ def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(st
     assert "'b' was not decided within 10 s" in str(contended)
     assert original.is_original
     crashed.step("kill")
-
-
-def test_an_original_in_force_is_named_while_it_is_about_to_move(stage):
-    index = stage.index(SwappingOnly(stage.store))
-    index.claim_entries(entries({"a": BASE}))
-    mover = stage.claim("mover", entries({"a": FAR}))
-    while "put_rows" not in mover.calls:
-        mover.step()
-
-    [decision] = index.claim_entries(entries({"b": BASE ^ 1}))
-    shown = [index.get("a").simhash, [m.id for m in index.query_simhash(BASE).matches], index.verify()]
-
-    assert decision.of == "a"
-    assert shown[:2] == [BASE, ["a"]]
-    assert (shown[2].wrong, shown[2].undecided, shown[2].documents) == (0, 1, 1)
-    stage.finish()
-    assert told(mover.result) == [True]
-    assert index.get("a").simhash == FAR
 
 
 @pytest.mark.parametrize("steps", range(1, CALLS + 4))
@@ -327,56 +255,6 @@ def test_a_crashed_move_returns_to_the_decision_before_it(stage, steps):
     else:
         assert told(claimed) == [True, "a"]
     assert index.get("a").state == "original"
-
-
-def test_removing_a_pending_document_makes_its_claimer_start_again(stage):
-    claimer = stage.claim("claimer", entries({"a": BASE}))
-    while "put_rows" not in claimer.calls:
-        claimer.step()
-
-    removed = list(stage.index(SwappingOnly(stage.store)).remove_many(["a"]))
-    stage.finish()
-
-    assert removed == [("a", False)]
-    assert told(claimer.result) == [True]
-    check(stage, "a")
-
-
-def test_adding_a_pending_document_makes_its_claim_an_original(stage):
-    index = stage.index(SwappingOnly(stage.store))
-    index.claim_entries(entries({"b": BASE ^ 1}))
-    list(index.remove_many(["b"]))
-    claimer = stage.claim("claimer", entries({"a": BASE}))
-    while "put_rows" not in claimer.calls:
-        claimer.step()
-
-    index.add_entries(entries({"a": BASE}))
-    stage.finish()
-
-    assert told(claimer.result) == [True]
-    assert index.get("a").state == "added"
-    assert index.verify().wrong == 0
-
-
-def test_vacuum_gives_up_what_crashed_claimers_left(stage):
-    for name, simhash in (("a", BASE), ("b", FAR)):
-        stage.index(SwappingOnly(stage.store)).claim_entries(entries({name: simhash}))
-    movers = [stage.claim("new", entries({"c": 7})), stage.claim("move", entries({"a": 1 << 63}))]
-    for mover in movers:
-        while "put_rows" not in mover.calls:
-            mover.step()
-        mover.step("kill")
-    index = stage.index(SwappingOnly(stage.store))
-    before = index.verify()
-    stage.advance(index.profile.grace_s * 3)
-
-    first, second = index.vacuum(), index.vacuum()
-
-    assert (before.undecided, before.wrong) == (2, 0)
-    assert (first.abandoned, second.abandoned) == (2, 0)
-    after = index.verify()
-    assert (after.undecided, after.wrong, after.documents) == (0, 0, 2)
-    assert index.get("a").simhash == BASE
 
 
 def test_two_batches_in_opposite_order_do_not_block_each_other(stage):

@@ -51,14 +51,6 @@ def test_a_decision_says_how_much_of_the_document_its_original_has_now_and_later
     }
 
 
-def test_of_a_longer_copy_the_original_has_less(make_index):
-    index = make_index(**SHINGLES)
-
-    [_, (_, decision)] = index.claim_many([("part", PART), ("whole", WHOLE)])
-
-    assert (decision.of, decision.containment) == ("part", LESS)
-
-
 def test_without_sketches_nothing_is_known_of_it(make_index):
     for options in ({"sketch": False}, SHINGLES):
         index = make_index(**options)

@@ -138,23 +138,6 @@ def test_a_near_copy_stays_when_too_little_of_it_is_in_the_kept_text(size):
         assert copy.containment < 0.93
 
 
-def test_an_original_without_a_text_is_judged_by_the_sketches():
-    texts = corpus()
-    names = list(texts)
-    with create_index("memory:", analyzer="shingle", similarity=0.8) as index, TextJudge(index.profile) as judge:
-        list(index.add_many((name, texts[name]) for name in names[::2]))
-        estimated = dict(index.dedup_many(((name, texts[name]) for name in names[1::2]), deduplicator=None))
-    with create_index("memory:", analyzer="shingle", similarity=0.8) as index, TextJudge(index.profile) as judge:
-        list(index.add_many((name, texts[name]) for name in names[::2]))
-        some = names[1::2]
-        entries = index.analysis.texts(some, [texts[name] for name in some]).entries
-        decisions = index.dedup_entries(entries, index.deduplicator(judge=judge), texts=[texts[name] for name in some])
-
-    held = [d for d in decisions if d.of in names[::2]]
-    assert held
-    assert all(estimated[decision.id].of is not None for decision in held)
-
-
 @pytest.mark.parametrize("size", [1, 1000])
 def test_an_original_without_a_text_has_to_hold_enough_by_the_estimate(size):
     texts = corpus()

@@ -1,9 +1,9 @@
 """Answers under rule ``distance`` equal a comparison with every document."""
 
-import random
-
 import pytest
 from support.bruteforce import ALL_BITS, answered, clustered, entries, flip, flips, neighbours
+
+from simhash_hbase import create_index, open_index
 
 SCHEMES = [("5x2", 3), ("4x1", 3), ("6x3", 3), ("7x4", 3), ("7x3", 4), ("8x4", 4), ("6x1", 5)]
 EACH_SCHEME = pytest.mark.parametrize(("scheme", "k"), SCHEMES)
@@ -44,25 +44,11 @@ def test_answers_equal_brute_force_on_clustered_fingerprints(make_index, scheme,
     queries = [(f"query {i}", s) for i, s in enumerate(clustered(200, seed=1))]
     index.add_entries(entries(documents))
 
-    answers = index.query_entries(entries(queries))
-
-    assert [answered(a) for a in answers] == [neighbours(documents, s, k) for _, s in queries]
-    assert all(a.complete and not a.truncated for a in answers)
-    assert sum(len(a.matches) for a in answers) > 200
-
-
-@EACH_SCHEME
-def test_a_smaller_distance_may_be_asked_for(make_index, scheme, k):
-    index = make_index(scheme=scheme, distance=k)
-    documents = {f"document {i}": s for i, s in enumerate(clustered(200, seed=2))}
-    index.add_entries(entries(documents))
-
     for distance in range(k + 1):
-        rule = index.rule(distance=distance)
-        for simhash in clustered(40, seed=3):
-            answer = index.query_simhash(simhash, rule=rule)
-            assert answered(answer) == neighbours(documents, simhash, distance)
-            assert answer.complete
+        answers = index.query_entries(entries(queries), rule=index.rule(distance=distance))
+        assert [answered(a) for a in answers] == [neighbours(documents, s, distance) for _, s in queries]
+        assert all(a.complete and not a.truncated for a in answers)
+    assert sum(len(a.matches) for a in answers) > 200
 
 
 def test_exact_duplicates_are_all_found_under_their_own_ids(make_index):
@@ -74,17 +60,6 @@ def test_exact_duplicates_are_all_found_under_their_own_ids(make_index):
 
     assert answered(answer) == [(f"copy {i:03}", 0) for i in range(300)]
     assert answer.complete
-
-
-def test_a_document_never_matches_itself_by_id(make_index):
-    index = make_index()
-    index.add_entries(entries({"a": BASE, "b": BASE}))
-
-    [of_a, of_c] = index.query_entries(entries([("a", BASE), ("c", BASE)]))
-
-    assert answered(of_a) == [("b", 0)]
-    assert answered(of_c) == [("a", 0), ("b", 0)]
-    assert answered(index.query_id("a")) == [("b", 0)]
 
 
 @pytest.mark.parametrize(
@@ -110,37 +85,6 @@ def test_ids_of_any_length_and_script_come_back_whole(make_index, name):
     assert answered(index.query_simhash(BASE)) == [(name + "x", 1)]
 
 
-def test_ids_that_look_alike_are_different_documents(make_index):
-    index = make_index()
-    documents = {"\u00e9": BASE, "e\u0301": BASE, "E\u0301": BASE, "1": BASE, "1 ": BASE, "01": BASE}
-    index.add_entries(entries(documents))
-
-    assert len(index.query_simhash(BASE).matches) == 6
-
-
-def test_an_id_added_again_with_another_text_is_found_under_the_new_one_only(make_index):
-    index = make_index()
-    index.add_entries(entries({"moved": BASE, "stays": BASE}))
-
-    written = index.add_entries(entries({"moved": ~BASE & ALL_BITS}))
-
-    assert (written.known, written.moved) == ([True], [True])
-    assert answered(index.query_simhash(BASE)) == [("stays", 0)]
-    assert answered(index.query_simhash(~BASE & ALL_BITS)) == [("moved", 0)]
-    assert index.get("moved").simhash == ~BASE & ALL_BITS
-    assert index.verify().wrong == 0
-
-
-def test_an_id_that_comes_back_to_its_first_text_is_found_there_again(make_index):
-    index = make_index()
-    for simhash in (BASE, NEAR, BASE, NEAR, BASE):
-        index.add_entries(entries({"wanderer": simhash}))
-
-    assert answered(index.query_simhash(BASE)) == [("wanderer", 0)]
-    assert index.verify().members == 1
-    assert index.verify().wrong == 0
-
-
 def test_of_an_id_that_comes_twice_in_one_call_the_last_fingerprint_stays(make_index):
     index = make_index()
 
@@ -152,7 +96,7 @@ def test_of_an_id_that_comes_twice_in_one_call_the_last_fingerprint_stays(make_i
     assert answered(index.query_simhash(ALL_BITS)) == [("a", 1)]
 
 
-def test_a_removed_document_is_not_found_and_may_be_added_again(make_index):
+def test_of_an_id_that_is_removed_twice_in_one_call_the_first_was_there(make_index):
     index = make_index()
     index.add_entries(entries({"a": BASE, "b": BASE}))
 
@@ -160,57 +104,6 @@ def test_a_removed_document_is_not_found_and_may_be_added_again(make_index):
 
     assert removed == [("a", True), ("nobody", False), ("a", False)]
     assert answered(index.query_simhash(BASE)) == [("b", 0)]
-    assert index.get("a") is None
-    assert [stored.id for stored in index.export()] == ["b"]
-    for simhash in (BASE, NEAR):
-        index.add_entries(entries({"a": simhash}))
-        assert ("a", (simhash ^ BASE).bit_count()) in answered(index.query_simhash(BASE))
-        assert list(index.remove_many(["a"])) == [("a", True)]
-        assert answered(index.query_simhash(BASE)) == [("b", 0)]
-    assert index.verify().wrong == 0
-
-
-def test_a_document_expires_after_its_ttl_unless_it_is_seen_again(make_index):
-    index = make_index(ttl_days=10)
-    index.add_entries(entries({"seen once": BASE, "seen twice": BASE}))
-    make_index.clock.advance(days=6)
-    index.add_entries(entries({"seen twice": BASE}))
-
-    make_index.clock.advance(days=4, ms=-1)
-    before = answered(index.query_simhash(BASE))
-    make_index.clock.advance(ms=10)
-    after = answered(index.query_simhash(BASE))
-
-    assert before == [("seen once", 0), ("seen twice", 0)]
-    assert after == [("seen twice", 0)]
-    assert index.get("seen once") is None
-    assert [stored.id for stored in index.export()] == ["seen twice"]
-    assert list(index.remove_many(["seen once"])) == [("seen once", False)]
-    make_index.clock.advance(days=7)
-    assert answered(index.query_simhash(BASE)) == []
-
-
-def test_vacuum_leaves_the_answers_as_they_are(make_index):
-    index = make_index(ttl_days=10, grace_s=0)
-    documents = {f"document {i}": s for i, s in enumerate(clustered(120, seed=5))}
-    old = {f"expired {i}": s for i, s in enumerate(clustered(60, seed=6))}
-    index.add_entries(entries(old))
-    make_index.clock.advance(days=11)
-    index.add_entries(entries({**documents, "gone": BASE, "moved": BASE}))
-    list(index.remove_many(["gone"]))
-    index.add_entries(entries({"moved": ALL_BITS}))
-    documents["moved"] = ALL_BITS
-    make_index.clock.advance(ms=5)
-
-    swept = index.vacuum()
-
-    assert swept.expired == 60
-    assert swept.removed == 1
-    for simhash in clustered(60, seed=6):
-        assert answered(index.query_simhash(simhash)) == neighbours(documents, simhash, 3)
-    left = index.verify()
-    assert (left.documents, left.orphan_rows, left.wrong) == (121, 0, 0)
-    assert left.rows == len(set(documents.values())) * 10
 
 
 def test_an_empty_index_answers_with_nothing(make_index):
@@ -227,52 +120,29 @@ def test_an_empty_index_answers_with_nothing(make_index):
     assert index.verify().wrong == 0
 
 
-def test_more_rows_under_a_prefix_than_the_limit_are_told(make_index):
-    index = make_index(max_rows_per_prefix=5)
-    # All differ in the last block only, so they share the prefixes of the six tables without it.
-    index.add_entries(entries({f"document {i}": i for i in range(6)}))
-
-    crowded, alone = index.query_simhash(0), index.query_simhash(ALL_BITS)
-
-    assert crowded.truncated
-    assert not crowded.complete
-    assert not alone.truncated
-    assert alone.complete
+# All differ in the last block only, so they share the prefixes of the six tables without it.
+SIX_ROWS = {f"document {i}": i for i in range(6)}
+COPIES = {f"copy {i}": 0 for i in range(5)}
 
 
-def test_as_many_rows_under_a_prefix_as_the_limit_are_read_whole(make_index):
-    index = make_index(max_rows_per_prefix=6)
-    documents = {f"document {i}": i for i in range(6)}
-    index.add_entries(entries(documents))
+@pytest.mark.parametrize(
+    ("options", "documents", "truncated"),
+    [
+        pytest.param({"max_rows_per_prefix": 6}, SIX_ROWS, False, id="as many rows under a prefix as the limit"),
+        pytest.param({"max_rows_per_prefix": 5}, SIX_ROWS, True, id="more rows under a prefix"),
+        pytest.param({"max_members": 5}, COPIES, False, id="as many documents of a fingerprint as the limit"),
+        pytest.param({"max_members": 4}, COPIES, True, id="more documents of a fingerprint"),
+    ],
+)
+def test_what_is_not_read_whole_is_told_of_the_query_that_it_touches(make_index, options, documents, truncated):
+    index = make_index(**options)
+    index.add_entries(entries({**documents, "alone": ALL_BITS}))
 
-    answer = index.query_simhash(0)
+    touched, alone = index.query_entries(entries([("q1", 0), ("q2", ALL_BITS)]))
 
-    assert answered(answer) == neighbours(documents, 0, 3)
-    assert answer.complete
-
-
-def test_more_documents_of_one_fingerprint_than_the_limit_are_told(make_index):
-    index = make_index(max_members=4)
-    index.add_entries(entries({f"copy {i}": BASE for i in range(4)}))
-    whole = index.query_simhash(BASE)
-    index.add_entries(entries({"one more": BASE}))
-
-    cut = index.query_simhash(NEAR)
-
-    assert whole.complete
-    assert len(whole.matches) == 4
-    assert cut.truncated
-    assert not cut.complete
-    assert len(cut.matches) == 4
-
-
-def test_truncation_is_told_of_the_query_that_it_touches(make_index):
-    index = make_index(max_members=1)
-    index.add_entries(entries({"a": BASE, "b": BASE, "c": ALL_BITS}))
-
-    answers = index.query_entries(entries([("q1", BASE), ("q2", ALL_BITS), ("q3", 0)]))
-
-    assert [answer.truncated for answer in answers] == [True, False, False]
+    assert (touched.truncated, touched.complete) == (truncated, not truncated)
+    assert len(touched.matches) == len(neighbours(documents, 0, 3)) - truncated
+    assert (answered(alone), alone.truncated, alone.complete) == ([("alone", 0)], False, True)
 
 
 def test_a_limit_keeps_the_nearest_and_says_that_it_cut(make_index):
@@ -288,51 +158,24 @@ def test_a_limit_keeps_the_nearest_and_says_that_it_cut(make_index):
         assert answer.complete == (limit >= 20)
 
 
-def test_an_index_answers_the_same_after_it_was_opened_again(make_index):
-    index = make_index(scheme="6x3")
-    documents = {f"document {i}": s for i, s in enumerate(clustered(150, seed=8))}
-    index.add_entries(entries(documents))
-    queries = entries([(f"query {i}", s) for i, s in enumerate(clustered(50, seed=9))])
-    before = index.query_entries(queries)
-
-    again = make_index.reopen(index)
-
-    assert again.profile == index.profile
-    assert again.query_entries(queries) == before
+TEXT = "A document long enough to leave some features."
 
 
-def test_answers_do_not_depend_on_how_documents_were_cut_into_batches(make_index):
-    documents = [(f"document {i % 90}", s) for i, s in enumerate(clustered(120, seed=10))]
-    chosen, whole, parts = random.Random(11), make_index(), make_index()
-    whole.add_entries(entries(documents))
-    at = 0
-    while at < len(documents):
-        size = chosen.randint(1, 25)
-        parts.add_entries(entries(documents[at : at + size]))
-        at += size
-    last = dict(documents)
-
-    for simhash in set(last.values()):
-        assert answered(whole.query_simhash(simhash)) == neighbours(last, simhash, 3)
-        assert answered(parts.query_simhash(simhash)) == neighbours(last, simhash, 3)
-
-
-def test_removing_a_duplicate_that_get_shows_says_that_it_was_there(make_index):
+def test_an_index_counts_finds_and_removes_documents_as_a_container(make_index):
     index = make_index()
-    index.dedup_entries(entries({"a": BASE, "b": BASE}), index.deduplicator())
-    held = index.get("b")
+    assert (len(index), bool(index)) == (0, True)
+    index.claim("a", TEXT)
+    index.claim("b", TEXT.upper())
+    index.add("c", "Another thing altogether, and nothing like it.")
 
-    removed = list(index.remove_many(["b"]))
-
-    assert held.state == "duplicate"
-    assert index.get("b") is None
-    assert removed == [("b", True)]
+    assert (len(index), "a" in index, "b" in index, "d" in index, 5 in index) == (2, True, True, False, False)
+    assert (index.remove("c"), index.remove("c"), "c" in index, len(index)) == (True, False, False, 1)
 
 
-def test_an_expired_duplicate_is_shown_no_more(make_index):
-    index = make_index(ttl_days=10)
-    index.dedup_entries(entries({"a": BASE, "b": BASE}), index.deduplicator())
-    make_index.clock.advance(days=11)
-
-    assert [index.get("a"), index.get("b")] == [None, None]
-    assert list(index.export()) == []
+def test_an_index_shows_its_address_and_whether_it_is_closed(tmp_path):
+    url = f"file:{tmp_path / 'some.index'}"
+    with create_index(url, analyzer="shingle") as index:
+        assert repr(index) == f"<Index {url}>"
+    assert repr(index) == f"<Index {url}, closed>"
+    with open_index(url, collection="news") as index:
+        assert repr(index) == f"<Index {url} (collection news)>"

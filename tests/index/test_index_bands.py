@@ -2,17 +2,16 @@
 
 import random
 
-import msgspec
 import numpy as np
 import pytest
-from support.bruteforce import Written, answered, crowd, entries, flip, matches, sketch_near, written_entries
+from support.bruteforce import Written, answered, crowd, entries, flip, matches, written_entries
 
 from simhash_hbase.bulk.load import StoreWriter, begin, load
 from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.rows.documents import decode_member, encode
+from simhash_hbase.rows.documents import decode_member
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
@@ -64,54 +63,6 @@ def expected_rows(documents):
         if one.sketch is not None
         for group, segment in enumerate(one.segments)
     }
-
-
-def test_a_document_has_a_row_for_every_table_and_every_band(make_banded):
-    index = make_banded()
-    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS), bare=Written(FAR)))
-
-    assert len(rows_of(index)) == 2 * TABLES + BANDS
-    assert sketch_rows_of(index) == {(segment, TABLES + segment, BASE) for segment in SEGMENTS}
-    assert index.stats(exact=True).rows == 2 * TABLES + BANDS
-    assert index.verify().wrong == 0
-
-
-@pytest.mark.parametrize(
-    ("shared", "bits", "found"),
-    [(1, 16, True), (1, 17, False), (2, 22, True), (2, 23, False), (3, 32, True), (3, 33, False), (6, 33, False)],
-)
-def test_the_more_sketch_rows_are_shared_the_farther_a_fingerprint_may_be(make_banded, shared, bits, found):
-    index = make_banded(free_distance=64)
-    apart, segments = flip(BASE, range(64)[-bits:]), SEGMENTS[:shared] + OTHERS[shared:]
-    index.add_entries(of(stored=Written(apart, SKETCH, segments)))
-    asked = of(asked=Written(BASE, SKETCH, SEGMENTS), again=Written(BASE, SKETCH, SEGMENTS))
-
-    singly = [answer for at in range(2) for answer in index.query_entries(asked.take([at]))]
-
-    for answer in (*index.query_entries(asked), *singly):
-        assert (answered(answer) == [("stored", bits)]) == found
-    assert [d.is_original for d in index.claim_entries(of(claimed=Written(BASE, SKETCH, SEGMENTS)))] == [not found]
-
-
-def test_rows_of_several_documents_with_one_fingerprint_do_not_add_up(make_banded):
-    index, apart = make_banded(free_distance=64), flip(BASE, range(64)[-20:])
-    index.add_entries(
-        of(one=Written(apart, SKETCH, (1, *OTHERS[1:])), other=Written(apart, SKETCH, (*OTHERS[:5], SEGMENTS[5])))
-    )
-    asked = of(asked=Written(BASE, SKETCH, SEGMENTS), again=Written(BASE, SKETCH, SEGMENTS))
-
-    for answer in (*index.query_entries(asked), *index.query_entries(asked.take([0]))):
-        assert answer.matches == []
-
-
-def test_a_band_distance_of_64_takes_every_fingerprint(make_in_memory):
-    index = make_in_memory(band_distance=64, free_distance=64)
-    index.add_entries(of(stored=Written(~BASE & (1 << 64) - 1, SKETCH, SEGMENTS)))
-
-    [answer] = index.query_entries(of(asked=Written(BASE, sketch_near(SKETCH, 58), ONE_SHARED)))
-    [unlike] = index.query_entries(of(asked=Written(BASE, sketch_near(SKETCH, 59), ONE_SHARED)))
-
-    assert (answered(answer), answered(unlike)) == ([("stored", 64)], [])
 
 
 def test_rule_distance_reads_no_sketch_row(make_in_memory):
@@ -167,88 +118,12 @@ def rule_off(one, documents):
     return sum(matches(one, d, rule) and not matches(one, d, MatchRule()) for d in documents.values())
 
 
-def greedy(documents, rule):
-    """Decide documents in their order, each against those kept before it."""
-    kept, decided = {}, {}
-    for name, one in documents.items():
-        near = [other for other, held in kept.items() if matches(one, held, rule)]
-        decided[name] = not near
-        if not near:
-            kept[name] = one
-    return decided
-
-
-@pytest.mark.parametrize("seed", [4, 5])
-@pytest.mark.parametrize("batch", [7, 60])
-def test_dedup_and_claim_decide_as_brute_force_does(make_banded, seed, batch):
-    documents = crowd(60, seed=seed)
-    names = list(documents)
-    expected = greedy(documents, Profile.resolve().rule)
-    for operation in ("dedup", "claim"):
-        index, decided = make_banded(), {}
-        decider = index.deduplicator()
-        for start in range(0, len(names), batch):
-            some = written_entries({name: documents[name] for name in names[start : start + batch]}, BANDS)
-            done = index.dedup_entries(some, decider) if operation == "dedup" else index.claim_entries(some)
-            decided |= {decision.id: decision for decision in done}
-        verified = index.verify()
-
-        assert {name: decision.is_original for name, decision in decided.items()} == expected
-        for name, decision in decided.items():
-            if decision.of is not None:
-                assert expected[decision.of]
-                assert matches(documents[name], documents[decision.of], index.profile.rule)
-        assert (verified.wrong, verified.documents) == (0, sum(expected.values()))
-    assert greedy(documents, MatchRule()) != expected
-
-
 def test_a_stored_document_is_asked_with_its_bands(make_banded):
     index = make_banded()
     index.add_entries(of(one=Written(FAR, SKETCH, SEGMENTS), other=Written(BASE, SKETCH, ONE_SHARED)))
 
     assert answered(index.query_id("one")) == [("other", 10)]
     assert index.entries_of("one").segments.tolist() == [list(SEGMENTS)]
-
-
-def test_another_text_of_the_same_fingerprint_has_rows_of_its_own(make_banded, clock):
-    index = make_banded(grace_s=0)
-    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
-    clock.advance(ms=10)
-    index.add_entries(of(a=Written(BASE, sketch_near(SKETCH, 9), OTHERS)))
-
-    [old, new] = index.query_entries(of(old=Written(FAR, SKETCH, SEGMENTS), new=Written(FAR, SKETCH, OTHERS)))
-
-    assert (answered(old), answered(new)) == ([], [("a", 10)])
-    assert index.verify().wrong == 0
-    assert index.verify().orphan_rows == BANDS
-
-
-@pytest.mark.parametrize("kind", ["removed", "moved", "other text", "expired"])
-def test_vacuum_leaves_no_row_behind(make_in_memory, clock, kind):
-    index = make_in_memory(grace_s=0, ttl_days=10)
-    stays = {"stays": Written(FAR, sketch_near(SKETCH, 30), (1, 22, 23, 24, 25, 26))}
-    index.add_entries(of(a=Written(FAR, SKETCH, SEGMENTS)))
-    clock.advance(days=11 if kind == "expired" else 0.001)
-    index.add_entries(written_entries(stays, BANDS))
-    if kind == "removed":
-        list(index.remove_many(["a"]))
-    elif kind == "moved":
-        index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
-        stays["a"] = Written(BASE, SKETCH, SEGMENTS)
-    elif kind == "other text":
-        index.add_entries(of(a=Written(FAR, SKETCH, OTHERS)))
-        stays["a"] = Written(FAR, SKETCH, OTHERS)
-    before = sketch_rows_of(index)
-
-    clock.advance(ms=10)
-    vacuumed = index.vacuum()
-
-    assert sketch_rows_of(index) == expected_rows(stays)
-    assert before > expected_rows(stays)
-    assert vacuumed.rows >= BANDS - 1
-    verified = index.verify()
-    assert (verified.wrong, verified.orphan_rows) == (0, 0)
-    assert verified.rows == len(rows_of(index))
 
 
 @pytest.mark.parametrize("members", [1, 99, 100, 101, 350])
@@ -289,18 +164,6 @@ def test_rows_of_flags_that_the_index_does_not_have_are_malformed(make_in_memory
     assert index.verify().malformed_rows == 1
     assert index.verify(repair=True).wrong == 0
     assert rows_of(index) == before
-
-
-def test_a_member_whose_sketch_has_no_bands_is_damaged(make_in_memory):
-    index = make_in_memory()
-    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
-    [cell] = [c for page in index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=9) for c in page
-              if c.row[4] == FLAG_MEMBERS]  # fmt: skip
-    member = decode_member(cell.value, bands=BANDS)
-    short = msgspec.structs.replace(member, sketch=member.sketch[:68])
-    index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=encode(short), timestamp=cell.timestamp + 1)])
-
-    assert index.verify().undecodable == 1
 
 
 def test_documents_without_the_bands_of_the_index_are_refused(make_in_memory):

@@ -19,28 +19,6 @@ def claim(index, documents):
     return [d.is_original or (d.of, d.distance) for d in index.claim_entries(entries(documents))]
 
 
-def test_the_first_is_the_original_and_near_copies_name_it(make_claiming_index):
-    index = make_claiming_index()
-
-    assert claim(index, {"a": BASE}) == [True]
-    assert claim(index, {"b": BASE ^ 1, "c": FAR}) == [("a", 1), True]
-    assert answered(index.query_simhash(BASE)) == [("a", 0)]
-    assert [(s.id, s.state, s.of) for s in index.get_many(["a", "b", "c"])] == [
-        ("a", "original", None),
-        ("b", "duplicate", "a"),
-        ("c", "original", None),
-    ]
-    assert index.verify().wrong == 0
-
-
-def test_input_order_decides_within_a_batch(make_claiming_index):
-    index = make_claiming_index()
-
-    chain = {"a": BASE, "b": BASE ^ 0b111, "c": BASE ^ 0b111111, "d": BASE ^ 0b111111 ^ (0b111 << 6)}
-
-    assert claim(index, chain) == [True, ("a", 3), True, ("c", 3)]
-
-
 def test_claims_decide_as_dedup_does_whatever_the_batches(make_claiming_index, make_memory_index):
     documents = [(f"document {i}", s) for i, s in enumerate(clustered(240, seed=3))]
     deduplicated, index = make_memory_index(), make_claiming_index()
@@ -67,26 +45,6 @@ def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_th
     assert decision == Decision("new", False, "like", 1, alike, round(2 * alike / (1 + alike), 4))
 
 
-def test_the_same_id_with_the_same_text_gets_its_answer_again(make_claiming_index):
-    index = make_claiming_index()
-    claim(index, {"a": BASE, "b": BASE ^ 1})
-
-    assert claim(index, {"b": BASE ^ 1, "a": BASE}) == [("a", 1), True]
-    index = make_claiming_index.reopen(index)
-    assert claim(index, [("a", BASE), ("b", BASE ^ 1), ("a", BASE)]) == [True, ("a", 1), True]
-
-
-def test_an_id_with_another_text_moves_and_its_old_neighbourhood_is_free(make_claiming_index):
-    index = make_claiming_index()
-    claim(index, {"a": BASE, "b": BASE ^ 1})
-
-    assert claim(index, {"a": FAR, "c": BASE, "d": FAR ^ 1}) == [True, True, ("a", 1)]
-    assert answered(index.query_simhash(BASE)) == [("c", 0)]
-    [repeated] = index.claim_entries(entries({"b": BASE ^ 1}))
-    assert (repeated.of, repeated.of_removed) == ("a", True)
-    assert index.verify().wrong == 0
-
-
 def test_an_old_text_stands_until_its_document_s_turn_comes(make_claiming_index):
     index = make_claiming_index()
     claim(index, {"a": BASE})
@@ -102,70 +60,6 @@ def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_claimin
     # c waits for a, which leaves its reach; b is not to leave it meanwhile.
     assert claim(index, {"a": BASE + 5, "c": BASE, "b": BASE - 1}) == [True, ("b", 0), ("a", 3)]
     assert index.verify().wrong == 0
-
-
-def test_a_document_may_move_within_its_own_reach(make_claiming_index):
-    index = make_claiming_index()
-    claim(index, {"a": BASE})
-
-    assert claim(index, {"a": BASE ^ 1}) == [True]
-    assert answered(index.query_simhash(BASE)) == [("a", 1)]
-
-
-def test_an_original_may_move_to_where_it_is_a_duplicate(make_claiming_index):
-    index = make_claiming_index()
-    claim(index, {"a": BASE, "b": FAR})
-
-    assert claim(index, {"b": BASE ^ 1}) == [("a", 1)]
-    assert answered(index.query_simhash(FAR)) == []
-    verified = index.verify()
-    assert (verified.wrong, verified.members) == (0, 1)
-
-
-def test_added_documents_count_as_originals_and_adding_overrides_a_decision(make_claiming_index):
-    index = make_claiming_index()
-    index.add_entries(entries({"added": BASE}))
-
-    assert claim(index, {"added": BASE, "b": BASE ^ 1}) == [True, ("added", 1)]
-    index.add_entries(entries({"b": BASE ^ 1}))
-    assert claim(index, {"b": BASE ^ 1, "c": BASE ^ 3}) == [True, ("b", 1)]
-
-
-def test_what_was_removed_is_no_obstacle_and_may_be_claimed_anew(make_claiming_index):
-    index = make_claiming_index()
-    claim(index, {"a": BASE, "b": BASE ^ 1})
-    list(index.remove_many(["a"]))
-
-    assert claim(index, {"c": BASE, "a": BASE}) == [True, ("c", 0)]
-    list(index.remove_many(["c", "a"]))
-    assert claim(index, {"a": BASE}) == [True]
-    assert answered(index.query_simhash(BASE)) == [("a", 0)]
-    assert index.verify().wrong == 0
-
-
-def test_what_vacuum_has_deleted_may_be_claimed_anew(make_claiming_index):
-    index = make_claiming_index(grace_s=0)
-    claim(index, {"a": BASE, "b": FAR})
-    list(index.remove_many(["a", "b"]))
-    make_claiming_index.clock.advance(ms=180_000)
-    assert index.vacuum().removed == 2
-
-    # On HBase the deletes hide what is written with an older timestamp.
-    assert claim(index, {"a": BASE, "c": FAR, "b": FAR}) == [True, True, ("c", 0)]
-    assert answered(index.query_simhash(BASE)) == [("a", 0)]
-    assert index.verify().wrong == 0
-
-
-def test_an_expired_original_is_no_obstacle_and_a_named_one_does_not_expire(make_claiming_index):
-    index = make_claiming_index(ttl_days=10)
-    claim(index, {"seen": BASE, "unseen": FAR})
-    make_claiming_index.clock.advance(days=6)
-    claim(index, {"copy": BASE ^ 1})
-    make_claiming_index.clock.advance(days=6)
-
-    assert claim(index, {"again": BASE ^ 1, "new": FAR ^ 1}) == [("seen", 1), True]
-    assert index.get("unseen") is None
-    assert claim(index, {"unseen": FAR}) == [("new", 1)]
 
 
 def test_a_document_that_is_no_original_any_more_is_not_seen_where_an_earlier_copy_names_it(make_claiming_index):
@@ -236,15 +130,6 @@ def test_an_original_that_is_removed_since_it_has_expired_leaves_no_member(make_
 
     rows = index.store.get_rows(FAMILY_DOCUMENTS, [member_row(BASE), member_row(FAR)], limit=9)
     assert [[cell.qualifier for cell in row] for row in rows] == [[], [id_digest("far")]]
-
-
-def test_nothing_is_left_out_of_a_decision_by_the_limits_of_queries(make_claiming_index):
-    index = make_claiming_index(max_members=2, max_rows_per_prefix=2)
-    index.add_entries(entries({f"row {i}": BASE ^ (0b11111 << 20) ^ i << 1 for i in range(5)}))
-    index.add_entries(entries({f"copy {i}": FAR for i in range(5)}))
-    index.add_entries(entries({"near": BASE}))
-
-    assert claim(index, {"a": BASE ^ 1 << 60, "b": FAR ^ 1}) == [("near", 1), ("copy 0", 1)]
 
 
 def test_threads_that_share_an_index_make_one_original_of_each_group(make_claiming_index):

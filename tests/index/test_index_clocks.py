@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support.bruteforce import answered, entries
 from support.hbase_server import hbase_options, tables
-from support.server_doubles import SwappingOnly, TombstoneStore
+from support.server_doubles import TombstoneStore
 from support.wrong_clocks import BASE, FAR, check_writers
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import block_rows, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
@@ -145,32 +144,3 @@ def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
     assert index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("x"))])[0] is not None
     index.store.put_rows(odd, timestamp=future + 1)
     assert index.store.has_rows(odd).tolist() == [True]
-
-
-class Unanswered(SwappingOnly):
-    """Does not answer the first requests for the server's time."""
-
-    def __init__(self, store, times):
-        super().__init__(store)
-        self._left = times
-
-    def put(self, family, cells):
-        if family == "m" and self._left:
-            self._left -= 1
-            raise StoreTimeout("no answer in 10 s")
-        super().put(family, cells)
-
-
-@pytest.mark.parametrize("way", ["add_entries", "claim_entries"])
-@pytest.mark.parametrize("times", [1, 2, 3])
-def test_the_servers_time_is_asked_for_again_when_it_is_not_answered(way, times):
-    store = TombstoneStore(now_ms)
-    Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
-    index = Index(Unanswered(store, times))
-
-    if times > 2:
-        with pytest.raises(StoreTimeout):
-            getattr(index, way)(entries({"a": BASE}))
-    getattr(index, way)(entries({"a": BASE}))
-
-    assert answered(index.query_simhash(BASE)) == [("a", 0)]

@@ -14,7 +14,6 @@ from simhash_hbase import Index
 from simhash_hbase.index import candidates, search
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell
 
 BASE = 0x9E3779B97F4A7C15
 SKETCH = random.Random(5).getrandbits(512)
@@ -54,31 +53,24 @@ class CountingReads:
         return call
 
 
+def dedup(index, documents):
+    return index.dedup_entries(documents, index.deduplicator())
+
+
+@pytest.mark.parametrize(("decide", "cells"), [(Index.claim_entries, 5), (dedup, 3)])
 @pytest.mark.parametrize("new", [{"c": BASE}, {"c": BASE ^ 1}, {f"c{i}": BASE for i in range(20)}])
-def test_claims_of_copies_of_many_read_a_bounded_number_of_cells(make_claiming_index, new, monkeypatch):
+def test_decisions_on_copies_of_many_read_a_bounded_number_of_cells(
+    make_claiming_index, decide, cells, new, monkeypatch
+):
     index = make_claiming_index(match="verified")
     names = in_order_of_digests(1_500)
     flood(index, names)
     reads = CountingReads(index.store, monkeypatch)
 
-    decisions = index.claim_entries(entries(new, sketches=[SKETCH] * len(new)))
+    decisions = decide(index, entries(new, sketches=[SKETCH] * len(new)))
 
     assert {d.of for d in decisions} == {names[0]}
-    assert reads.cells <= 2 * search.FIRST_MEMBERS + 1 + 5 * len(new)
-
-
-def test_dedup_of_copies_of_many_reads_a_bounded_number_of_cells(make_claiming_index, monkeypatch):
-    index = make_claiming_index(match="verified")
-    names = in_order_of_digests(1_500)
-    flood(index, names)
-    reads = CountingReads(index.store, monkeypatch)
-
-    decisions = index.dedup_entries(
-        entries([(f"c{i}", BASE) for i in range(20)], sketches=[SKETCH] * 20), index.deduplicator()
-    )
-
-    assert {d.of for d in decisions} == {names[0]}
-    assert reads.cells <= 2 * search.FIRST_MEMBERS + 1 + 60
+    assert reads.cells <= 2 * search.FIRST_MEMBERS + 1 + cells * len(new)
 
 
 @pytest.mark.parametrize("copies", [2, search.FIRST_MEMBERS])
@@ -107,18 +99,15 @@ def test_what_is_behind_the_first_hundred_is_found(make_claiming_index, at, why,
 
     assert claim(index, "new") == names[at]
     assert claim(index, "near", BASE ^ 1) == names[at]
-    assert [d.of for d in index.dedup_entries(entries({"x": BASE}, sketches=[SKETCH]), index.deduplicator())] == [
-        names[at]
-    ]
+    assert [d.of for d in dedup(index, entries({"x": BASE}, sketches=[SKETCH]))] == [names[at]]
 
 
 def keep_members(index, names, change):
     """Make a change, and put back the members that it deletes: as a writer leaves them that ends in the middle."""
-    keys = [(member_row(BASE), id_digest(name)) for name in names]
+    keys = [(member_row(stored.simhash), id_digest(stored.id)) for stored in index.get_many(names)]
     held = index.store.get(FAMILY_DOCUMENTS, keys)
     change()
-    later = [Cell(cell.row, cell.qualifier, cell.value, cell.timestamp + 10_000) for cell in held]
-    index.store.put(FAMILY_DOCUMENTS, later)
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=cell.timestamp + 10_000) for cell in held])
     assert all(index.store.get(FAMILY_DOCUMENTS, keys))
 
 
@@ -167,16 +156,17 @@ class Vanishing(SwappingOnly):
 
 
 @pytest.mark.parametrize("other", [None, 1, 3])
-def test_a_claim_whose_original_goes_before_it_is_looked_at_looks_for_others_again(other):
-    clock = Clock()
-    index = IndexMaker(Memory(None, clock), clock)(match="verified")
+def test_a_claim_whose_original_goes_before_it_is_looked_at_looks_for_others_again(make_memory_index, other):
+    index = make_memory_index(match="verified")
 
     def appear():
         index.add_entries(entries({"near": BASE}, sketches=[SKETCH]))
         if other is not None:
             index.add_entries(entries({"other": BASE ^ other}, sketches=[SKETCH]))
 
-    claiming = Index(Vanishing(index.store, appear, lambda: list(index.remove_many(["near"]))), clock=clock)
+    claiming = Index(
+        Vanishing(index.store, appear, lambda: list(index.remove_many(["near"]))), clock=make_memory_index.clock
+    )
 
     assert claim(claiming, "new") == ("other" if other is not None else True)
 
@@ -281,7 +271,7 @@ def test_beside_a_hot_bucket_each_limit_gets_the_first_matches_of_brute_force(
     }
     index.add_entries(written_entries(documents, 0))
     gone = [name for n, name in enumerate(documents) if n % 3 == 0]
-    keep_all_members(index, gone)
+    keep_members(index, gone, lambda: list(index.remove_many(gone)))
     standing = {name: one for name, one in documents.items() if name not in gone}
     asked = {"far": Written(flip(~BASE & (1 << 64) - 1, [3]), SKETCH), "d1": documents["d1"]}
     asked |= {f"q{n}": Written(flip(BASE, [n]), SKETCH if n % 4 else None) for n in range(12)}
@@ -295,26 +285,23 @@ def test_beside_a_hot_bucket_each_limit_gets_the_first_matches_of_brute_force(
             assert answer.truncated == (limit is not None and len(expected) > limit)
 
 
-def keep_all_members(index, names):
-    """Remove documents, and put back their members: as a writer leaves them that ends in the middle."""
-    keys = [(member_row(index.get(name).simhash), id_digest(name)) for name in names]
-    held = index.store.get(FAMILY_DOCUMENTS, keys)
-    list(index.remove_many(names))
-    index.store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=cell.timestamp + 10_000) for cell in held])
+@pytest.fixture
+def crowded(make_memory_index, monkeypatch):
+    """Return an index that reads all rows of a prefix and joins them in small pieces."""
+    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", 20_000)
+    monkeypatch.setattr(search, "SKETCHES_AT_ONCE", 2_000)
+    return make_memory_index(match="verified", max_rows_per_prefix=1_000_000)
 
 
 @pytest.mark.parametrize("limit", [1, None])
-def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_batch(limit, monkeypatch):
-    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", 20_000)
-    monkeypatch.setattr(search, "SKETCHES_AT_ONCE", 2_000)
-    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified", max_rows_per_prefix=1_000_000)
+def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_batch(crowded, limit):
     stored = ball(400, seed=1)
-    index.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=[SKETCH] * len(stored)))
+    crowded.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=[SKETCH] * len(stored)))
     asked = ball(150, seed=2)
     batch = entries([(f"q{s:x}", s) for s in asked], sketches=[SKETCH] * len(asked))
     counted = []
 
-    taken = peak_bytes(lambda: counted.extend(len(a.matches) for a in index.answer_entries(batch, limit=limit)))
+    taken = peak_bytes(lambda: counted.extend(len(a.matches) for a in crowded.answer_entries(batch, limit=limit)))
 
     # Of forty thousand matches all would take more, at more than 110 bytes each.
     assert sum(counted) == len(batch) if limit else sum(counted) > 40_000
@@ -322,22 +309,19 @@ def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_ba
 
 
 @pytest.mark.parametrize("operation", ["query", "claim", "dedup"])
-def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(operation, monkeypatch):
-    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", 20_000)
-    monkeypatch.setattr(search, "SKETCHES_AT_ONCE", 2_000)
-    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified", max_rows_per_prefix=1_000_000)
+def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(crowded, operation):
     stored = ball(1_500, seed=1)
-    index.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=list(stored.values())))
+    crowded.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=list(stored.values())))
     asked = ball(1_500, seed=2)
     batch = entries([(f"q{s:x}", s) for s in asked], sketches=list(asked.values()))
     searched = []
-    index.on_search = searched.append
+    crowded.on_search = searched.append
 
     taken = peak_bytes(
         {
-            "query": lambda: index.query_entries(batch),
-            "claim": lambda: index.claim_entries(batch),
-            "dedup": lambda: index.dedup_entries(batch, index.deduplicator()),
+            "query": lambda: crowded.query_entries(batch),
+            "claim": lambda: crowded.claim_entries(batch),
+            "dedup": lambda: dedup(crowded, batch),
         }[operation]
     )
 
@@ -347,31 +331,22 @@ def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(
     assert taken < 14_000_000
 
 
-@pytest.mark.parametrize(("limit", "most"), [(1, 3), (20, 22), (None, 200)])
-def test_beside_a_hot_bucket_a_limit_bounds_the_document_cells_that_are_read(limit, most, monkeypatch):
-    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified")
-    store = index.store
-    alike = ball(200, seed=3)
-    index.add_entries(entries([(f"d{s:x}", s) for s in alike], sketches=[SKETCH] * len(alike)))
+@pytest.mark.parametrize(
+    ("is_alike", "limit", "matches", "read"),
+    # One more than the limit says whether there are more; the document itself may be among them.
+    [(True, 1, 1, 3), (True, 20, 20, 22), (True, None, 200, 200), (False, None, 0, 0)],
+)
+def test_beside_a_hot_bucket_document_cells_are_read_of_what_matches_up_to_the_limit(
+    make_memory_index, is_alike, limit, matches, read, monkeypatch
+):
+    index = make_memory_index(match="verified")
+    stored = ball(200, seed=3)
+    sketches = [SKETCH] * len(stored) if is_alike else list(stored.values())
+    index.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=sketches))
     asked = []
-    get = store.get
-    monkeypatch.setattr(store, "get", lambda family, keys: asked.append(len(keys)) or get(family, keys))
+    get = index.store.get
+    monkeypatch.setattr(index.store, "get", lambda family, keys: asked.append(len(keys)) or get(family, keys))
 
     [answer] = index.query_entries(entries({"q": BASE}, sketches=[SKETCH]), limit=limit)
 
-    # One more than the limit says whether there are more; the document itself may be among them.
-    assert (len(answer.matches), sum(asked)) == (limit or len(alike), most)
-
-
-def test_members_whose_document_is_not_asked_for_cost_no_read(monkeypatch):
-    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified")
-    store = index.store
-    unlike = ball(200, seed=3)
-    index.add_entries(entries([(f"d{s:x}", s) for s in unlike], sketches=list(unlike.values())))
-    asked = []
-    get = store.get
-    monkeypatch.setattr(store, "get", lambda family, keys: asked.append(len(keys)) or get(family, keys))
-
-    [answer] = index.query_entries(entries({"q": BASE}, sketches=[SKETCH]))
-
-    assert (answer.matches, asked) == ([], [])
+    assert (len(answer.matches), sum(asked)) == (matches, read)

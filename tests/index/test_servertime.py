@@ -78,13 +78,6 @@ def test_a_machine_that_slept_or_whose_clock_was_set_reads_it_again(store, clock
     assert clocks.readings == 2
 
 
-def test_after_a_sleep_it_is_right_again(store, clocks):
-    time_below(store)
-    clocks.pass_by(7200, awake=False)
-
-    assert time_below(store) == clocks.server_ms - MARGIN_MS
-
-
 class Unanswered(SwappingOnly):
     """A store that does not answer some of the first puts."""
 

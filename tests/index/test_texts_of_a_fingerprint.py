@@ -62,31 +62,6 @@ def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprin
     assert (written.known, written.moved) == ([True] * 3, [True, False, False])
 
 
-@pytest.mark.parametrize(("first", "then"), [*product([claim, dedup], repeat=2)])
-def test_a_duplicate_that_comes_with_another_text_of_its_fingerprint_is_decided_anew(make_claiming_index, first, then):
-    index = make_claiming_index(match="verified", bands=2)
-    assert first(index, {"a": ONE, "b": ONE}) == [None, "a"]
-    make_claiming_index.clock.advance(ms=50)
-
-    assert then(index, {"b": OTHER}) == [None]
-
-    assert (matches(index, OTHER), index.copies("a").count) == ([("b", True)], 0)
-    make_claiming_index.clock.advance(ms=50)
-    assert then(index, {"b": ONE}) == ["a"]
-    assert (matches(index, OTHER), index.copies("a").count) == ([], 1)
-    assert index.verify().wrong == 0
-
-
-@pytest.mark.parametrize("decide", [claim, dedup])
-def test_within_one_call_the_texts_of_an_id_are_decided_in_their_order(make_claiming_index, decide):
-    index = make_claiming_index(match="verified", bands=2)
-
-    assert decide(index, {"a": ONE}) == [None]
-    assert decide(index, {"b": ONE, "a": OTHER, "c": ONE, "d": OTHER}) == ["a", None, None, "a"]
-    assert [matches(index, text) for text in (ONE, OTHER)] == [[("c", True)], [("a", True)]]
-    assert index.verify().wrong == 0
-
-
 @pytest.mark.parametrize("decide", [claim, dedup])
 @pytest.mark.parametrize(("first", "then"), [(READY, ONE), (ONE, READY)])
 def test_where_one_of_them_has_no_text_the_fingerprint_alone_says_whether_it_is_the_same(
@@ -118,17 +93,3 @@ def test_a_text_that_was_decided_stands_beside_a_claim_for_another_one_that_cras
     assert (matches(index, ONE), matches(index, OTHER)) == ([("a", True)], [])
     assert claim(index, {"a": ONE, "c": OTHER}) == [None, None]
     assert (index.verify().wrong, index.verify().stale_members) == (0, 0)
-
-
-def test_copies_say_that_their_original_has_another_text_of_the_same_fingerprint(make_claiming_index):
-    index = make_claiming_index(match="verified", bands=2)
-    claim(index, {"a": ONE, "b": ONE})
-    make_claiming_index.clock.advance(ms=50)
-
-    add(index, {"a": OTHER})
-    claim(index, {"c": OTHER})
-
-    assert [(copy.id, copy.of_removed) for copy in index.copies("a").copies] == [("b", True), ("c", False)]
-    assert (index.copies("b").of_removed, index.copies("c").of_removed) == (True, False)
-    [decision] = index.claim_entries(written_entries({"b": ONE}, 2))
-    assert (decision.of, decision.of_removed) == ("a", True)

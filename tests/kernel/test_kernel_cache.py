@@ -38,6 +38,13 @@ def assert_right(tables, size=1000):
         assert np.array_equal(tables[name], array)
 
 
+def times_made(name=NAME, size=1000):
+    """Ask for tables, check them, and tell how often they were made."""
+    maker = Maker(size)
+    assert_right(cache.tables(name, maker), size)
+    return maker.times
+
+
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     """Return where the tables are kept."""
@@ -83,20 +90,9 @@ def test_arrays_are_aligned_and_writable_and_what_is_written_stays_in_the_proces
     assert_right(cache.tables(NAME, Maker()))
 
 
-def test_a_file_of_zeros_alone_whose_digest_is_right_is_made_anew(kept):
-    kept.write_bytes(bytes(16))
-    maker = Maker()
-
-    assert_right(cache.tables(NAME, maker))
-    assert maker.times == 1
-
-
 def test_another_name_is_another_file(kept):
-    maker = Maker(7)
-
-    assert_right(cache.tables("other", maker), 7)
-    assert maker.times == 1
-    assert_right(cache.tables(NAME, maker))
+    assert times_made("other", 7) == 1
+    assert times_made() == 0
 
 
 def with_one_bit_changed(content):
@@ -107,36 +103,39 @@ def with_one_bit_changed(content):
 def test_damaged_files_are_made_anew(kept):
     content = kept.read_bytes()
     cut = [content[:size] for size in (0, 10, 16, 4096, len(content) - 1)]
-    damaged = [*cut, content + b"\0", bytes(len(content)), *with_one_bit_changed(content)]
+    # The digest of the sixteen zeros is right.
+    damaged = [*cut, content + b"\0", bytes(16), bytes(len(content)), *with_one_bit_changed(content)]
 
     for bad in damaged:
         kept.write_bytes(bad)
-        maker = Maker()
-        assert_right(cache.tables(NAME, maker))
-        assert maker.times == 1
+        assert times_made() == 1
         assert kept.read_bytes() == content
 
 
 @pytest.mark.parametrize("mode", [0o660, 0o602])
 def test_a_file_that_others_may_write_is_replaced(kept, mode):
     kept.chmod(mode)
-    maker = Maker()
 
-    assert_right(cache.tables(NAME, maker))
-    assert maker.times == 1
+    assert times_made() == 1
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user, which only root may")
+def test_a_file_of_another_user_in_the_own_folder_is_replaced(kept):
+    os.chown(kept, 65534, 65534)
+
+    assert times_made() == 1
+    assert kept.stat().st_uid == os.geteuid()
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707])
 def test_a_folder_that_others_may_write_is_not_used(kept, mode):
     kept.parent.chmod(mode)
     before = kept.stat()
-    maker = Maker()
 
-    tables = cache.tables(NAME, maker)
+    tables = cache.tables(NAME, Maker())
 
     assert_right(tables)
-    assert maker.times == 1
     assert not is_mapped(tables["keys"])
     assert kept.stat() == before
 
@@ -144,23 +143,11 @@ def test_a_folder_that_others_may_write_is_not_used(kept, mode):
 def test_the_files_of_another_user_are_not_used(kept, monkeypatch):
     user = os.geteuid() + 1
     monkeypatch.setattr(cache.os, "geteuid", lambda: user)
-    maker = Maker()
 
-    tables = cache.tables(NAME, maker)
+    tables = cache.tables(NAME, Maker())
 
     assert_right(tables)
-    assert maker.times == 1
     assert not is_mapped(tables["keys"])
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user, which only root may")
-def test_a_file_of_another_user_in_the_own_folder_is_replaced(kept):
-    os.chown(kept, 65534, 65534)
-    maker = Maker()
-
-    assert_right(cache.tables(NAME, maker))
-    assert maker.times == 1
-    assert kept.stat().st_uid == os.geteuid()
 
 
 def test_a_pipe_in_a_folder_of_others_is_not_waited_for(file, monkeypatch):
@@ -192,11 +179,8 @@ def test_without_a_home_they_are_made_in_memory(monkeypatch):
 
 def test_where_nothing_can_be_written_they_are_made_in_memory(file):
     file.parents[2].write_text("a file, no folder")
-    maker = Maker()
 
-    for _ in range(2):
-        assert_right(cache.tables(NAME, maker))
-    assert maker.times == 2
+    assert [times_made(), times_made()] == [1, 1]
 
 
 def test_a_failed_write_leaves_nothing(file, monkeypatch):
@@ -241,7 +225,5 @@ def test_two_processes_that_start_together_do_not_disturb_each_other(file):
 
     assert [process.communicate() and process.returncode for process in both] == [0, 0]
     assert_right(before, 500_000)
-    maker = Maker(500_000)
-    assert_right(cache.tables(NAME, maker), 500_000)
-    assert maker.times == 0
+    assert times_made(size=500_000) == 0
     assert os.listdir(file.parent) == [NAME]

@@ -1,4 +1,4 @@
-"""Normalised text, sketches and digests."""
+"""Normalised text, sketches, digests, and the segments of sketch rows: hashes of groups of whole minima."""
 
 import random
 import sys
@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.corpora import sample
-from support.sketching import containment, distinct, jaccard, sketch_many, slow_count, slow_sketch
+from support.sketching import containment, distinct, jaccard, sketch_many, slow_count, slow_segments, slow_sketch
 
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.kernel import normal as marks
 from simhash_hbase.kernel.texts import Batch, normalize
+from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment, estimated_similarity
 
 
@@ -78,28 +80,6 @@ def test_a_sketch_is_what_its_definition_says(length):
     assert Batch([text]).sketch().shingles.tolist() == [slow_count(text)]
 
 
-def test_a_sketch_does_not_depend_on_its_batch():
-    texts = [edited("天地玄黄" * (10 * n + 1), 9 * n, n) for n in range(60)]
-
-    together = sketch_many(texts)
-
-    assert together.shape == (60, 8)
-    assert (together == np.concatenate([sketch_many([text]) for text in texts])).all()
-
-
-def test_a_sketch_of_version_1_stays_as_it_is():
-    assert [hex(word) for word in sketch_many(["天地玄黄宇宙洪荒"])[0].tolist()] == [
-        "0x3052841214e800", "0x98480004d0500420", "0x49c0848954887510", "0x18e1570080188010", "0x41048928002864e",
-        "0x21110a0000490908", "0x7552280a002a688", "0x1c0b9cb00745121",
-    ]  # fmt: skip
-
-
-def test_case_blanks_and_punctuation_change_no_sketch():
-    one, other = sketch_many(["天地 Dark, yellow", "天地dark-YELLOW！"])
-
-    assert (one == other).all()
-
-
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions"])
 def test_the_estimate_is_near_the_exact_similarity(name):
     texts = [text for text in sample(name, 30) if len(text) > 1000]
@@ -154,28 +134,6 @@ def test_containment_is_as_near_the_exact_one_as_it_says(seed, length, longer, p
     assert (abs(errors) <= 5 * sizes).all()
 
 
-@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions"])
-def test_errors_of_containment_have_the_size_that_it_says(name):
-    texts = [text for text in sample(name, 30) if len(text) > 1000]
-    pairs = [(edited(text, len(text) // 60, 1) + text[: len(text) // 9][::-1], text) for text in texts]
-
-    for some in (pairs, [(b, a) for a, b in pairs]):
-        errors, sizes = errors_of_containment(some)
-        assert np.sqrt(((errors / sizes) ** 2).mean()) < 1.4
-        assert abs(errors.mean()) < 0.015
-
-
-def test_short_texts_are_estimated_too():
-    texts = [edited("天" * 50, 150, seed) for seed in range(300)]
-    others = [edited(text, 1, seed) for seed, text in enumerate(texts)]
-    exact = np.array([jaccard(*pair) for pair in zip(texts, others, strict=True)])
-
-    errors = estimated_similarity(sketch_many(texts), sketch_many(others)) - exact
-
-    assert np.sqrt((errors**2).mean()) < 0.06
-    assert abs(errors.mean()) < 0.01
-
-
 def test_unrelated_texts_have_a_similarity_near_zero():
     texts = [edited("天" * 2000, 6000, seed) for seed in range(40)]
     sketches = sketch_many(texts)
@@ -193,14 +151,6 @@ def test_a_digest_is_that_of_the_normalised_text():
 
     assert Batch(["天地 Dark！", "天地 dork"]).sketch().digests[0] == expected
     assert len(set(Batch(["a b", "AB", "ba"]).sketch().digests)) == 2
-
-
-def test_exact_jaccard():
-    assert jaccard("abcdef", "abcdefg") == pytest.approx(2 / 3)
-    assert jaccard("ab", "A-B") == 1
-    assert jaccard("", "ab") == 0
-    assert jaccard("", "。") == 1
-    assert jaccard("abc", "bcd", size=2) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("length", [40, 49, 50, 51, 54, 55, 99, 100, 101, 104, 500])
@@ -221,3 +171,23 @@ def test_pieces_shorter_than_a_shingle_make_shingles_together(monkeypatch):
 
     for text in ("天地", "天地玄黄", "天地玄黄宇", "天地玄黄宇宙洪荒，日月盈昃"):
         assert as_integer(sketch_many([text])[0]) == slow_sketch(text)
+
+
+@pytest.mark.parametrize("length", [6, 7, 40, 700, 4000])
+@pytest.mark.parametrize(("bands", "bins"), [(6, 6), (1, 1), (10, 8), (64, 8)])
+def test_segments_are_what_their_definition_says(length, bands, bins):
+    text = edited("天" * length, 3 * length, length)
+
+    assert Batch([text]).sketch(bands, bins).segments[0].tolist() == slow_segments(text, bands, bins)
+
+
+def test_analysis_gives_the_bands_that_its_profile_has():
+    texts = ["天地玄黄宇宙洪荒", "短", "天地玄黄" * 100]
+
+    with_bands = Analysis(Profile.resolve(analyzer="shingle", bands=4, band_bins=5)).texts("abc", texts).entries
+    without = Analysis(Profile.resolve(analyzer="shingle", bands=0)).texts("abc", texts).entries
+
+    assert with_bands.sketched.tolist() == [True, False, True]
+    assert (with_bands.segments == Batch(texts).sketch(4, 5).segments).all()
+    assert without.segments.shape == (3, 0)
+    assert (with_bands.take([2, 0]).segments == with_bands.segments[[2, 0]]).all()

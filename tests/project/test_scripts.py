@@ -63,7 +63,7 @@ def test_chosen_tests_that_need_no_hbase_start_none_and_neither_lint_nor_install
 
 
 def test_tests_of_rooms_that_use_no_extra_install_none(script):
-    assert script("test", "tests/kernel/test_bands.py", "tests/index")[0][0] == "install test"
+    assert script("test", "tests/kernel/test_sketch.py", "tests/index")[0][0] == "install test"
 
 
 def test_a_quick_run_is_lint_and_the_tests_without_servers(script):

@@ -120,13 +120,3 @@ def test_the_expected_rows_are_those_of_the_write_ups():
     assert Scheme.parse("4x1").expected_rows(2**30) == 65_536
     assert Scheme.parse("5x2").expected_rows(2**34) == 3_584
     assert Scheme.parse("5x2").expected_rows(0) == 0
-
-
-def test_rows_read_by_a_query_are_as_many_as_expected():
-    scheme, count = Scheme.parse("4x1"), 200_000
-    stored = scheme.prefixes(np.random.default_rng(1).integers(0, 1 << 64, count, dtype=np.uint64))
-    queries = scheme.prefixes(np.random.default_rng(2).integers(0, 1 << 64, 300, dtype=np.uint64))
-
-    read = np.isin(stored, queries).sum() / 300
-
-    assert read == pytest.approx(scheme.expected_rows(count), rel=0.1)

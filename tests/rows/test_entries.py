@@ -56,11 +56,6 @@ def test_metadata_may_have_as_many_bytes_as_fit():
     assert "takes more" in metadata_problem({"a": "x" * (1_024 - around + 1)})
 
 
-def test_a_document_needs_an_id():
-    with pytest.raises(InvalidArgument, match="the id of a document is empty"):
-        check_storable(entries({"a": 1, "": 2}))
-
-
 def test_metadata_that_cannot_be_kept_is_refused_by_the_name_of_its_document():
     documents = replace(entries({"a": 1, "b": 2}), metadata=[{"n": 1}, {"n": 1, 2: 3}])
 

@@ -20,31 +20,6 @@ def as_array(values):
     return np.array(values, dtype=np.uint64)
 
 
-def test_a_document_has_ten_rows_of_segment_flag_and_fingerprint():
-    simhash = 0x0123456789ABCDEF
-    bits = f"{simhash:064b}"
-    blocks = [bits[i : i + 13] for i in range(0, 64, 13)]
-    pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]
-
-    keys = rowkey.row_keys(DEFAULT, simhash)
-
-    wanted = [
-        int((blocks[a] + blocks[b]).ljust(32, "0"), 2).to_bytes(4, "big") + bytes([flag]) + simhash.to_bytes(8, "big")
-        for flag, (a, b) in enumerate(pairs, 1)
-    ]
-    assert keys == wanted
-    assert {len(key) for key in keys} == {13}
-
-
-@pytest.mark.parametrize("simhash", [0, ALL_BITS])
-def test_the_lowest_and_the_highest_fingerprint_have_rows(simhash):
-    keys = rowkey.row_keys(DEFAULT, simhash)
-
-    assert [key[5:] for key in keys] == [simhash.to_bytes(8, "big")] * 10
-    assert {rowkey.row_simhash(key) for key in keys} == {simhash}
-    assert [rowkey.row_flag(key) for key in keys] == list(range(1, 11))
-
-
 @given(values=fingerprints, scheme=st.sampled_from(["5x2", "4x1", "7x3", "8x4"]))
 def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, scheme):
     parsed = Scheme.parse(scheme)

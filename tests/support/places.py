@@ -9,7 +9,7 @@ from simhash_hbase.stores.embedded.environment import EmbeddedOptions
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.memory import MemoryStore
 from support.hbase_server import hbase_options, tables
-from support.server_doubles import SwappingOnly
+from support.server_doubles import SwappingOnly, TombstoneStore
 
 DAY_MS = 86_400_000
 
@@ -66,6 +66,13 @@ class Swapping(Memory):
         return SwappingOnly(super().create())
 
 
+class Tombstones(Memory):
+    """Stores in memory whose deletes hide what is written below them, as on a server."""
+
+    def create(self):
+        return TombstoneStore(self._clock)
+
+
 def server_goes_by(clock, monkeypatch):
     """Have what asks for the server's time be told that of a test, which may be days ahead."""
     monkeypatch.setattr("simhash_hbase.index.timestamps.server_time", lambda store: clock())
@@ -74,6 +81,7 @@ def server_goes_by(clock, monkeypatch):
 
 PLACES = {"memory": Memory, "embedded": Embedded}
 CLAIMING_PLACES = {**PLACES, "swapping": Swapping}
+SERVERLESS_PLACES = {**CLAIMING_PLACES, "tombstones": Tombstones}
 
 
 class _HBase:

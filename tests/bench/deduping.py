@@ -42,13 +42,8 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
             columns=["set", *COLUMNS],
             rows=rows,
             notes=[
-                "Analysing computes fingerprint, sketch and digest with the analyzer jieba, in one process. Deciding "
-                "is `Index.dedup_entries` into a new `file:` index with durable batches. Both run in one loop, in "
-                "wall-clock time.",
-                "The command is `dedup --create --workers 1` from start to end. Its overhead is relative to a process "
-                "that only reads and analyses the same file, in processor time.",
-                "Of a table: a process that calls `drop_near_duplicates` on the same documents in an Arrow file, from "
-                "start to end, relative to the command, in processor time.",
+                "The command's overhead is over a process that only reads and analyses the same file, that of a table "
+                "over the command, in processor time."
             ],
         ),
         _memory(sizes),
@@ -149,7 +144,6 @@ def _memory(sizes: Sizes) -> Table:
                 rate(last, seconds),
             ],
         ],
-        notes=["Ready fingerprints with ids of 40 bytes; RssAnon of the process, which leaves out the mapped file."],
     )
 
 

@@ -31,10 +31,7 @@ def measure_claim(sizes: Sizes) -> list[Table]:
             title="`claim` beside `query` + `add` of the same documents",
             columns=COLUMNS,
             rows=rows,
-            notes=[
-                f"One writer, batches of {sizes.claim_batch:,} documents with ids of 40 bytes and sketches. The two "
-                "sides take turns batch by batch, each on its own index. Medians of wall-clock time."
-            ],
+            notes=[f"Batches of {count(sizes.claim_batch)} in turns; medians of wall-clock time."],
         )
     ]
 

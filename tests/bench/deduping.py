@@ -23,8 +23,7 @@ from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 
 CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
 PROCESS = (sys.executable, "-W", "ignore", "-m", "bench.processes")
-# Both are ratios taken in one run; the sets take most of the time of the whole benchmark.
-LIBRARY_ROUNDS, COMMAND_ROUNDS = 2, 1
+ROUNDS = 2  # Of the library; the sets take most of the time of the whole benchmark.
 # A process of its own finds this package only by its folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 COLUMNS = (
@@ -42,13 +41,8 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
             columns=["set", *COLUMNS],
             rows=rows,
             notes=[
-                "Analysing computes fingerprint, sketch and digest with the analyzer jieba, in one process. Deciding "
-                "is `Index.dedup_entries` into a new `file:` index with durable batches. Both run in one loop, in "
-                "wall-clock time.",
-                "The command is `dedup --create --workers 1` from start to end. Its overhead is relative to a process "
-                "that only reads and analyses the same file, in processor time.",
-                "Of a table: a process that calls `drop_near_duplicates` on the same documents in an Arrow file, from "
-                "start to end, relative to the command, in processor time.",
+                "The command's overhead is over a process that only reads and analyses the same file, that of a table "
+                "over the command, in processor time."
             ],
         ),
         _memory(sizes),
@@ -57,7 +51,7 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
 
 def _row(name: str, sizes: Sizes) -> list[str]:
     texts = list(islice(corpus(name), sizes.dedup_documents))
-    analysing, deciding, duplicates = min((_library(texts) for _ in range(LIBRARY_ROUNDS)), key=lambda r: r[0] + r[1])
+    analysing, deciding, duplicates = min((_library(texts) for _ in range(ROUNDS)), key=lambda r: r[0] + r[1])
     analysis, command, arrow = _commands(texts)
     n = len(texts)
     return [
@@ -96,9 +90,8 @@ def _new(folder: str) -> Any:
     return create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba")
 
 
-def _commands(texts: Sequence[str]) -> tuple[float, float, float]:
-    """Time the processes in turns; the best of each."""
-    analysis, command, arrow = [], [], []
+def _commands(texts: Sequence[str]) -> list[float]:
+    """Time a process that analyses, the command, and one that reads a table."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         path, table = Path(folder) / "documents.jsonl", Path(folder) / "documents.arrow"
         records = [{"id": document_id(at), "text": text} for at, text in enumerate(texts)]
@@ -106,12 +99,9 @@ def _commands(texts: Sequence[str]) -> tuple[float, float, float]:
         rows = pa.Table.from_pylist(records)
         with pa.OSFile(str(table), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
             writer.write_table(rows)
-        for turn in range(COMMAND_ROUNDS):
-            analysis.append(_seconds([*PROCESS, "analyse", str(path)]))
-            url = f"file:{Path(folder) / f'index{turn}'}"
-            command.append(_seconds([*CLI, "dedup", url, str(path), *OPTIONS, "--analyzer", "jieba"]))
-            arrow.append(_seconds([*PROCESS, "table", str(table)]))
-    return min(analysis), min(command), min(arrow)
+        dedup = ["dedup", f"file:{Path(folder) / 'index'}", str(path), *OPTIONS, "--analyzer", "jieba"]
+        commands = ([*PROCESS, "analyse", str(path)], [*CLI, *dedup], [*PROCESS, "table", str(table)])
+        return [_seconds(command) for command in commands]
 
 
 OPTIONS = ("--create", "--workers", "1", "--quiet")
@@ -149,7 +139,6 @@ def _memory(sizes: Sizes) -> Table:
                 rate(last, seconds),
             ],
         ],
-        notes=["Ready fingerprints with ids of 40 bytes; RssAnon of the process, which leaves out the mapped file."],
     )
 
 

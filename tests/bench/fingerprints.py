@@ -21,21 +21,12 @@ SCALE = 65536
 """Integer units of a weight of 1, as this package counts."""
 SPEEDS = ("ours", "ours, with sketch", "jieba + loop", "jieba + PyPI simhash")
 RATIOS = ("equal fingerprints", "than jieba + loop", "from the first document", "with sketch", "than PyPI simhash")
-NOTES = (
-    "{texts} documents, spread over each set. Ours is `Fingerprinter(JiebaAnalyzer(top=200)).fingerprint_many` after "
-    "{warm} other documents of the set. “From the first document” starts with empty tables of words.",
-    "jieba + loop is `jieba.analyse.extract_tags`, ties cut by the word, integer weights, murmur3 and a Python loop "
-    "over 64 bits, so the results are equal but for words with letters such as ö, which jieba cuts. The time to count "
-    "tokens, by which `extract_tags` divides, is subtracted.",
-    "PyPI simhash gets the same features, and murmur3 instead of MD5; all its fingerprints equal the loop's.",
-    "“With sketch” adds 512 bits of MinHash and the digest of the normalised text, which the peers do not compute.",
-)
 
 
 def measure_fingerprints(sizes: Sizes) -> list[Table]:
     """Compare on every set."""
     names = [name for name in sizes.sets if are_shared(name)] or ["lctt"]
-    notes = [note.format(texts=count(sizes.texts), warm=count(sizes.warm_texts)) for note in NOTES]
+    notes = [f"{count(sizes.texts)} documents, spread over each set, after {count(sizes.warm_texts)} others of it."]
     if not are_shared(names[0]):
         notes.append("The evaluation documents are absent: the texts are random words of jieba's dictionary.")
     speeds, ratios = zip(*(_rows(name, sizes) for name in names), strict=True)

@@ -33,12 +33,7 @@ def measure_steady(index: Index, asked: Entries, *, rate: int, minutes: float) -
             ["memory at the start", fixed(before / 2**20, " MiB")],
             ["at the end", fixed(after / 2**20, " MiB")],
         ],
-        notes=[
-            f"`Index.query_entries` in one thread, batches of {count(size)}, {BATCHES_A_SECOND} a second. The time of "
-            "an answer counts from when its batch was due, so a batch that waits for the one before is late, too.",
-            f"{count(len(batches) * size)} different queries in turn. Memory is private memory, without the pages of "
-            "the mapped file.",
-        ],
+        notes=[f"Batches of {count(size)}, {count(len(batches) * size)} different queries in turn."],
     )
 
 

@@ -5,7 +5,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
@@ -47,8 +46,6 @@ class Place(NamedTuple):
     writer: Writer
     size: Callable[[], int]
     """Bytes on disk."""
-    took: Path
-    """File with the seconds of the load, once the index is loaded."""
     clock: Callable[[], float]
     """Of a load: where another process writes the files, processor time of this one says little."""
     used: Callable[[], float]
@@ -72,49 +69,34 @@ class Loaded(NamedTuple):
     """Queries that every index is asked: about documents of the first one."""
 
 
-@dataclass(frozen=True)
-class Grown:
+class Figures(NamedTuple):
     """What one index costs."""
 
-    documents: int
-    seconds: float
-    size: int
-    single: float
-    """Seconds of processor time a query that is asked alone."""
-    singles: list[float]
-    spread: float
-    """Seconds a query, in a batch about documents all over the index."""
-    neighbours: float
-    """Seconds a query, in a batch about documents that follow each other."""
-    same: float
-    """Seconds a query, in one batch that every index is asked."""
+    cells: list[tuple[float, Callable[[float], str]]]
+    """What a row says of it, and how that is written."""
     matches: float
     """Matches a query."""
 
 
 def filled(made: Place, name: str, documents: int, sizes: Sizes) -> float:
-    """Load an index unless that was done before, and return the seconds that it took."""
-    if made.took.exists():
-        return float(made.took.read_text())
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=made.took.parent) as folder:
+    """Load an index, and return the seconds that it took."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         spool = Spool(Path(folder) / "spool", made.index.store.url, made.index.profile)
         fill_spool(spool, made_corpus(name, documents, sizes))
         start = made.clock()
         begin(made.index, spool)
         load(made.index, spool, made.writer)
-        seconds = made.clock() - start
-    made.took.write_text(str(seconds))
-    return seconds
+        return made.clock() - start
 
 
-def measured(loaded: Sequence[Loaded], sizes: Sizes) -> list[Grown]:
+def measured(loaded: Sequence[Loaded], sizes: Sizes) -> list[Figures]:
     """Ask all indexes in turns: what else the machine does hits all alike, so that ratios between them hold."""
     shuffled = [each.spread.take(np.random.default_rng(1).permutation(len(each.spread))) for each in loaded]
     for each, asked in zip(loaded, shuffled, strict=True):
         _warm(each, asked)
     singles = _singles(loaded, [asked.take(range(min(len(asked), sizes.growth_queries))) for asked in shuffled])
     batches = _batches(loaded, sizes.growth_repeats)
-    return [_cost_of(*each) for each in zip(loaded, singles, batches, strict=True)]
+    return [_figures(*each) for each in zip(loaded, singles, batches, strict=True)]
 
 
 def _warm(each: Loaded, shuffled: Entries) -> None:
@@ -153,18 +135,20 @@ def _batches(loaded: Sequence[Loaded], repeats: int) -> list[list[Timed]]:
     return [timed[at :: len(loaded)] for at in range(len(loaded))]
 
 
-def _cost_of(each: Loaded, singles: Timed, batches: list[Timed]) -> Grown:
-    spread, neighbours, same = batches
-    return Grown(
-        documents=each.documents,
-        seconds=each.seconds,
-        size=each.made.size(),
-        single=sum(singles.seconds) / len(singles.result),
-        singles=sorted(singles.result),
-        spread=spread.best / len(each.spread),
-        neighbours=neighbours.best / len(each.neighbours),
-        same=same.best / len(each.same),
-        matches=sum(len(answer.matches) for answer in spread.result) / len(each.spread),
+def _figures(each: Loaded, singles: Timed, batches: list[Timed]) -> Figures:
+    alone, spread = sorted(singles.result), batches[0]
+    asked = (each.spread, each.neighbours, each.same)
+    took = [batch.best / len(queries) for batch, queries in zip(batches, asked, strict=True)]
+    times = [sum(singles.seconds) / len(alone), percentile(alone, 0.5), percentile(alone, 0.99), *took]
+    return Figures(
+        [
+            (each.documents, count),
+            (each.seconds, partial(fixed, unit=" s")),
+            (each.documents / each.seconds, count),
+            (each.made.size() / each.documents, count),
+            *((seconds, microseconds) for seconds in times),
+        ],
+        sum(len(answer.matches) for answer in spread.result) / len(each.spread),
     )
 
 
@@ -178,41 +162,31 @@ COLUMNS = (
 def measure_growth(sizes: Sizes) -> list[Table]:
     """Measure folders; then ask the largest one for some time."""
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-        place = partial(_folder, sizes.growth_folder or Path(scratch), sizes.growth_folder is not None)
-        tables = [_table(name, sizes, place) for name in CORPORA]
-        tables.append(_steady(sizes, place))
-    return tables
+        place = partial(_folder, Path(scratch))
+        return [*(_table(name, sizes, place) for name in CORPORA), _steady(sizes, place)]
 
 
 def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
     """Measure tables, which `load` fills by HFiles."""
-    with running_hbase() as instance, tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-        return [_table(name, sizes, partial(_in_hbase, instance, sizes.hbase_warm, Path(scratch))) for name in CORPORA]
+    with running_hbase() as instance:
+        return [_table(name, sizes, partial(_in_hbase, instance, sizes.hbase_warm)) for name in CORPORA]
 
 
 @contextmanager
-def _folder(folder: Path, is_kept: bool, name: str, documents: int) -> Iterator[Place]:
+def _folder(folder: Path, name: str, documents: int) -> Iterator[Place]:
     path = folder / f"{name}-{documents}"
-    took = path.with_suffix(".seconds")
-    if not took.exists():
-        # Of an earlier run that was interrupted.
-        shutil.rmtree(path, ignore_errors=True)
-        Index.create(EmbeddedStore.create(str(path)), PROFILE).close()
-    store = EmbeddedStore.open(str(path))
-    with Index(store) as index:
-        yield Place(index, StoreWriter(store), lambda: store.size().bytes or 0, took, process_time, process_time)
-    if not is_kept:
-        shutil.rmtree(path)
-        took.unlink()
+    store = EmbeddedStore.create(str(path))
+    with Index.create(store, PROFILE) as index:
+        yield Place(index, StoreWriter(store), lambda: store.size().bytes or 0, process_time, process_time)
+    shutil.rmtree(path)
 
 
 @contextmanager
-def _in_hbase(instance: Instance, warm: int, scratch: Path, name: str, documents: int) -> Iterator[Place]:
+def _in_hbase(instance: Instance, warm: int, name: str, documents: int) -> Iterator[Place]:
     table = instance.new_table()
     size = partial(_compacted, instance, table)
     with Index.create(HBaseStore.open(instance.options(2, table)), PROFILE) as index:
-        used = partial(_used_with_hbase, instance)
-        yield Place(index, instance.writer(table), size, scratch / table, perf_counter, used, warm)
+        yield Place(index, instance.writer(table), size, perf_counter, partial(_used_with_hbase, instance), warm)
     instance.drop(table)
 
 
@@ -227,35 +201,19 @@ def _compacted(instance: Instance, table: str) -> int:
 def _table(name: str, sizes: Sizes, place) -> Table:
     grown = _grown(name, sizes, place)
     batch = count(10 * sizes.growth_queries)
-    rows = [_row(each) for each in grown]
-    rows += [_ratios(each, grown[0]) for each in grown[1:]]
+    rows = [_row(each) for each in grown] + [_ratios(each, grown[0]) for each in grown[1:]]
     return Table(
         title=f"Growth, {name}",
         columns=["what", *(column.format(batch) for column in COLUMNS), "matches a query"],
         rows=rows,
         notes=[
-            "`load` of analysed documents (ids of 40 bytes, sketch, digest, six sketch rows): sorting and writing. "
-            "Processor time into a folder, wall-clock time into HBase.",
-            "`Index.query_entries` by the index's own rule, `verified`, with documents and their sketches. "
-            + (
-                "Half of the queries are stored documents with up to three other bits, the others are near nothing. "
-                if name == "uniform"
-                else "The documents are those of a set of templated pages, each copy of the set moved elsewhere; "
-                "queries are stored documents with up to three other bits. "
-            )
-            + f"{count(sizes.growth_queries)} single queries: their mean processor time, median and 99 % of wall-clock "
-            f"time. A batch is the best of {sizes.growth_repeats}, processor time; that of HBase's processes is "
-            "counted with it. A batch is about documents at equal distances in the whole index. All are asked the same "
-            f"batch, about the first {count(sizes.growth[0])} documents, which all have: its queries share as much in "
-            "each. "
-            "A batch of neighbours is about documents that follow each other in the second half of the index, as a "
-            "crawl of one site after another hands them over.",
-            f"All indexes are open at once and take turns: single queries in {ROUNDS} rounds, batches one by one.",
+            f"{count(sizes.growth_queries)} single queries in {ROUNDS} rounds; a batch is the best of "
+            f"{sizes.growth_repeats}. “The same batch” is about the first {count(sizes.growth[0])} documents."
         ],
     )
 
 
-def _grown(name: str, sizes: Sizes, place) -> list[Grown]:
+def _grown(name: str, sizes: Sizes, place) -> list[Figures]:
     with ExitStack() as held:
         places = [held.enter_context(place(name, documents)) for documents in sizes.growth]
         loaded = [_loaded(made, name, each, sizes) for made, each in zip(places, sizes.growth, strict=True)]
@@ -279,24 +237,12 @@ def _tell(name: str, words: list[str]) -> None:
     print(f"{name}:", *words, file=sys.stderr, flush=True)
 
 
-def _figures(each: Grown) -> list[tuple[float, Callable[[float], str]]]:
-    """Return what a row says of an index, and how that is written."""
-    medium, late = (percentile(each.singles, share) for share in (0.5, 0.99))
-    return [
-        (each.documents, count),
-        (each.seconds, partial(fixed, unit=" s")),
-        (each.documents / each.seconds, count),
-        (each.size / each.documents, count),
-        *((value, microseconds) for value in (each.single, medium, late, each.spread, each.neighbours, each.same)),
-    ]
+def _row(each: Figures) -> list[str]:
+    return ["cost", *(written(value) for value, written in each.cells), fixed(each.matches)]
 
 
-def _row(each: Grown) -> list[str]:
-    return ["cost", *(written(value) for value, written in _figures(each)), fixed(each.matches)]
-
-
-def _ratios(each: Grown, first: Grown) -> list[str]:
-    pairs = zip(_figures(each), _figures(first), strict=True)
+def _ratios(each: Figures, first: Figures) -> list[str]:
+    pairs = zip(each.cells, first.cells, strict=True)
     return ["to the smallest", *(f"{one / other:.2f} x" for (one, _), (other, _) in pairs), ""]
 
 

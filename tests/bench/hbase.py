@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from bench.documents import fill_spool, made_entries
-from bench.hbase_clients import IN_FLIGHT, PROFILE, Client, Java, Ours, Simhashes, clients_of, rewrite
+from bench.hbase_clients import IN_FLIGHT, PROFILE, Java, Ours, Simhashes, clients_of, rewrite
 from bench.hbase_instance import Instance, running_hbase
 from bench.measuring import Table, count, fixed, microseconds, peer, percentile, processor_seconds, rate, times
 from bench.queries import Planted
@@ -27,20 +28,9 @@ TIMESTAMP = 1_700_000_000_000
 HAPPYBASE_BATCH = 1_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loads:
-    """Tables that were written whole."""
-
-    blocks: str
-    """Family ``b`` of all fingerprints."""
-    documents: str
-    """All families of some documents."""
-
-
-def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tuple[Loads, Table]:
-    """Write in all ways, each into a table of its own, and keep the two loaded ones."""
+def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tuple[str, str, Table]:
+    """Write in all ways, each into a table of its own; keep the one with all block rows, and the one with documents."""
     few = simhashes[: sizes.hbase_documents]
-    rows = []
     puts: list[tuple[str, Callable[[str], None]]] = [
         ("`b`: happybase, `batch(1000)`", lambda table: _happybase(instance, table, few)),
         ("`b`: `put_rows`, Thrift 1", lambda table: _put(instance, table, few, 1)),
@@ -55,19 +45,13 @@ def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tupl
     documents, everything = _load_documents(instance, few)
     rows.append(_row("all: `Index.add_entries`, Thrift 2", len(few), whole, whole / len(few)))
     rows.append(_row("all: `load`, HFiles", len(few), everything, whole / len(few)))
-    return Loads(blocks=blocks, documents=documents), Table(
+    table = Table(
         title="Writing into HBase, from ready fingerprints",
         columns=["what", "documents", "seconds", "documents /s", "as fast as puts"],
         rows=rows,
-        notes=[
-            "Each writes once, into an empty table of four regions. “`b`” is the ten block rows of a document; its "
-            "ratio is to the faster of the two `put_rows`. `load` includes sorting, the start of Java, and the region "
-            "server taking over the files.",
-            "“all” adds the document cell and the member with id, sketch and text digest; its ratio is to "
-            f"`Index.add_entries`, {count(BATCH_DOCUMENTS)} at a time, which first checks whether the ids are known. "
-            "Analysis is not included: the parts are ready on the disk.",
-        ],
+        notes=["The ratio of “`b`”, block rows, is to the faster `put_rows`; that of “all” to `Index.add_entries`."],
     )
+    return blocks, documents, table
 
 
 def _row(name: str, number: int, seconds: float, put: float) -> list[str]:
@@ -147,7 +131,7 @@ def query_tables(instance: Instance, table: str, planted: Planted, sizes: Sizes)
         return [*singles, _batches(one, two, java, baseline, planted, sizes)]
 
 
-def check_clients(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> None:
+def check_clients(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> None:
     """Refuse answers that are not those of a comparison with every fingerprint."""
     few = planted.queries[: sizes.flat_queries]
     wanted = planted.answer(few, sizes.fingerprints)
@@ -159,9 +143,7 @@ def check_clients(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> 
             raise SimhashError(f"{client.name} does not answer what comparing with all of them does")
 
 
-def _singles(
-    instance: Instance, clients: Sequence[Client], planted: Planted, sizes: Sizes
-) -> tuple[float, list[Table]]:
+def _singles(instance: Instance, clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[float, list[Table]]:
     """Give the baseline's seconds a query, and the tables."""
     for client in clients:
         client.one_by_one(planted.queries[-sizes.hbase_warm :])
@@ -194,7 +176,7 @@ class _Round:
         return sum(self.seconds) / len(self.seconds)
 
 
-def _round(instance: Instance, client: Client, queries: Simhashes) -> tuple[_Round, set[tuple[int, int]]]:
+def _round(instance: Instance, client: Any, queries: Simhashes) -> tuple[_Round, set[tuple[int, int]]]:
     before = _processor_seconds(instance, client)
     seconds, pairs = client.one_by_one(queries)
     after = _processor_seconds(instance, client)
@@ -202,7 +184,7 @@ def _round(instance: Instance, client: Client, queries: Simhashes) -> tuple[_Rou
     return _Round(seconds=sorted(seconds), processors=used), pairs
 
 
-def _processor_seconds(instance: Instance, client: Client) -> list[float]:
+def _processor_seconds(instance: Instance, client: Any) -> list[float]:
     pids = instance.pids
     gateways = processor_seconds(pids["thrift1"]) + processor_seconds(pids["thrift2"])
     return [processor_seconds(pids["master"]), gateways, processor_seconds(client.process)]
@@ -226,15 +208,8 @@ def _times(names: Sequence[str], typical: Sequence[_Round], sizes: Sizes) -> Tab
         columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
         rows=rows,
         notes=[
-            "Uniform fingerprints. Half of the queries have a neighbour at 0 to 3 bits. For each query, every client "
-            "scans the same ten prefixes of family `b` and keeps the near fingerprints. No documents are read. All "
-            f"answers to {count(sizes.flat_queries)} queries equal a comparison with all fingerprints. The answers of "
-            "all clients to the timed queries are equal.",
-            f"{count(len(first.seconds))} queries; the median of {sizes.hbase_rounds} rounds in turns. Before, each "
-            f"client answers {count(sizes.hbase_warm)} queries that are not timed. One node with its gateways on this "
-            "machine; a table of four regions, FAST_DIFF, no codec. Java uses no gateway, and its prefixes are "
-            "computed before its clock starts. Completing scans in the client's own threads is for callers that never "
-            "block there.",
+            f"{count(len(first.seconds))} queries; the median of {sizes.hbase_rounds} rounds in turns, after "
+            f"{count(sizes.hbase_warm)} that are not timed."
         ],
     )
 
@@ -250,7 +225,6 @@ def _processors(names: Sequence[str], rounds: Sequence[Sequence[_Round]]) -> Tab
         title="Processor time of the same queries, each",
         columns=["client", "server", "gateway", "client", "in all"],
         rows=rows,
-        notes=["User and system time of the processes. The server is master and region server."],
     )
 
 
@@ -277,10 +251,7 @@ def _batches(one: Ours, two: Ours, java: Java, baseline: float, planted: Planted
         title="Batches of queries in HBase, the same table",
         columns=["client", "queries", "queries /s", "a query", "as fast as happybase, one at a time"],
         rows=rows,
-        notes=[
-            f"The best of {sizes.repeats} rounds in turns. Over Thrift 2 one call has thousands of prefixes, by "
-            "HBase's `MultiRowRangeFilter`. Over Thrift 1 each prefix is a scan, with many in flight."
-        ],
+        notes=[f"The best of {sizes.repeats} rounds in turns."],
     )
 
 
@@ -288,15 +259,16 @@ def measure_hbase(sizes: Sizes) -> list[Table]:
     """Load fingerprints, query them by all clients, then rewrite the files."""
     planted = Planted(sizes)
     with running_hbase() as instance:
-        loads, writes = write_tables(instance, planted.stored, sizes)
-        queries = query_tables(instance, loads.blocks, planted, sizes)
-        return [*queries, writes, _bytes_table(instance, loads, sizes)]
+        blocks, documents, writes = write_tables(instance, planted.stored, sizes)
+        queries = query_tables(instance, blocks, planted, sizes)
+        return [*queries, writes, _bytes_table(instance, blocks, documents, sizes)]
 
 
-def _bytes_table(instance: Instance, loads: Loads, sizes: Sizes) -> Table:
+def _bytes_table(instance: Instance, blocks: str, documents: str, sizes: Sizes) -> Table:
     """Have the files of both families rewritten under each setting."""
-    blocks = rewrite(instance, loads.blocks, "b", sizes.hbase_files)
-    documents = rewrite(instance, loads.documents, "d", sizes.hbase_files)
+    sizes_of_blocks = rewrite(instance, blocks, "b", sizes.hbase_files)
+    sizes_of_documents = rewrite(instance, documents, "d", sizes.hbase_files)
+    settings = zip(sizes.hbase_files, sizes_of_blocks, sizes_of_documents, strict=True)
     rows = [
         [
             f"{encoding}, {codec}",
@@ -304,16 +276,11 @@ def _bytes_table(instance: Instance, loads: Loads, sizes: Sizes) -> Table:
             fixed(of_blocks / sizes.fingerprints, " B"),
             fixed(of_documents / sizes.hbase_documents, " B"),
         ]
-        for (encoding, codec), of_blocks, of_documents in zip(sizes.hbase_files, blocks, documents, strict=True)
+        for (encoding, codec), of_blocks, of_documents in settings
     ]
     return Table(
         title="Files in HBase after a major compaction",
         columns=["encoding, codec", "family `b`", "a document in `b`", "in `d`"],
         rows=rows,
-        notes=[
-            f"Family `b` holds {count(sizes.fingerprints)} uniform fingerprints, ten rows each. The encoding saves "
-            f"more if there are more of them. Family `d` holds {count(sizes.hbase_documents)} documents: ids of 40 "
-            "bytes that differ in their numbers, random sketches and text digests. Four regions. Sizes include "
-            "indexes and bloom filters."
-        ],
+        notes=[f"`b` of {count(sizes.fingerprints)} fingerprints, `d` of {count(sizes.hbase_documents)} documents."],
     )

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
-from typing import IO, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from simhash_hbase.errors import SimhashError, StoreRefused
 from simhash_hbase.index.candidates import Reach, find_candidates
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances
-from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
@@ -28,74 +27,20 @@ from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 SOURCE = Path(__file__).parent / "java" / "AsyncPeer.java"
 HEAP = "-Xmx1g"
 KEY_BYTES = 8
+QUIET = {**os.environ, "LOG_LEVEL": "WARN"}
 
 U32 = np.dtype(">u4")
 U64 = np.dtype(">u8")
 PAIR = np.dtype([("query", U32), ("simhash", U64)])
 
 
-class AsyncPeer:
-    """Answers queries as `find_candidates` does, all prefixes of a query at once, computed before the clock runs."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]", scheme: Scheme) -> None:
-        self.process = process.pid
-        self._scheme = scheme
-        self._in, self._out = _pipes(process)
-
-    def ask(self, simhashes: NDArray[np.uint64], *, in_flight: int) -> tuple[float, list[float], set[tuple[int, int]]]:
-        """Answer queries, so many at a time; return seconds in all and of each by its own clock, and the pairs."""
-        tables = len(self._scheme.tables)
-        self._in.write(np.array([in_flight, len(simhashes), tables], U32).tobytes())
-        for simhash, prefixes in zip(simhashes.tolist(), self._scheme.prefixes(simhashes), strict=True):
-            self._in.write(simhash.to_bytes(U64.itemsize, "big") + b"".join(pack_prefixes(prefixes)))
-        self._in.flush()
-        [total] = self._read(U64, 1)
-        nanos = self._read(U64, len(simhashes))
-        [count] = self._read(U32, 1)
-        pairs = self._read(PAIR, int(count))
-        found = set(zip(pairs["query"].tolist(), pairs["simhash"].tolist(), strict=True))
-        return float(total) / 1e9, (nanos / 1e9).tolist(), found
-
-    def _read(self, kind: np.dtype, count: int) -> np.ndarray:
-        wanted = kind.itemsize * count
-        packed = self._out.read(wanted)
-        if len(packed) < wanted:
-            raise StoreRefused("the Java client ended early")
-        return np.frombuffer(packed, kind)
-
-
-@contextmanager
-def async_peer(instance: Instance, table: str, scheme: Scheme, how: str, *numbers: int) -> Iterator[AsyncPeer]:
-    """Run the Java client over one table.
-
-    Scans complete in the threads of HBase's client (``direct``) or in others (``pool``); the numbers are the distance
-    within which a fingerprint is near, and rows a prefix at most.
-    """
-    command = _command(instance, "query", table, how, *map(str, numbers))
-    process = subprocess.Popen(
-        command, env=_quiet(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    try:
-        yield AsyncPeer(process, scheme)
-        process.communicate(np.array([0], U32).tobytes(), timeout=60)
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def rewrite(instance: Instance, table: str, family: str, settings: Sequence[tuple[str, str]]) -> list[int]:
     """Compact a family under one encoding and codec after another; return the bytes of all its files under each."""
     command = _command(instance, "rewrite", table, family, *(",".join(pair) for pair in settings))
-    done = subprocess.run(command, env=_quiet(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=QUIET, capture_output=True, text=True, check=False)
     if done.returncode:
         raise StoreRefused(f"files of {table} cannot be rewritten: {done.stderr.strip()[-500:]}")
     return [int(line.split()[1]) for line in done.stdout.splitlines()]
-
-
-def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
-    if process.stdin is None or process.stdout is None:
-        raise StoreRefused("the Java client has no pipes")
-    return process.stdin, process.stdout
 
 
 def _command(instance: Instance, *arguments: str) -> list[str]:
@@ -112,10 +57,6 @@ def _classes(instance: Instance) -> Path:
     return classes
 
 
-def _quiet() -> dict[str, str]:
-    return {**os.environ, "LOG_LEVEL": "WARN"}
-
-
 PROFILE = Profile.resolve(analyzer="jieba", bands=0)
 LIMIT = PROFILE.max_rows_per_prefix
 REACH = Reach(len(PROFILE.blocks.tables), DISTANCE, None)
@@ -125,17 +66,6 @@ IN_FLIGHT = 32
 Simhashes = NDArray[np.uint64]
 Answered = tuple[list[float], set[tuple[int, int]]]
 """Seconds of each query, and pairs of a query's position and a stored fingerprint."""
-
-
-class Client(Protocol):
-    """Somebody who answers queries."""
-
-    name: str
-    process: int
-    """Its id."""
-
-    def one_by_one(self, queries: Simhashes) -> Answered:
-        """Answer each query before the next one."""
 
 
 class _InPython:
@@ -209,9 +139,7 @@ class HappyBasePool(_InPython):
 
 
 class Ours(_InPython):
-    """This package.version : int
-    Of the Thrift interface.
-    """
+    """This package, over one version of the Thrift interface."""
 
     def __init__(self, instance: Instance, table: str, version: int) -> None:
         self.name = f"ours, Thrift {version}"
@@ -239,21 +167,57 @@ class Ours(_InPython):
 
 
 class Java:
-    """HBase's own asynchronous client."""
+    """HBase's own asynchronous client: all scans of a query at once, their prefixes computed before its clock runs."""
 
-    def __init__(self, peer: AsyncPeer, threads: str) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", threads: str) -> None:
+        if process.stdin is None or process.stdout is None:
+            raise StoreRefused("the Java client has no pipes")
         self.name = f"Java `AsyncConnection`, ten scans in flight, {threads}"
-        self._peer = peer
-        self.process = peer.process
+        self.process = process.pid
+        self._in, self._out = process.stdin, process.stdout
 
     def one_by_one(self, queries: Simhashes) -> Answered:
-        _, seconds, pairs = self._peer.ask(queries, in_flight=1)
+        _, seconds, pairs = self._ask(queries, in_flight=1)
         return seconds, pairs
 
     def batch(self, queries: Simhashes) -> tuple[float, set[tuple[int, int]]]:
         """Answer many, some at a time: seconds in all, and pairs."""
-        seconds, _, pairs = self._peer.ask(queries, in_flight=IN_FLIGHT)
+        seconds, _, pairs = self._ask(queries, in_flight=IN_FLIGHT)
         return seconds, pairs
+
+    def _ask(self, queries: Simhashes, *, in_flight: int) -> tuple[float, list[float], set[tuple[int, int]]]:
+        """Answer queries, so many at a time; return seconds in all and of each by its own clock, and the pairs."""
+        scheme = PROFILE.blocks
+        self._in.write(np.array([in_flight, len(queries), len(scheme.tables)], U32).tobytes())
+        for simhash, prefixes in zip(queries.tolist(), scheme.prefixes(queries), strict=True):
+            self._in.write(simhash.to_bytes(U64.itemsize, "big") + b"".join(pack_prefixes(prefixes)))
+        self._in.flush()
+        [total] = self._read(U64, 1)
+        nanos = self._read(U64, len(queries))
+        [count] = self._read(U32, 1)
+        pairs = self._read(PAIR, int(count))
+        found = set(zip(pairs["query"].tolist(), pairs["simhash"].tolist(), strict=True))
+        return float(total) / 1e9, (nanos / 1e9).tolist(), found
+
+    def _read(self, kind: np.dtype, count: int) -> np.ndarray:
+        wanted = kind.itemsize * count
+        packed = self._out.read(wanted)
+        if len(packed) < wanted:
+            raise StoreRefused("the Java client ended early")
+        return np.frombuffer(packed, kind)
+
+
+@contextmanager
+def _java(instance: Instance, table: str, how: str, threads: str) -> Iterator[Java]:
+    """Run the Java client over one table: scans complete in HBase's own threads (``direct``), or in a ``pool``."""
+    command = _command(instance, "query", table, how, str(DISTANCE), str(LIMIT))
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=QUIET, **pipes) as process:
+        try:
+            yield Java(process, threads)
+            process.communicate(np.array([0], U32).tobytes(), timeout=60)
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -268,7 +232,7 @@ def clients_of(instance: Instance, table: str) -> Iterator[tuple[HappyBase, Happ
         stack.callback(one.close)
         stack.callback(two.close)
         pooled, direct = (
-            Java(stack.enter_context(async_peer(instance, table, PROFILE.blocks, how, DISTANCE, LIMIT)), threads)
+            stack.enter_context(_java(instance, table, how, threads))
             for how, threads in (("pool", "completed in a pool"), ("direct", "completed in its own threads"))
         )
         yield first, pool, one, two, pooled, direct

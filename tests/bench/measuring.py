@@ -171,6 +171,7 @@ def describe() -> Table:
         "memory": f"{int(_field('/proc/meminfo', 'MemTotal').split()[0] or 0) / 2**20:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
+        "how": "tests/bench/README.md",
     }
     return Table(title="Measured on", columns=["what", "value"], rows=list(facts.items()))
 

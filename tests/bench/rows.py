@@ -40,12 +40,7 @@ def measure_rows(sizes: Sizes) -> list[Table]:
             title="A query by the rows under its prefixes",
             columns=["rows under a prefix", "rows a query", "a query", "a row more"],
             rows=rows,
-            notes=[
-                f"`file:` index of {count(sizes.crowded)} fingerprints, scheme 5x2, ten scans a query. Blocks have so "
-                "few values that prefixes are shared as by many more documents. Scans and distances, no documents.",
-                f"Batches of {count(AT_ONCE)}, processor time, the best of {sizes.repeats}. “A row more” "
-                "compares with the first line.",
-            ],
+            notes=[f"{count(sizes.crowded)} fingerprints, batches of {AT_ONCE}, the best of {sizes.repeats}."],
         )
     ]
 

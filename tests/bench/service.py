@@ -4,20 +4,18 @@ import json
 import re
 import selectors
 import socket
-import subprocess
-import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection
+from functools import partial
 from itertools import count as counting
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 from time import perf_counter
-from typing import Any, Self
+from urllib.request import Request, urlopen
+
+from support.serving import JSON, NDJSON, Server, ndjson, serving
 
 from bench.documents import Sentences
 from bench.hbase_instance import running_hbase
@@ -28,77 +26,46 @@ from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index, open_index
 
-COMMAND = (sys.executable, "-W", "ignore", "-m", "simhash_hbase", "serve", "--no-auth", "--port", "0")
-
-
-class Served:
-    """The service of an index, from the beginning of a block to its end."""
-
-    def __init__(self, url: str, workers: int, *options: str) -> None:
-        self._process = subprocess.Popen(
-            [*COMMAND, url, "--workers", str(workers), *options],
-            stderr=subprocess.PIPE,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
-
-    def __enter__(self) -> Self:
-        log = self._process.stderr
-        started = ""
-        while '"listening"' not in started and (line := log.readline() if log else ""):
-            started = line
-        # A log that nobody reads would stop the service as soon as the pipe is full.
-        self._reading = Thread(target=lambda: deque(log or (), 0), daemon=True)
-        self._reading.start()
-        if '"listening"' not in started:
-            raise SimhashError(f"the service did not start: {started}")
-        self.port = json.loads(started)["port"]
-        self._connection = HTTPConnection("127.0.0.1", self.port)
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._connection.close()
-        self._process.terminate()
-        self._process.wait()
-        self._reading.join()
-        if self._process.stderr:
-            self._process.stderr.close()
-
-    def processor_seconds(self) -> float:
-        """Tell how long the service, with the processes that it started, has used processors."""
-        pid = self._process.pid
-        started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return sum(map(processor_seconds, (pid, *map(int, started))))
-
-    def stream(self, path: str, body: bytes) -> int:
-        """Send lines, and count the answers to those that became something."""
-        answered = self._ask(path, body, "application/x-ndjson")
-        *answers, end = answered.splitlines()
-        summary = json.loads(end)["summary"]
-        if not summary["complete"]:
-            raise SimhashError(f"the stream ended early: {summary}")
-        return len(answers)
-
-    def query(self, text: str) -> Any:
-        """Ask for the near copies of one text."""
-        return json.loads(self._ask("/v1/queries", json.dumps({"text": text}).encode(), "application/json"))
-
-    def _ask(self, path: str, body: bytes, media: str) -> bytes:
-        self._connection.request("POST", path, body, {"Content-Type": media})
-        answer = self._connection.getresponse()
-        found = answer.read()
-        if answer.status != 200:
-            raise SimhashError(f"{path}: {answer.status} {found[:200]!r}")
-        return found
-
-
-def body_of(documents: Sequence[tuple[str, str]]) -> bytes:
-    """Write documents as the lines of a body."""
-    return b"".join(json.dumps({"id": name, "text": text}).encode() + b"\n" for name, text in documents)
+Document = tuple[str, str]
+Documents = Sequence[Document]
 
 
 @contextmanager
-def new_index(documents: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
+def served(url: str, *options: str) -> Iterator[Server]:
+    """Serve an index to everybody on this machine."""
+    with TemporaryDirectory(prefix="bench-") as folder, serving(url, Path(folder), *options, auth=False) as server:
+        yield server
+
+
+def used_seconds(server: Server) -> float:
+    """Tell how long a service, with the processes that it started, has used processors."""
+    pid = server.process.pid
+    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(map(processor_seconds, (pid, *map(int, started))))
+
+
+def stream(server: Server, path: str, body: bytes) -> int:
+    """Send lines, and count the answers to those that became something."""
+    *answers, end = _post(server, path, body, NDJSON).splitlines()
+    summary = json.loads(end)["summary"]
+    if not summary["complete"]:
+        raise SimhashError(f"the stream ended early: {summary}")
+    return len(answers)
+
+
+def _post(server: Server, path: str, body: bytes, headers: dict[str, str]) -> bytes:
+    with urlopen(Request(server.address + path, body, headers)) as answer:
+        content: bytes = answer.read()
+        return content
+
+
+def body_of(documents: Documents) -> bytes:
+    """Write documents as the lines of a body."""
+    return ndjson([{"id": name, "text": text} for name, text in documents])
+
+
+@contextmanager
+def new_index(documents: Documents = ()) -> Iterator[str]:
     """Make an index in a folder, with documents or empty, and yield its address."""
     with TemporaryDirectory(prefix="bench-") as folder:
         url = f"file:{Path(folder) / 'index'}"
@@ -181,16 +148,10 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
 def request_of(path: str, record: dict[str, str]) -> bytes:
     """Write a request with a JSON body."""
     body = json.dumps(record, ensure_ascii=False).encode()
-    head = [
-        f"POST {path} HTTP/1.1",
-        "Host: 127.0.0.1",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-    ]
-    return "\r\n".join([*head, "\r\n"]).encode() + body
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-Documents = Sequence[tuple[str, str]]
 WORKERS = (1, 2)
 
 STREAMS: dict[str, tuple[str, Callable[[Index, Documents], Iterable[object]]]] = {
@@ -206,11 +167,23 @@ def measure_service(sizes: Sizes) -> list[Table]:
     # Every second one would be a near copy of the one before.
     texts = [sentences.text(numbers) for numbers in islice(sentences.documents, 0, None, 2)]
     documents = [(f"https://example.org/articles/{at:011d}", text) for at, text in enumerate(texts)]
-    streams: dict[str, list[list[float]]] = {name: [] for name in STREAMS}
-    for _ in range(sizes.repeats):
-        for name in STREAMS:
-            streams[name].append(_streams(name, documents))
-    return [_rates(streams, documents, sentences.characters)]
+    rounds = [{name: _streams(name, documents) for name in STREAMS} for _ in range(sizes.repeats)]
+    rows = []
+    for name in STREAMS:
+        library, *services = (min(taken) for taken in zip(*(each[name] for each in rounds), strict=True))
+        rates = [f"{rate(len(documents), took)} ({100 * library / took:.0f} %)" for took in services]
+        rows.append([name, rate(len(documents), library), *rates])
+    return [
+        Table(
+            title="Streams over HTTP, documents a second",
+            columns=["what", "the library", *(f"service, --workers {workers}" for workers in WORKERS)],
+            rows=rows,
+            notes=[
+                f"{count(len(documents))} texts of {count(sentences.characters)} characters; the best of "
+                f"{sizes.repeats} rounds. In brackets: the share of the library's rate."
+            ],
+        )
+    ]
 
 
 def _streams(name: str, documents: Documents) -> list[float]:
@@ -222,8 +195,8 @@ def _streams(name: str, documents: Documents) -> list[float]:
         seconds = [_timed(lambda: sum(1 for _ in ask(index, documents)), len(documents))]
     body = body_of(documents)
     for workers in WORKERS:
-        with new_index(held) as url, Served(url, workers) as served:
-            seconds.append(_timed(lambda served=served: served.stream(path, body), len(documents)))  # type: ignore[misc]
+        with new_index(held) as url, served(url, "--workers", str(workers)) as server:
+            seconds.append(_timed(partial(stream, server, path, body), len(documents)))
     return seconds
 
 
@@ -236,25 +209,6 @@ def _timed(work: Callable[[], int], expected: int) -> float:
     return seconds
 
 
-def _rates(streams: dict[str, list[list[float]]], documents: Documents, characters: float) -> Table:
-    rows = []
-    for name, rounds in streams.items():
-        library, *services = (min(taken) for taken in zip(*rounds, strict=True))
-        rates = [f"{rate(len(documents), took)} ({100 * library / took:.0f} %)" for took in services]
-        rows.append([name, rate(len(documents), library), *rates])
-    return Table(
-        title="Streams over HTTP, documents a second",
-        columns=["what", "the library", *(f"service, --workers {workers}" for workers in WORKERS)],
-        rows=rows,
-        notes=[
-            f"{count(len(documents))} texts of {count(characters)} characters in one request of JSON lines; analyzer "
-            "jieba; a `file:` index with durable commits; the best round of each, in wall-clock time. In brackets: the "
-            "share of the library's rate in this process with one thread. Client and service share the processors."
-        ],
-    )
-
-
-Document = tuple[str, str]
 MS = 1000
 # The rate that Meta's Hasher-Matcher-Actioner names as its target.
 TARGET = ["Meta's HMA: its target, not measured here", "", "4,000", "", "", ""]
@@ -312,26 +266,22 @@ def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
         # One address may have three quarters of the requests at a time.
         for processes in (1, processors()):
             requests = str(2 * max(sizes.service_clients) * processes)
-            with Served(url, 1, "--max-requests", requests, "--processes", str(processes)) as served:
+            with served(url, "--max-requests", requests, "--processes", str(processes)) as server:
                 what = f"{name}: service, {processes} process{'es' * (processes > 1)}"
                 # Each process answers some before it is timed.
                 for _ in range(sizes.service_clients[-1]):
-                    served.query(source.held[0][1])
-                rows += [_of_clients(name, what, served, clients, source, sizes) for clients in sizes.service_clients]
+                    _post(server, "/v1/queries", json.dumps({"text": source.held[0][1]}).encode(), JSON)
+                rows += [_of_clients(name, what, server, clients, source, sizes) for clients in sizes.service_clients]
                 if processes == 1:
-                    rows.append(_of_stream(name, served, list(islice(source.documents(name), sizes.service_documents))))
+                    rows.append(_of_stream(name, server, list(islice(source.documents(name), sizes.service_documents))))
     return Table(
         title=f"Single requests over HTTP, {place}",
         columns=["what", "clients", "a second", "median", "99 %", "processor time an answer"],
         rows=[*rows, TARGET],
         notes=[
-            f"Texts of {count(source.characters)} characters; analyzer jieba; {count(sizes.service_held)} documents in "
-            "the index before; durable commits. Queries are stored texts. Each client waits for its answer before it "
-            f"asks again, for {sizes.service_seconds:g} s; all clients are one process beside it. The service "
-            "has `--workers 1` and one process or as many as there are cores. Processor time is the service's, without "
-            "HBase's.",
-            f"The library: {count(sizes.service_singles)} calls one by one in one process, on the same index. The "
-            f"stream: {count(sizes.service_documents)} lines in one request.",
+            f"Texts of {count(source.characters)} characters; {count(sizes.service_held)} documents in the index "
+            f"before; {sizes.service_seconds:g} s a row; {count(sizes.service_singles)} calls of the library; "
+            f"{count(sizes.service_documents)} lines in the stream."
         ],
     )
 
@@ -340,21 +290,18 @@ def _of_library(name: str, url: str, documents: Sequence[Document]) -> list[str]
     _, call = CALLS[name]
     with open_index(url) as index:
         index.query(documents[0][1])
-        return _row(f"{name}: `Index`", "", _load(one_by_one(lambda document: call(index, document), documents)))
+        ascending = one_by_one(lambda document: call(index, document), documents)
+    return _row(f"{name}: `Index`", "", Load(seconds=sum(ascending), ascending=ascending))
 
 
-def _load(ascending: list[float]) -> Load:
-    return Load(seconds=sum(ascending), ascending=ascending)
-
-
-def _of_clients(name: str, what: str, served: Served, clients: int, source: _Source, sizes: Sizes) -> list[str]:
+def _of_clients(name: str, what: str, server: Server, clients: int, source: _Source, sizes: Sizes) -> list[str]:
     path, _ = CALLS[name]
     named = name != "query"
     documents = source.documents(name)
     requests = (request_of(path, {"id": of, "text": text} if named else {"text": text}) for of, text in documents)
-    before = served.processor_seconds()
-    load = ask_for(sizes.service_seconds, served.port, clients, requests)
-    used = served.processor_seconds() - before
+    before = used_seconds(server)
+    load = ask_for(sizes.service_seconds, server.port, clients, requests)
+    used = used_seconds(server) - before
     return _row(what, str(clients), load, used / len(load.ascending))
 
 
@@ -363,11 +310,11 @@ def _row(name: str, clients: str, load: Load, used: float | None = None) -> list
     return [name, clients, count(load.rate), *times, "" if used is None else fixed(MS * used, " ms")]
 
 
-def _of_stream(name: str, served: Served, documents: Sequence[Document]) -> list[str]:
+def _of_stream(name: str, server: Server, documents: Sequence[Document]) -> list[str]:
     path, _ = CALLS[name]
     body = body_of(documents)
-    before, start = served.processor_seconds(), perf_counter()
-    answered = served.stream(path, body)
+    before, start = used_seconds(server), perf_counter()
+    answered = stream(server, path, body)
     seconds = perf_counter() - start
-    used = (served.processor_seconds() - before) / answered
+    used = (used_seconds(server) - before) / answered
     return [f"{name}: service, one stream", "1", rate(answered, seconds), "", "", fixed(MS * used, " ms")]

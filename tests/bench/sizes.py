@@ -1,7 +1,6 @@
 """How much of everything a run measures."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +69,7 @@ class Sizes:
     """Documents that are put into HBase, and loaded with all families."""
     hbase_files: tuple[tuple[str, str], ...] = (
         ("NONE", "NONE"),
-        ("PREFIX", "NONE"),
-        ("DIFF", "NONE"),
         ("FAST_DIFF", "NONE"),
-        ("ROW_INDEX_V1", "NONE"),
         ("FAST_DIFF", "SNAPPY"),
         ("FAST_DIFF", "LZ4"),
         ("FAST_DIFF", "ZSTD"),
@@ -85,8 +81,6 @@ class Sizes:
     """Queries of these."""
     growth: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     """Documents in the indexes whose costs are compared, the smallest first."""
-    growth_folder: Path | None = None
-    """Folder where indexes of growth are kept, so that another run finds them; by default they are removed."""
     growth_queries: int = 1_000
     """Single queries of each; a batch has ten times as many."""
     growth_repeats: int = 7

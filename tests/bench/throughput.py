@@ -21,12 +21,10 @@ from bench.sizes import Sizes
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.features.analyzers import JiebaAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.kernel.texts import batches
 from simhash_hbase.opening import create_index
 from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
-from simhash_hbase.profile.choices import BAND_DEFAULTS, DEFAULT_BANDS
 
-COLUMNS = ("than rjieba alone", "documents /s a core", "MB/s a core", "documents /s by the clock", "MB/s by the clock")
+COLUMNS = ("than rjieba alone", "documents /s a core", "documents /s by the clock")
 FLOOR = "rjieba alone: the floor"
 PEERS = {
     "datasketch": ("Datasketch", "datasketch `MinHashLSH`, in memory"),
@@ -64,17 +62,8 @@ def _table(name: str, sizes: Sizes) -> Table:
     return Table(
         title=f"{name}: {count(len(texts))} documents of {fixed(megabytes, ' MB')} from text",
         columns=["what", *COLUMNS],
-        rows=[
-            [each, _ratio(found, costs[FLOOR]), *_rates(found, len(texts), megabytes)] for each, found in costs.items()
-        ],
-        notes=[
-            "A core: by processor time of all processes and threads. MB are those of the texts in UTF-8. “Than rjieba "
-            "alone” is the processor time as a multiple of rjieba's in the same run.",
-            "`dedup --create` and `create --learn-from` learn the idf from 3,000 of the documents; commands count "
-            "from start to end. The others hold the texts in memory when the clock starts, and their dictionaries.",
-            f"The best of {sizes.text_rounds}.",
-            *missing,
-        ],
+        rows=[[each, _ratio(found, costs[FLOOR]), *_rates(found, len(texts))] for each, found in costs.items()],
+        notes=[f"The best of {sizes.text_rounds}.", *missing],
     )
 
 
@@ -86,8 +75,7 @@ def _contestants(texts: Sequence[str], file: Path) -> tuple[dict[str, Contestant
     found: dict[str, Contestant] = {
         FLOOR: partial(_cut, texts),
         "ours, fingerprint": partial(_fingerprint, Fingerprinter(JiebaAnalyzer()), texts),
-        "ours, sketch, bands and digest": partial(_sketch, texts),
-        "ours, everything": partial(_analyse, texts),
+        "ours, fingerprint, sketch, bands and digest": partial(_analyse, texts),
     }
     for workers in (1, 2):
         found[f"`dedup --create --workers {workers}`"] = partial(_dedup, fresh, file, workers)
@@ -113,9 +101,8 @@ def _processor() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def _rates(costs: Sequence[_Cost], documents: int, megabytes: float) -> list[str]:
-    best = [min(column) for column in zip(*costs, strict=True)]
-    return [cell for seconds in best for cell in (rate(documents, seconds), fixed(megabytes / seconds))]
+def _rates(costs: Sequence[_Cost], documents: int) -> list[str]:
+    return [rate(documents, min(column)) for column in zip(*costs, strict=True)]
 
 
 def _ratio(costs: Sequence[_Cost], floor: Sequence[_Cost]) -> str:
@@ -131,12 +118,6 @@ def _cut(texts: Sequence[str]) -> None:
 def _fingerprint(fingerprinter: Fingerprinter, texts: Sequence[str]) -> None:
     for some in _chunks(texts):
         fingerprinter.fingerprint_many(some)
-
-
-def _sketch(texts: Sequence[str]) -> None:
-    for some in _chunks(texts):
-        for batch in batches(some):
-            batch.sketch(DEFAULT_BANDS, BAND_DEFAULTS["band_bins"])
 
 
 def _analyse(texts: Sequence[str]) -> None:

@@ -7,16 +7,16 @@ import resource
 import signal
 import subprocess
 import time
-from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from support.bruteforce import entries, flip, neighbours
 from support.patience import END_S
+from support.serving import wait_for
 
 from faults.outcome import Outcome
-from faults.traffic import Traffic
+from faults.traffic import Traffic, check_decisions
 from simhash_hbase.errors import StoreFull
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
@@ -57,15 +57,7 @@ class Folder:
         with self.open() as index:
             held = {stored.id: stored for stored in index.export()}
             outcome.lost = sum(name not in held or held[name].simhash != h for name, (h,) in added.items())
-            for name, (simhash, is_original, of) in decided.items():
-                stored = held.get(name)
-                found = stored and (stored.simhash, stored.state == "original", stored.of)
-                if found != (simhash, is_original, of):
-                    outcome.wrong.append(f"{name} was told {(is_original, of)}, stored is {stored}")
-            originals = Counter(n.rpartition(" ")[0] for n, stored in held.items() if stored.state == "original")
-            outcome.wrong += [f"{name} has {count} originals" for name, count in originals.items() if count > 1]
-            if (found := index.verify()).wrong:
-                outcome.wrong.append(f"verify: {found}")
+            outcome.wrong += check_decisions(index, held, decided)
             _ask(index, held, seed, outcome)
         outcome.acknowledged = len(added) + len(decided)
 
@@ -75,14 +67,11 @@ def _ask(index, held, seed, outcome):
     counted = {name: stored.simhash for name, stored in held.items() if stored.state != "duplicate"}
     chosen = random.Random(seed)
     asked = [flip(h, [chosen.randrange(64)]) for h in chosen.sample(sorted(counted.values()), min(ASKED, len(counted)))]
-    for simhash, answer in zip(asked, index.query_entries(entries(list(enumerate_names(asked)))), strict=True):
+    queries = entries([(f"query {number}", simhash) for number, simhash in enumerate(asked)])
+    for simhash, answer in zip(asked, index.query_entries(queries), strict=True):
         found = [(match.id, match.distance) for match in answer.matches]
         if sorted(found) != sorted(neighbours(counted, simhash, 3)):
             outcome.wrong.append(f"query {simhash:016x}: {found}")
-
-
-def enumerate_names(simhashes):
-    return ((f"query {number}", simhash) for number, simhash in enumerate(simhashes))
 
 
 def _write(folder: Folder, seed: str, number: int, batches: int):
@@ -127,7 +116,7 @@ def kill_processes(times, seed, say):
         while outcome.times < times:
             before = folder.log.stat().st_size
             children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10**6) for n in range(WRITERS)]
-            _await(lambda before=before: folder.log.stat().st_size > before)
+            wait_for(lambda before=before: folder.log.stat().st_size > before)
             time.sleep(chosen.uniform(0, 1))
             killed = time.monotonic()
             for child in children:
@@ -258,13 +247,6 @@ def _small_disk():
             yield Path(folder), make_room
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def _await(is_so):
-    end = time.monotonic() + END_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 SCENARIOS = {

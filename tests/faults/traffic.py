@@ -40,6 +40,19 @@ def base_documents(seed):
     return {f"base {number}": simhash for number, simhash in enumerate(near)}
 
 
+def check_decisions(index, held, decided):
+    """Yield what is wrong with decisions that were told, among the documents that are held, and with the index."""
+    for name, (simhash, is_original, of) in decided.items():
+        stored = held.get(name)
+        if stored is None or (stored.simhash, stored.state == "original", stored.of) != (simhash, is_original, of):
+            yield f"{name} was told {(is_original, of)}, stored is {stored}"
+    originals = [name for name, stored in held.items() if stored.state == "original" and name.startswith("family ")]
+    families = Counter(name.rpartition(" ")[0] for name in originals)
+    yield from (f"{family} has {number} originals" for family, number in families.items() if number > 1)
+    if (verified := index.verify()).wrong:
+        yield f"verify in the end: {verified}"
+
+
 @dataclass
 class Log:
     """What was acknowledged, how long calls took, and what was wrong."""
@@ -207,18 +220,12 @@ class Traffic:
     def _check_all(self, index):
         self.log.wrong += [f"{name} was acknowledged and is lost" for name in self.lost(index)]
         held = {stored.id: stored for stored in index.export()}
-        originals = {name for name, stored in held.items() if stored.state == "original"}
-        count = Counter(name.rsplit(" ", 1)[0] for name in originals if name.startswith("family "))
-        self.log.wrong += [f"{family} has {number} originals" for family, number in count.items() if number > 1]
-        for name, (simhash, is_original, of) in self.log.decided.items():
-            stored = held.get(name)
-            if stored is None or (stored.simhash, name in originals, stored.of) != (simhash, is_original, of):
-                self.log.wrong.append(f"{name} was told {(is_original, of)}, stored is {stored}")
-            elif not is_original and of not in originals:
+        self.log.wrong += check_decisions(index, held, self.log.decided)
+        for name, (_, is_original, of) in self.log.decided.items():
+            if not is_original and (of not in held or held[of].state != "original"):
                 self.log.wrong.append(f"{name} is a duplicate of {of}, which is no original")
-        for name, stored in held.items():
-            if name in self.base and stored.simhash != self.base[name]:
+        for name, simhash in self.base.items():
+            if name not in held:
+                self.log.wrong.append(f"{name} is lost")
+            elif held[name].simhash != simhash:
                 self.log.wrong.append(f"{name} has changed")
-        self.log.wrong += [f"{name} is lost" for name in set(self.base) - set(held)]
-        if (found := index.verify()).wrong:
-            self.log.wrong.append(f"verify in the end: {found}")

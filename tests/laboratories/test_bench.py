@@ -3,11 +3,8 @@
 import os
 from importlib.util import find_spec
 from time import process_time
-from unittest.mock import Mock
 
-import numpy as np
 import pytest
-from bench import hbase_clients
 from bench.__main__ import DEFAULT_PARTS, PARTS
 from bench.hbase import check_clients
 from bench.measuring import processor_seconds
@@ -78,55 +75,12 @@ def test_a_client_of_hbase_that_misses_neighbours_is_told_of():
         check_clients([Absent()], Planted(TINY), TINY)
 
 
-class Gateway:
-    """Stands for happybase: a connection is closed by the server once its client has been idle."""
-
-    def __init__(self):
-        self.opened = []
-
-    def Connection(self, host, port):
-        self.opened.append(self)
-        gateway, number = self, len(self.opened)
-
-        class Open:
-            def table(self, name):
-                return self
-
-            def scan(self, **_):
-                if number < len(gateway.opened) or gateway.idle:
-                    raise OSError("TSocket read 0 bytes")
-                return []
-
-            def close(self):
-                pass
-
-        self.idle = False
-        return Open()
-
-
-def test_a_client_that_was_idle_connects_anew(monkeypatch):
-    gateway = Gateway()
-    monkeypatch.setattr(hbase_clients, "peer", lambda name: gateway)
-    client = hbase_clients.HappyBase(Mock(happybase=lambda: ("127.0.0.1", 9090)), "table")
-    queries = np.arange(3, dtype=np.uint64)
-
-    client.one_by_one(queries)
-    gateway.idle = True
-    _, pairs = client.one_by_one(queries)
-
-    assert pairs == set()
-
-
 def test_half_of_the_planted_queries_have_a_neighbour():
     planted = Planted(TINY)
 
     found = planted.answer(planted.queries, TINY.fingerprints)
 
     assert {at for at, _ in found} == set(range(0, TINY.queries, 2))
-
-
-def test_every_part_that_runs_by_itself_is_one():
-    assert set(DEFAULT_PARTS) <= set(PARTS)
 
 
 def test_the_processor_time_of_a_process_is_read_from_its_own_clock():

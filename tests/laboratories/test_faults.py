@@ -177,12 +177,3 @@ def test_the_disk_of_a_data_node_has_less_room_than_a_block_for_a_while(tmp_path
         cluster.unmount_disk()
 
     assert list(cluster.disk.iterdir()) == []
-
-
-def test_the_disk_of_a_data_node_is_unmounted_while_a_process_that_ends_has_it_open(tmp_path):
-    cluster = Cluster(tmp_path)
-    cluster.mount_disk()
-    with (cluster.disk / "block").open("wb"):
-        cluster.unmount_disk()
-
-        assert not cluster.disk.is_mount()

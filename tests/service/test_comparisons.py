@@ -61,25 +61,3 @@ def test_texts_as_long_as_may_be_are_compared(url, tmp_path):
         answer = client.post("/v1/comparisons", json={"a": long, "b": long.replace("a", "b", 5)}, timeout=900)
 
     assert answer.status_code == 200
-
-
-def test_only_json_and_only_readers_are_answered(server):
-    pair = b'{"a":"x","b":"y"}'
-
-    with server.client("read") as reader, server.client("write") as writer, server.client(None) as nobody:
-        statuses = [
-            reader.post("/v1/comparisons", content=pair, headers={"Content-Type": "text/plain"}).status_code,
-            reader.post("/v1/comparisons", content=pair, headers={"Content-Type": "application/x-ndjson"}).status_code,
-            reader.post("/v1/comparisons", content=pair, headers=JSON | {"Content-Encoding": "gzip"}).status_code,
-            writer.post("/v1/comparisons", content=pair, headers=JSON).status_code,
-            nobody.post("/v1/comparisons", content=pair, headers=JSON).status_code,
-            reader.post("/v1/comparisons", content=pair, headers=JSON).status_code,
-        ]
-
-    assert statuses == [415, 415, 415, 403, 401, 200]
-
-
-def test_the_profile_is_told_to_readers(server, url):
-    with open_index(url) as index, server.client("read") as reader, server.client("metrics") as other:
-        assert reader.get("/v1/profile").content == index.profile.encode()
-        assert other.get("/v1/profile").status_code == 403

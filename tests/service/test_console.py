@@ -83,11 +83,18 @@ def guarded(url, tmp_path_factory):
 
 
 @contextmanager
-def console(browser, server, **options):
-    """Open the page and wait for its figures."""
+def opened(browser, server, **options):
+    """Open the page."""
     with open_page(browser, **options) as page:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(server.address)
+        yield page
+
+
+@contextmanager
+def console(browser, server, **options):
+    """Open the page and wait for its figures."""
+    with opened(browser, server, **options) as page:
         page.wait_for_selector("#charts figure")
         yield page
 
@@ -299,9 +306,7 @@ def test_everything_can_be_done_with_the_keyboard_alone(browser, server):
 
 def test_the_page_asks_for_a_key_and_keeps_it_in_memory_alone(browser, guarded):
     key = guarded.keys["read"]
-    with open_page(browser) as page:
-        page.set_default_timeout(PATIENCE_MS)
-        page.goto(guarded.address)
+    with opened(browser, guarded) as page:
         assert page.text_content("#counted") == "Figures come with a key."
         look_up(page, text(3))
         assert page.text_content("#verdict") == "A key is needed: type it in at the top."
@@ -322,9 +327,7 @@ def test_the_page_asks_for_a_key_and_keeps_it_in_memory_alone(browser, guarded):
 
 
 def test_a_key_is_forgotten_when_asked_to_and_with_it_what_it_showed(browser, guarded):
-    with open_page(browser) as page:
-        page.set_default_timeout(PATIENCE_MS)
-        page.goto(guarded.address)
+    with opened(browser, guarded) as page:
         page.fill("#key", guarded.keys["read"])
         page.click("#key-button")
         page.wait_for_selector("#charts figure")

@@ -105,16 +105,6 @@ def test_the_alerts_of_the_readme_are_those_of_the_rules():
     assert set(re.findall(r"^\| `(Simhash\w+)` \|", readme, re.MULTILINE)) == set(ALERTS)
 
 
-def test_promtool_understands_every_expression(tmp_path):
-    rules = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(shown())]
-    panels = tmp_path / "panels.yml"
-    panels.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
-
-    assert f"{len(rules)} rules found" in promtool("check", "rules", panels)
-    assert f"{len(ALERTS)} rules found" in promtool("check", "rules", RULES)
-    promtool("check", "config", "--syntax-only", CONFIG)
-
-
 # A series as promtool reads it: start, what is added each minute, and how often.
 STEADY, SILENT = "0+600x120", "0+0x120"
 REQUESTS = 'simhash_requests_total{instance="a",route="/v1/queries",method="POST",status="%s"}'

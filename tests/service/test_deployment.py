@@ -80,26 +80,20 @@ def test_the_objects_fit_each_other():
     assert container()["resources"]["limits"]["memory"] == "1Gi"
     dockerfile = (DOCKER / "service" / "Dockerfile").read_text()
     assert f"ARG UID={template['spec']['securityContext']['runAsUser']}\n" in dockerfile
-
-
-def test_every_image_has_a_tag_and_the_policy_and_the_spread_are_of_the_pods_of_the_deployment():
-    template = OBJECTS["Deployment"]["spec"]["template"]
-    labels = template["metadata"]["labels"]
-    [job] = OBJECTS["Job"]["spec"]["template"]["spec"]["containers"]
     [spread] = template["spec"]["topologySpreadConstraints"]
-
-    assert job["image"] == container()["image"]
-    assert re.fullmatch(r"[\w/-]+:\d+\.\d+\.\d+", job["image"])
-    assert OBJECTS["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == labels
     assert spread["labelSelector"]["matchLabels"] == labels
-    # The service's address is not that of the job's pods.
-    assert OBJECTS["Job"]["spec"]["template"]["metadata"]["labels"] != labels
+    assert OBJECTS["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == labels
     [rule] = OBJECTS["NetworkPolicy"]["spec"]["ingress"]
     assert [port["port"] for port in rule["ports"]] == [container()["ports"][0]["containerPort"]]
 
 
 def test_the_job_makes_the_index_once(tmp_path):
-    [job] = OBJECTS["Job"]["spec"]["template"]["spec"]["containers"]
+    pods = OBJECTS["Job"]["spec"]["template"]
+    [job] = pods["spec"]["containers"]
+    assert job["image"] == container()["image"]
+    assert re.fullmatch(r"[\w/-]+:\d+\.\d+\.\d+", job["image"])
+    # The service's address is not that of the job's pods.
+    assert pods["metadata"]["labels"] != OBJECTS["Service"]["spec"]["selector"]
     words = [f"file:{tmp_path / 'index'}" if word.startswith("hbase:") else word for word in job["args"]]
     at = words.index("--regions")
     del words[at : at + 2]  # A folder has none.

@@ -103,10 +103,8 @@ def proxy(server, tmp_path_factory):
 
 def test_requests_and_streams_pass_as_they_are(proxy):
     with proxy.client() as client:
-        assert (
-            client.post("/v1/claims", json={"id": "first", "simhash": "00000000000000ff"}).json()["status"]
-            == "original"
-        )
+        claimed = client.post("/v1/claims", json={"id": "first", "simhash": "00000000000000ff"})
+        assert claimed.json()["status"] == "original"
         content = b'{"id":"second","simhash":"00000000000000ff"}\n' * 3
         *answers, end = lines(client.post("/v1/claims", content=content, headers=NDJSON))
         assert [answer["of"] for answer in answers] == ["first"] * 3
@@ -126,23 +124,6 @@ def test_a_line_is_answered_before_the_next_one_is_sent(proxy):
         assert b'"complete":true' in next(answers)
 
 
-def test_a_client_that_waits_to_be_told_to_go_on_is_told_so(proxy):
-    body = b'{"id":"a","simhash":"0"}\n'
-    head = f"POST /v1/documents HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
-    head += f"Content-Type: {NDJSON['Content-Type']}\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
-    with proxy.connect() as connection:
-        connection.sendall(head.encode())
-        answer = connection.makefile("rb")
-        assert answer.readline().startswith(b"HTTP/1.1 100 ")
-
-
-@pytest.mark.parametrize("sent", [b"POST /v1/queries HT", b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nX-A: b\r\n"])
-def test_a_header_that_does_not_arrive_is_not_waited_for(proxy, sent):
-    with proxy.connect() as connection:
-        connection.sendall(sent)
-        assert connection.makefile("rb").read().startswith(b"HTTP/1.1 408 ")
-
-
 def test_a_header_that_comes_byte_by_byte_is_not_waited_for(proxy):
     with proxy.connect() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n")
@@ -156,20 +137,9 @@ def test_a_header_that_comes_byte_by_byte_is_not_waited_for(proxy):
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * (1 << 17) + b"\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 1_000 + b"\r\n",
-        b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-        b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
-    ],
-)
-def test_what_is_no_http_and_a_header_that_is_too_long_get_400(proxy, raw):
+def test_a_header_that_is_too_long_gets_400(proxy):
     with proxy.connect() as connection:
-        connection.sendall(raw)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * (1 << 17) + b"\r\n\r\n")
         assert connection.makefile("rb").readline().split()[1] == b"400"
 
 

@@ -7,9 +7,8 @@ import socket
 import ssl
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 
 import httpx
 import pytest
@@ -18,6 +17,7 @@ from support.corpus import near_copies, text
 from support.faulty_proxy import Chaos, FaultyProxy
 from support.listening import free_port
 from support.patience import END_S
+from support.remote_servers import JsonHandler, served
 from support.serving import serving
 
 from simhash_hbase import create_index, open_index
@@ -72,7 +72,7 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
     for index in (remote, twin):
         assert index.add("a", text("a"), metadata={"from": "here"}) == twin.add("a", text("a"))
     assert list(remote.add_many([*added, ("none", " ")])) == list(twin.add_many([*added, ("none", " ")]))
-    assert remote.claim("b", text("a", changed=1)) == twin.claim("b", text("a", changed=1))
+    assert remote.claim("b", text("a", changed=1), metadata={"n": 1}) == twin.claim("b", text("a", changed=1))
     assert list(remote.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
     assert list(remote.claim_many([("none", "…")])) == [("none", None)]
 
@@ -91,7 +91,7 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
         names = ["a", "nobody", "b", "added 2"]
         assert remote.get_many(names) == behind.get_many(names)
         assert remote.get("a") == behind.get("a")
-        assert remote.copies("b") == behind.copies("b")
+        assert [remote.copies(name) for name in "ab"] == [behind.copies(name) for name in "ab"]
         assert remote.copies("nobody") is None
         assert remote.stats() == behind.stats()
         assert remote.stats().last_backup == "2026-11-21T09:30:00.000Z"
@@ -230,40 +230,30 @@ def test_nobody_at_the_address_is_a_failure_that_may_pass():
         open_index(f"http://127.0.0.1:{free_port()}")
 
 
-@contextmanager
-def answering(answer):
-    """Answer requests over HTTP by a function of the handler."""
+def answering(answer, context=None):
+    """Answer over HTTP by a function of a request and its body, which returns a status, a body and headers."""
 
-    class Gateway(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Gateway(JsonHandler):
         def do_GET(self):
-            answer(self)
+            self._answer(*answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0)))))
 
         do_POST = do_GET
 
-        def log_message(self, *words):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as gateway:
-        threading.Thread(target=gateway.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{gateway.server_port}"
-        gateway.shutdown()
+    return served(Gateway, context)
 
 
-def send(handler, status, body, **headers):
-    handler.send_response(status)
-    for name, value in headers.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
+def answered_by(server, request, body, under=""):
+    """Have the service answer what a gateway was asked under a path."""
+    headers = {name: request.headers[name] for name in ("Authorization", "Content-Type") if name in request.headers}
+    url = server.address + request.path.removeprefix(under)
+    answer = httpx.request(request.command, url, content=body, headers=headers, timeout=END_S)
+    return answer.status_code, answer.content
 
 
 @pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (404, b"nothing"), (301, b""), (200, b'["a"]')])
 def test_another_server_is_no_index(status, body):
     with (
-        answering(lambda handler: send(handler, status, body, Location="http://elsewhere/")) as url,
+        answering(lambda request, sent: (status, body, {"Location": "http://elsewhere/"})) as url,
         pytest.raises(NotAnIndex),
     ):
         open_index(url)
@@ -272,18 +262,11 @@ def test_another_server_is_no_index(status, body):
 def test_a_gateway_that_is_not_ready_is_asked_again_when_it_says(server, twin):
     refused = []
 
-    def answer(handler):
-        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
-        if len(refused) % 2 == 0:
-            refused.append(handler.path)
-            send(handler, (502, 503, 504, 429)[len(refused) // 2 % 4], b"<html>", Retry_After="0")
-            return
-        refused.append(None)
-        headers = {name: handler.headers[name] for name in ("Authorization", "Content-Type") if name in handler.headers}
-        got = httpx.request(
-            handler.command, server.address + handler.path, content=body, headers=headers, timeout=END_S
-        )
-        send(handler, got.status_code, got.content)
+    def answer(request, body):
+        refused.append(len(refused) % 2 == 0)
+        if refused[-1]:
+            return (502, 503, 504, 429)[len(refused) // 2 % 4], b"<html>", {"Retry-After": "0"}
+        return answered_by(server, request, body)
 
     with answering(answer) as url, RemoteIndex(url, key=server.keys["all"]) as index:
         assert list(index.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
@@ -293,11 +276,10 @@ def test_a_gateway_that_is_not_ready_is_asked_again_when_it_says(server, twin):
 
 def test_a_gateway_that_stays_away_for_longer_than_the_patience_is_given_up(monkeypatch):
     monkeypatch.setattr("simhash_hbase.client.http.LONGEST_PAUSE_S", 2 * END_S)
-    served = create_index("memory:", analyzer="shingle").profile.encode()
+    profile = create_index("memory:", analyzer="shingle").profile.encode()
 
-    def answer(handler):
-        handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
-        send(handler, 200 if handler.path == "/v1/profile" else 503, served, Retry_After=f"{2 * END_S:.0f}")
+    def answer(request, body):
+        return 200 if request.path == "/v1/profile" else 503, profile, {"Retry-After": f"{2 * END_S:.0f}"}
 
     with answering(answer) as url, RemoteIndex(url, patience_s=END_S) as index:
         for call in (lambda: index.get("a"), lambda: index.claim("a", text("a"))):
@@ -397,42 +379,12 @@ def test_threads_share_one_index(remote, twin):
     assert len(originals) == 20
 
 
-@contextmanager
-def encrypted(server, folder):
-    """Speak TLS in front of a server."""
-    certificate, key = make_certificate(folder)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-
-    def answer(handler):
-        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
-        headers = {name: handler.headers[name] for name in ("Authorization", "Content-Type") if name in handler.headers}
-        got = httpx.request(handler.command, server.address + handler.path, content=body, headers=headers)
-        send(handler, got.status_code, got.content)
-
-    class Gateway(BaseHTTPRequestHandler):
-        def do_GET(self):
-            answer(self)
-
-        do_POST = do_GET
-
-        def log_message(self, *words):
-            pass
-
-    class Quiet(ThreadingHTTPServer):
-        def handle_error(self, request, client_address):
-            pass
-
-    with Quiet(("127.0.0.1", 0), Gateway) as gateway:
-        gateway.socket = context.wrap_socket(gateway.socket, server_side=True)
-        threading.Thread(target=gateway.serve_forever, daemon=True).start()
-        yield f"https://127.0.0.1:{gateway.server_port}", certificate
-        gateway.shutdown()
-
-
 def test_certificates_are_checked(server, tmp_path, monkeypatch):
     monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["all"])
-    with encrypted(server, tmp_path) as (url, certificate):
+    certificate, key = make_certificate(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    with answering(partial(answered_by, server), context) as url:
         with pytest.raises(StoreRefused, match=r"TLS fails: .*certificate"):
             open_index(url)
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -440,13 +392,9 @@ def test_certificates_are_checked(server, tmp_path, monkeypatch):
             assert index.claim("a", text("a")).is_original
 
 
-def test_a_service_may_be_under_a_path(server, twin):
-    def answer(handler):
-        assert handler.path.startswith("/near/v1/")
-        got = httpx.get(server.address + handler.path.removeprefix("/near"), headers=dict(handler.headers))
-        send(handler, got.status_code, got.content)
-
-    with answering(answer) as url, RemoteIndex(f"{url}/near/", key=server.keys["all"]) as index:
+def test_a_service_may_be_under_a_path(server):
+    gateway = partial(answered_by, server, under="/near")
+    with answering(gateway) as url, RemoteIndex(f"{url}/near/", key=server.keys["all"]) as index:
         assert index.profile.analyzer == "shingle"
 
 
@@ -460,16 +408,13 @@ def test_answers_beyond_the_memory_for_them_are_asked_for_in_parts(remote, monke
     assert all(len(answer.matches) >= 2 for _, answer in answers)
 
 
-def test_a_listener_that_never_answers_is_given_up():
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(StoreTimeout, match="not answered in time"):
-        RemoteIndex(f"http://127.0.0.1:{silent.getsockname()[1]}", patience_s=0.5)
-
-
-def test_a_listener_that_never_answers_is_soon_given_up_at_opening(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.client.http.SOON_S", 0.5)
+@pytest.mark.parametrize("patience", [{"patience_s": 0.5}, {}], ids=["when asked to", "soon at opening"])
+def test_a_listener_that_never_answers_is_given_up(monkeypatch, patience):
+    if not patience:
+        monkeypatch.setattr("simhash_hbase.client.http.SOON_S", 0.5)
     began = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(StoreTimeout, match="not answered in time"):
-        RemoteIndex(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        RemoteIndex(f"http://127.0.0.1:{silent.getsockname()[1]}", **patience)
     assert time.monotonic() - began < READ_S
 
 
@@ -477,7 +422,7 @@ def test_a_body_that_came_too_late_is_refused_for_good():
     problem = b'{"code": "request_timeout", "detail": "the body did not arrive in time", "retryable": false}'
 
     with (
-        answering(lambda handler: send(handler, 408, problem)) as url,
+        answering(lambda request, body: (408, problem)) as url,
         pytest.raises(StoreRefused, match="the body did not arrive in time"),
     ):
         RemoteIndex(url)
@@ -486,12 +431,9 @@ def test_a_body_that_came_too_late_is_refused_for_good():
 def test_answers_before_an_error_that_stays_are_not_lost(server, twin):
     end = b'{"summary": {"complete": false, "error": {"code": "unauthorized", "detail": "gone", "retryable": false}}}\n'
 
-    def answer(handler):
-        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
-        headers = {name: handler.headers[name] for name in ("Authorization", "Content-Type") if name in handler.headers}
-        url = server.address + handler.path
-        got = httpx.request(handler.command, url, content=body, headers=headers, timeout=END_S).content
-        send(handler, 200, got if handler.command == "GET" else b"".join(got.splitlines(keepends=True)[:3]) + end)
+    def answer(request, body):
+        status, content = answered_by(server, request, body)
+        return status, content if request.command == "GET" else b"".join(content.splitlines(keepends=True)[:3]) + end
 
     claimed = []
     with (

@@ -108,15 +108,6 @@ def test_what_only_an_index_can_do_says_so(server, key, corpus, words, tmp_path)
     )  # fmt: skip
 
 
-def test_no_key_is_a_sentence_and_a_wrong_one_is_not_shown(server):
-    environment = {"SIMHASH_HBASE_API_KEY": "shk_secret"}
-
-    done = run("get", server.address, "a", env=environment)
-
-    assert (done.code, "shk_secret" in done.err) == (1, False)
-    assert "this key is not known" in done.sentence
-
-
 def test_a_claim_takes_an_address_of_a_service_beside_addresses_of_files(server, key, corpus):
     assert [r["status"] for r in run("claim", corpus, server.address).records].count("original") == 30
     refused = run("claim", f"{server.address}/docs/corpus.jsonl")
@@ -136,8 +127,9 @@ def test_tables_are_decided_by_a_service(server, key, form):
     assert kept["id"].to_list() == [f"group {group} copy 0" for group in range(30)]
     assert marked["duplicate_of"].to_list()[:3] == [None, "group 0 copy 0", "group 0 copy 0"]
     assert marked["cluster"].to_list()[-2:] == [None, None]
-    with pytest.raises(InvalidArgument, match="keep='longest' needs the address of the index itself"):
-        drop_near_duplicates(frame, id="id", index=server.address, keep="longest")
+    for wish in ({"keep": "longest"}, {"exact": True}, {"contained": 0.9}):
+        with pytest.raises(InvalidArgument, match=r"(keep='longest'|exact) needs the address of the index itself"):
+            drop_near_duplicates(frame, id="id", index=server.address, **wish)
     with pytest.raises(InvalidArgument, match=r"row 9.: .*unreadable='keep'"):
         drop_near_duplicates(frame, id="id", index=server.address)
 

@@ -3,13 +3,13 @@
 import asyncio
 import random
 from contextlib import asynccontextmanager
-from itertools import chain
+from math import inf
 from threading import Event
 
 import httpx
 import pytest
 from support.corpus import near_copies, text
-from support.serving import wait_for
+from support.serving import NDJSON, lines, ndjson, wait_for
 
 from simhash_hbase import ClaimContended, Index, StoreUnavailable, create_index
 from simhash_hbase.index.answers import decision_record
@@ -285,67 +285,53 @@ def test_each_gets_the_answer_to_what_it_asked(place, tmp_path):
     assert [answer.json()["removed"] for answer in removed] == [False, *[True] * size, False, False]
 
 
-@pytest.mark.parametrize("place", ["memory", "file"])
-def test_claims_and_removals_at_the_same_time_leave_a_whole_index_in_which_all_that_was_acknowledged_is(
-    place, tmp_path
-):
-    index = _watched(place, tmp_path)
-    index.gate.set()
-    rounds, groups, clients = 6, 5, 8
-
-    async def work(client, number):
-        """Claim copies of texts that others claim, too, and remove every second one."""
-        stays = []
-        for turn in range(rounds):
-            for group in range(groups):
-                name = f"{number}/{turn}/{group}"
-                claimed = await client.post("/v1/claims", json={"id": name, "text": text(group, changed=number % 2)})
-                assert claimed.status_code == 200
-                if (turn + number) % 2:
-                    removed = await client.delete("/v1/documents", params={"id": name})
-                    assert removed.json() == {"id": name, "removed": True}
-                else:
-                    stays.append(name)
-        return stays
-
-    async def asked():
-        async with _client_of(index) as client:
-            return chain.from_iterable(await asyncio.gather(*(work(client, number) for number in range(clients))))
-
-    stays = list(asyncio.run(asked()))
-
-    with Index(index.store) as reader:
-        assert all(reader.get_many(stays))
-        assert {stored.id for stored in reader.export()} == set(stays)
-        assert not reader.verify().wrong
-    assert max(index.sizes) > 1
-
-
 class _Contended(Index):
-    """Other writers keep one document contested for longer than a batch waits for it."""
+    """Other writers keep winning one document, as long as nobody waits for it for so long."""
 
-    def __init__(self, store):
+    def __init__(self, *, wins_before_s):
+        store = MemoryStore()
+        Index.create(store, Profile.resolve(analyzer="shingle"))
         super().__init__(store)
         self.deadlines = []
+        self._wins_before_s = wins_before_s
 
     def claim_entries(self, entries, *, deadline_s=None):
         self.deadlines.append((entries.ids, deadline_s))
         claimed = super().claim_entries(entries, deadline_s=deadline_s)
-        lost = ClaimContended("contested")
-        is_short = deadline_s < self.profile.lease_s
-        return [lost if name == "b" and is_short else what for name, what in zip(entries.ids, claimed, strict=True)]
+        lost = ClaimContended("'b': other writers kept changing it")
+        is_lost = deadline_s is None or deadline_s < self._wins_before_s
+        return [lost if name == "b" and is_lost else what for name, what in zip(entries.ids, claimed, strict=True)]
+
+
+CONTESTED = [{"id": name, "text": text(name)} for name in "abc"]
 
 
 def test_a_contested_claim_does_not_hold_up_its_batch_and_is_then_waited_for_by_itself():
-    store = MemoryStore()
-    Index.create(store, Profile.resolve(analyzer="shingle"))
-    index = _Contended(store)
+    lease_s = Profile.resolve(analyzer="shingle").lease_s
+    index = _Contended(wins_before_s=lease_s)
 
     async def asked():
         async with _client_of(index) as client:
-            sent = [client.post("/v1/claims", json={"id": name, "text": text(name)}) for name in "abc"]
+            sent = [client.post("/v1/claims", json=document) for document in CONTESTED]
             return [answer.json()["status"] for answer in await asyncio.gather(*sent)]
 
     assert asyncio.run(asked()) == ["original"] * 3
-    assert index.deadlines[-1] == (["b"], 2 * index.profile.lease_s)
+    assert index.deadlines[-1] == (["b"], 2 * lease_s)
     assert {deadline for _, deadline in index.deadlines[:-1]} == {2.0}
+
+
+def test_a_claim_that_others_kept_winning_is_to_be_made_again_and_the_rest_of_its_batch_keeps_its_answer():
+    async def asked():
+        async with _client_of(_Contended(wins_before_s=inf)) as client:
+            alone = await client.post("/v1/claims", json=CONTESTED[1])
+            return alone, await client.post("/v1/claims", content=ndjson(CONTESTED), headers=NDJSON)
+
+    alone, stream = asyncio.run(asked())
+
+    *claimed, end = lines(stream)
+    assert (alone.status_code, alone.json()["code"], alone.json()["retryable"]) == (409, "claim_contended", True)
+    assert alone.headers["retry-after"] == "1"
+    assert [decision.get("status") for decision in claimed] == ["original", None, "original"]
+    assert (claimed[1]["line"], claimed[1]["id"], claimed[1]["error"]["retryable"]) == (2, "b", True)
+    assert end["summary"]["outcomes"] == {"original": 2, "claim_contended": 1}
+    assert end["summary"]["complete"]

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.serving import lines, ndjson, wait_for
+from support.serving import NDJSON, lines, ndjson, wait_for
 
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.errors import InvalidArgument, StoreRefused
@@ -14,27 +14,23 @@ NEWS = "a/b, c: 新闻"
 LINE = {"id": "a", "text": TEXT}
 
 
-def test_every_route_to_documents_is_of_one_collection(server):
-    with server.client() as client:
-        at = {"params": {"collection": NEWS}}
-        for where in ({}, at, {"params": {"collection": "blogs"}}):
-            assert client.post("/v1/claims", json=LINE, **where).json()["status"] == "original"
-        assert client.post("/v1/claims", json={"id": "b", "text": TEXT}, **at).json()["of"] == "a"
-        streamed = client.post(
-            "/v1/documents", content=ndjson([{"id": "c", "text": TEXT}]),
-            headers={"Content-Type": "application/x-ndjson"}, **at,
-        )  # fmt: skip
+def test_every_route_to_documents_is_of_one_collection(client):
+    news = {"collection": NEWS}
+    for where in ({}, news, {"collection": "blogs"}):
+        assert client.post("/v1/claims", json=LINE, params=where).json()["status"] == "original"
+    assert client.post("/v1/claims", json={"id": "b", "text": TEXT}, params=news).json()["of"] == "a"
+    added = client.post("/v1/documents", content=ndjson([{"id": "c", "text": TEXT}]), headers=NDJSON, params=news)
 
-        assert lines(streamed)[0]["id"] == "c"
-        found = {m["id"] for m in client.post("/v1/queries", json={"text": TEXT}, **at).json()["matches"]}
-        assert found == {"a", "c"}
-        assert client.post("/v1/queries", json={"id": "c"}).status_code == 404
-        assert client.get("/v1/documents", params={"id": "b"}).status_code == 404
-        assert client.get("/v1/documents", params={"id": "b", "collection": NEWS}).json()["of"] == "a"
-        assert client.get("/v1/documents/copies", params={"id": "a", "collection": NEWS}).json()["count"] == 1
-        assert client.get("/v1/documents/copies", params={"id": "a"}).json()["count"] == 0
-        assert client.delete("/v1/documents", params={"id": "c"}).json()["removed"] is False
-        assert client.delete("/v1/documents", params={"id": "c", "collection": NEWS}).json()["removed"] is True
+    assert lines(added)[0]["id"] == "c"
+    answer = client.post("/v1/queries", json={"text": TEXT}, params=news).json()
+    assert {match["id"] for match in answer["matches"]} == {"a", "c"}
+    assert client.post("/v1/queries", json={"id": "c"}).status_code == 404
+    assert client.get("/v1/documents", params={"id": "b"}).status_code == 404
+    assert client.get("/v1/documents", params={"id": "b", **news}).json()["of"] == "a"
+    assert client.get("/v1/documents/copies", params={"id": "a", **news}).json()["count"] == 1
+    assert client.get("/v1/documents/copies", params={"id": "a"}).json()["count"] == 0
+    assert client.delete("/v1/documents", params={"id": "c"}).json()["removed"] is False
+    assert client.delete("/v1/documents", params={"id": "c", **news}).json()["removed"] is True
 
 
 def test_requests_of_many_collections_at_the_same_time_do_not_meet(server):
@@ -53,9 +49,8 @@ def test_requests_of_many_collections_at_the_same_time_do_not_meet(server):
 
 
 @pytest.mark.parametrize("name", ["", "%00", "a%0Ab", "x" * 129])
-def test_what_is_no_name_is_refused(server, name):
-    with server.client() as client:
-        answered = client.get(f"/v1/documents?id=a&collection={name}")
+def test_what_is_no_name_is_refused(client, name):
+    answered = client.get(f"/v1/documents?id=a&collection={name}")
 
     assert answered.status_code == 422
     assert len(answered.text) < 500

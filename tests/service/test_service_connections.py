@@ -1,20 +1,28 @@
-"""Connections: who is told to go on, and whether another request may follow an answer that came early."""
+"""Connections: who is told to go on, what may follow an early answer, and clients that read slowly or go away."""
 
 import asyncio
 import signal
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from support.duplex import Duplex
 from support.patience import END_S
-from support.serving import NDJSON
+from support.serving import NDJSON, serving, wait_for
 
+from simhash_hbase import open_index
 from simhash_hbase.service import requests
 from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.processes import listen
 from simhash_hbase.service.requests import Surround
 from simhash_hbase.stores.memory import MemoryStore
 
+BUFFER = 64 << 10
+# Each of these two-byte lines has an answer of a hundred bytes: whoever does not read is soon full of them.
+FLOOD = b"x\n" * (BUFFER // 2)
+PIECES = 512
+MEMORY = 64 << 20
 HOST = (b"host", b"a")
 MORE = {"type": "http.request", "body": b"x", "more_body": True}
 LAST = {"type": "http.request", "body": b"x", "more_body": False}
@@ -99,29 +107,6 @@ def test_a_client_that_does_not_read_its_answer_gives_its_place_back():
     assert returned == [True]
 
 
-def test_probes_take_no_place_of_a_request():
-    async def both():
-        answered = []
-
-        async def app(scope, receive, send):
-            await (asyncio.Event().wait() if scope["path"] == "/readyz" else asyncio.sleep(0))
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": b"ok"})
-
-        async def send(message):
-            answered.append(message.get("status"))
-
-        around = surround(app)
-        scope = {"type": "http", "method": "GET", "headers": [HOST]}
-        probe = asyncio.create_task(around({**scope, "path": "/readyz"}, None, send))
-        await asyncio.sleep(0)
-        await around({**scope, "path": "/"}, None, send)
-        probe.cancel()
-        return answered[0]
-
-    assert asyncio.run(both()) == 200
-
-
 def test_a_client_that_waits_to_be_told_to_go_on_is_not_waited_for():
     expecting = [HOST, (b"content-length", b"5"), (b"expect", b"100-continue")]
     sent, rest = exchange([MORE], request_headers=expecting)
@@ -164,3 +149,55 @@ def test_hundreds_of_connections_queue_while_the_service_is_busy(server):
         server.process.send_signal(signal.SIGCONT)
     with server.client() as client:
         assert client.get("/healthz").text == "alive\n"
+
+
+@pytest.fixture
+def impatient(url, tmp_path):
+    with serving(url, tmp_path, "--idle-timeout", "3") as running:
+        yield running
+
+
+def own_memory(server):
+    """Return the bytes of the server's own memory, without the pages of its files."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("RssAnon:")]
+    return int(line.split()[1]) << 10
+
+
+def test_who_does_not_read_is_soon_not_read_from_and_then_left(impatient):
+    with impatient.client() as client, Duplex(impatient, "/v1/queries", buffers=BUFFER) as request:
+        assert client.get("/readyz").status_code == 200
+        before = own_memory(impatient)
+        taken = request.flood(FLOOD, PIECES, stuck_s=1)
+        grown = own_memory(impatient) - before
+
+        assert taken < PIECES
+        assert grown < MEMORY
+        assert request.wait_until_ended(END_S)
+        [logged] = wait_for(lambda: [line for line in impatient.log() if line.get("route") == "/v1/queries"])
+        assert logged["end"] == "disconnected"
+        assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+
+
+def test_who_reads_late_gets_every_answer(impatient):
+    pieces = 2
+    with Duplex(impatient, "/v1/queries", buffers=BUFFER) as request:
+        sending = request.start(FLOOD for _ in range(pieces))
+        assert request.status() == 200
+        *answers, end = request.lines()
+        sending.join()
+
+    assert len(answers) == pieces * len(FLOOD) // 2
+    assert answers[-1].startswith(b'{"line":%d,' % len(answers))
+    assert b'"complete":true' in end
+
+
+def test_what_a_client_sent_whole_before_it_went_away_is_done_and_the_line_it_did_not_end_is_not(impatient, url):
+    with Duplex(impatient, "/v1/documents") as request:
+        request.send(b'{"id":"a","simhash":"0"}\n{"id":"b","simhash":"0"}')
+        assert request.status() == 200
+        assert next(request.lines()).startswith(b'{"id":"a"')
+    wait_for(lambda: [line for line in impatient.log() if line.get("route") == "/v1/documents"])
+
+    with open_index(url) as index:
+        assert [stored and stored.id for stored in index.get_many(["a", "b"])] == ["a", None]

@@ -1,30 +1,38 @@
-"""Documents over HTTP: the answers are the library's."""
+"""Documents and claims over HTTP: the answers are the library's, and there is exactly one original, whoever asks."""
 
 import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
-from support.corpus import near_copies
-from support.serving import JSON, NDJSON, lines, ndjson
+import pytest
+from support.corpus import near_copies, text
+from support.hbase_server import address
+from support.serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import open_index
-from simhash_hbase.index.answers import answer_record, copies_record, hex_simhash, stored_record
+from simhash_hbase.index.answers import answer_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
+CLIENTS = 8
+GROUPS = 12
+
 
 def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client, url):
     name = "https://example.org/a/../b?c=%2F&d#e f/文"
-    text = near_copies(1, 1)[0]["text"]
+    words = near_copies(1, 1)[0]["text"]
 
-    added = client.post("/v1/documents", json={"id": name, "text": text, "metadata": {"n": 1}})
-    found = client.post("/v1/queries", json={"text": text})
+    added = client.post("/v1/documents", json={"id": name, "text": words, "metadata": {"n": 1}})
+    found = client.post("/v1/queries", json={"text": words})
     told = client.get("/v1/documents", params={"id": name})
 
     with open_index(url) as index:
         stored = index.get(name)
         assert added.json() == {"id": name, "simhash": hex_simhash(stored.simhash)}
-        assert found.json() == json.loads(json.dumps(answer_record(None, index.query(text))))
+        assert found.json() == json.loads(json.dumps(answer_record(None, index.query(words))))
         assert told.json() == stored_record(stored)
     assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": True}
     assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": False}
@@ -33,12 +41,12 @@ def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client,
 
 
 def test_a_stream_answers_each_line_in_its_place_and_says_at_the_end_how_far_it_went(client):
-    text = near_copies(1, 1)[0]["text"]
+    words = near_copies(1, 1)[0]["text"]
     sent = (
         b'{"id":"a","simhash":"00000000000000ff"}\nbroken\n\n{"id":"b","text":%s}\n{"text":"x"}\n{"id":"c","text":"."}'
     )
 
-    answers = lines(client.post("/v1/documents", content=sent % json.dumps(text).encode(), headers=NDJSON))
+    answers = lines(client.post("/v1/documents", content=sent % json.dumps(words).encode(), headers=NDJSON))
 
     assert [answer.get("id") for answer in answers] == ["a", None, "b", None, "c", None]
     assert [answer.get("line") for answer in answers] == [None, 2, None, 5, 6, None]
@@ -68,20 +76,6 @@ def test_streams_of_queries_look_ups_and_removals_answer_as_the_library_does(cli
     assert [answer["removed"] for answer in gone] == [True] * len(ids) + [False]
 
 
-def test_a_rule_of_the_callers_own_decides_what_is_found(client, url):
-    text = near_copies(1, 2)
-    client.post("/v1/documents", content=ndjson(text), headers=NDJSON)
-    wanted = {"distance": 30, "limit": 1}
-
-    found = client.post("/v1/queries", json={"text": text[0]["text"]}, params=wanted).json()
-
-    with open_index(url) as index:
-        answer = index.query(text[0]["text"], rule=index.rule(distance=30), limit=1)
-    assert found == json.loads(json.dumps(answer_record(None, answer)))
-    refused = client.post("/v1/queries", content=b"{}", headers=JSON, params={"match": "distance", "similarity": 0.5})
-    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_argument")
-
-
 def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(client, server, url):
     name = "https://example.org/asked"
     other = DocumentState(id="https://example.org/held", simhash=0, state="added", seen=0, stamp=0)
@@ -99,36 +93,52 @@ def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(cl
     assert "example.org" not in server.log_text()
 
 
-def test_copies_are_listed_by_the_id_of_the_original_and_of_a_copy(client, url):
-    first, *others = near_copies(1, 3)
-    client.post("/v1/claims", json=first)
-    for at, document in enumerate(others):
-        claimed = client.post("/v1/claims", json={**document, "metadata": {"source": at}})
-        assert claimed.json()["of"] == first["id"]
+def test_a_stream_of_claims_is_decided_in_its_order_and_counted_by_outcome(client, url):
+    documents = [{"id": f"{group}/{copy}", "text": text(group)} for copy in range(2) for group in range(20)]
+    broken = [{"id": "no text"}, {"id": "no feature", "text": "."}]
 
-    told = [client.get("/v1/documents/copies", params={"id": each["id"]}).json() for each in (first, *others)]
+    *claimed, end = lines(client.post("/v1/claims", content=ndjson([*documents, *broken]), headers=NDJSON))
 
     with open_index(url) as index:
-        assert told == [json.loads(json.dumps(copies_record(index.copies(each["id"])))) for each in (first, *others)]
-    assert [(answer["id"], answer["of"], answer["count"]) for answer in told[:2]] == [
-        (first["id"], first["id"], 2),
-        (others[0]["id"], first["id"], 2),
-    ]
-    assert [copy["metadata"] for copy in told[0]["copies"]] == [{"source": 0}, {"source": 1}]
-    missing = client.get("/v1/documents/copies", params={"id": "nobody"})
-    assert (missing.status_code, missing.json()["code"]) == (404, "document_missing")
+        decided = index.claim_many((document["id"], document["text"]) for document in documents)
+        again = [json.loads(json.dumps(decision_record(decision))) for _, decision in decided]
+    assert claimed[:-2] == again
+    assert [decision["of"] for decision in again] == [None] * 20 + [f"{group}/0" for group in range(20)]
+    outcomes = {"original": 20, "duplicate": 20, "invalid_document": 1, "empty_document": 1}
+    assert end == {"summary": {"complete": True, "last_line": 42, "outcomes": outcomes}}
+    metrics = client.get("/metrics").text
+    for outcome, number in outcomes.items():
+        assert f'simhash_documents_total{{operation="claim",outcome="{outcome}"}} {number}.0' in metrics
 
 
-def test_queries_may_ask_for_what_was_seen_since(client):
-    document = near_copies(1, 1)[0]
-    client.post("/v1/documents", json=document)
+@pytest.mark.parametrize("place", ["file", pytest.param("hbase", marks=pytest.mark.hbase)])
+def test_of_near_copies_claimed_at_once_exactly_one_becomes_the_original(request, tmp_path, place):
+    url = request.getfixturevalue("url")
+    if place == "hbase":
+        url = f"hbase://{address(2)}/{request.getfixturevalue('table')}"
+    with serving(url, tmp_path, "--workers", "2") as server, ThreadPoolExecutor(CLIENTS) as pool:
+        decisions = list(chain.from_iterable(pool.map(lambda at: _claim_all(server, at), range(CLIENTS))))
 
-    found = {
-        since: client.post(f"/v1/queries?since={since}", json={"text": document["text"]})
-        for since in ("1h", "2001-02-03", "2999-01-01", "yesterday")
-    }
+    assert len({decision["id"] for decision in decisions}) == CLIENTS * GROUPS
+    originals = {d["id"].partition("/")[0]: d["id"] for d in decisions if d["status"] == "original"}
+    assert Counter(d["status"] for d in decisions) == {"original": GROUPS, "duplicate": (CLIENTS - 1) * GROUPS}
+    assert len(originals) == GROUPS
+    for decision in decisions:
+        if decision["status"] == "duplicate":
+            assert decision["of"] == originals[decision["id"].partition("/")[0]]
+            assert (decision["distance"], decision["similarity"]) == (0, 1.0)
 
-    assert [len(found[since].json()["matches"]) for since in ("1h", "2001-02-03", "2999-01-01")] == [1, 1, 0]
-    refused = found["yesterday"]
-    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_argument")
-    assert "since 'yesterday': wanted a date" in refused.json()["detail"]
+
+def _claim_all(server, at):
+    """Claim a copy of each group, as lines or one by one; every second client from the end."""
+    documents = [{"id": f"{group}/{at}", "text": text(group)} for group in range(GROUPS)]
+    if at % 4 >= 2:
+        documents.reverse()
+    with server.client() as client:
+        if at % 2:
+            *decisions, end = lines(client.post("/v1/claims", content=ndjson(documents), headers=NDJSON))
+            assert end["summary"]["complete"], end
+            return decisions
+        answers = [client.post("/v1/claims", json=document) for document in documents]
+        assert {answer.status_code for answer in answers} == {200}
+        return [answer.json() for answer in answers]

@@ -30,6 +30,8 @@ def server(tmp_path_factory):
     create_index(f"file:{folder / 'some.index'}", analyzer="shingle").close()
     with serving(f"file:{folder / 'some.index'}", folder) as running:
         yield running
+        # uvicorn advises to install what would speak the protocols that are asked for here.
+        assert "pip install" not in running.log_text()
 
 
 def key_of(server, name="all"):
@@ -93,6 +95,7 @@ def test_a_trailer_is_no_header(server):
     [
         (b"Host: a\r\nHost: b\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
         (b"Host: a\r\nHost: a\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
+        (b"Host: a\r\nContent-Length: 15\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 400),
         (b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 501),
         (b"Host: a\r\nTransfer-Encoding: Chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 200),
     ],
@@ -132,17 +135,6 @@ def test_a_trailer_that_does_not_end_ends_its_connection(server):
     head = post(server) + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: "
 
     assert answers(server, head, *LONG) in ([400], [])
-
-
-def test_a_client_that_reads_nothing_loses_its_connection(url, tmp_path):
-    with (
-        serving(url, tmp_path, "--idle-timeout", "1") as impatient,
-        Duplex(impatient, "/v1/queries", buffers=2_048) as request,
-    ):
-        with suppress(ConnectionError):
-            request.flood(QUERY + b"\n", 200_000, stuck_s=1)
-
-        assert request.wait_until_ended(END_S)
 
 
 async def connected(look_s, *, sends):

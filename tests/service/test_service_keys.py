@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-import subprocess
-import sys
 
 import pytest
 from support.duplex import Duplex
+from support.results import run
 from support.serving import serving, wait_for
 
 from simhash_hbase.errors import InvalidArgument
@@ -20,17 +19,6 @@ def status(server, key):
 
 def logged(server, event):
     return [line for line in server.log() if line["event"] == event]
-
-
-def test_keys_come_and_go_without_a_restart(server, tmp_path):
-    path = tmp_path / "keys"
-    kept = path.read_text()
-
-    added = make_key(path, "later", ["read"])
-    wait_for(lambda: status(server, added) == 200)
-
-    path.write_text(kept)
-    wait_for(lambda: status(server, added) == 401)
 
 
 def test_a_slip_in_one_line_keeps_no_removed_key_alive_and_no_other_key_out(server, tmp_path):
@@ -139,12 +127,11 @@ def test_a_service_that_anybody_could_use_does_not_start(url, tmp_path, options,
     make_key(tmp_path / "shared", "one", ["read"])
     (tmp_path / "shared").chmod(0o664)
     (tmp_path / "slips").write_text("# no key\none read abc\n")
-    command = [sys.executable, "-m", "simhash_hbase", "serve", url, "--port", "0", *options]
 
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run("serve", url, "--port", "0", *options, cwd=tmp_path)
 
-    assert run.returncode == 2
-    assert said in run.stderr
+    assert done.code == 2
+    assert said in done.err
 
 
 def test_without_keys_only_this_machine_by_its_own_names_is_answered(url, tmp_path):

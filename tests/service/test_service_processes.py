@@ -2,25 +2,21 @@
 
 import json
 import os
-import random
 import re
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from types import SimpleNamespace
 
-import httpx
-from click.testing import CliRunner
+import pytest
 from support.corpus import near_copies
 from support.duplex import Duplex
 from support.patience import END_S
+from support.results import python, run
 from support.serving import NDJSON, lines, ndjson, serving, wait_for
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.cli.app import cli
 from simhash_hbase.service.keys import make_key
 
 FREEZES = """
@@ -79,21 +75,12 @@ def test_answers_do_not_depend_on_the_number_of_processes_and_one_that_is_killed
 
 
 def test_no_collection_of_a_running_service_visits_its_dictionaries():
-    subprocess.run([sys.executable, "-c", FREEZES], check=True, timeout=END_S)
-
-
-def document(name):
-    return {"id": name, "simhash": f"{random.getrandbits(64):016x}"}
-
-
-def serving_processes(server):
-    """Return the processes that serve, or are about to."""
-    return set(workers_of(server))
+    assert python(FREEZES).code == 0
 
 
 def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_killed_is_replaced(url, tmp_path):
     with serving(url, tmp_path, "--processes", "2") as server, server.client("all") as metrics:
-        first = serving_processes(server)
+        first = set(workers_of(server))
         assert len(first) == 2
         assert [line["processes"] for line in server.log() if line["event"] == "listening"] == [2]
 
@@ -104,7 +91,7 @@ def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_kil
                 assert answer.json()["status"] == "original"
             if number == 20:
                 os.kill(min(first), signal.SIGKILL)
-                wait_for(lambda: len(serving_processes(server) - first) == 1)
+                wait_for(lambda: len(set(workers_of(server)) - first) == 1)
                 wait_for(lambda: server.log_text().count("process ready") == 3)
 
         # A request is counted when its answer has gone.
@@ -122,74 +109,27 @@ def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_kil
             with server.client() as client:
                 noted = "\nsimhash_last_backup_timestamp_seconds 1.7952534e+09\n"
                 wait_for(lambda: noted in client.get("/metrics").text)  # noqa: B023
-        assert len(serving_processes(server)) == 2
+        assert len(workers_of(server)) == 2
         [ended] = [line for line in server.log() if line["event"] == "process ended"]
         assert (ended["process"], ended["exit_code"]) == (min(first), -signal.SIGKILL)
     assert [line["event"] for line in server.log()].count("stopped") == 2
 
 
-def test_what_several_processes_acknowledged_is_there_when_one_of_them_is_killed_again_and_again(url, tmp_path):
-    with serving(url, tmp_path, "--processes", "2") as server:
-        acknowledged = [[] for _ in range(4)]
-        ends = Event()
-
-        def claim(at):
-            number = 0
-            while not ends.is_set():
-                number += 1
-                try:
-                    with server.client() as client:
-                        name = f"client {at}/{number}/0"
-                        answer = client.post(
-                            "/v1/claims", json={"id": name, "simhash": f"{random.getrandbits(64):016x}"}
-                        )
-                        answer.raise_for_status()
-                        acknowledged[at].append(name)
-                except httpx.TransportError:
-                    # Its process was killed: it cannot know, and asks for another document.
-                    continue
-
-        with ThreadPoolExecutor(4) as pool:
-            working = [pool.submit(claim, at) for at in range(4)]
-            for round_ in range(3):
-                before = [len(names) for names in acknowledged]
-                wait_for(lambda before=before: all(len(n) > b for n, b in zip(acknowledged, before, strict=True)))
-                os.kill(min(serving_processes(server)), signal.SIGKILL)
-                wait_for(lambda round_=round_: server.log_text().count("process ready") == 3 + round_)
-            ends.set()
-            for work in working:
-                work.result()
-        assert server.stop() == 0, server.log_text()
-    with open_index(url) as index:
-        names = [name for of in acknowledged for name in of]
-        assert all(index.get_many(names))
-        assert index.verify().wrong == 0
-
-
-def test_sigterm_to_the_owner_drains_every_process_and_loses_nothing(url, tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_owner_drains_every_process_and_loses_nothing(url, tmp_path, end):
     with serving(url, tmp_path, "--processes", "2", "--drain", "2") as server:
-        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(end)
         wait_for(lambda: server.log_text().count('"draining"') == 2)
         statuses = set()
         for number in range(4):
             with server.client() as client:
                 ready, alive = client.get("/readyz"), client.get("/healthz")
-                claimed = client.post(
-                    "/v1/claims", json={"id": str(number), "simhash": f"{random.getrandbits(64):016x}"}
-                )
+                claimed = client.post("/v1/claims", json={"id": str(number), "simhash": f"{number * 1111:016x}"})
                 statuses.add((ready.status_code, alive.status_code, claimed.status_code))
         assert statuses == {(503, 200, 200)}
         assert server.process.wait(END_S) == 0, server.log_text()
     with open_index(url) as index:
         assert all(index.get_many([str(number) for number in range(4)]))
-
-
-def test_sighup_to_the_owner_drains_as_sigterm_does(url, tmp_path):
-    with serving(url, tmp_path, "--processes", "2", "--drain", "2") as server:
-        server.process.send_signal(signal.SIGHUP)
-
-        assert server.process.wait(END_S) == 0
-        assert server.log_text().count('"draining"') == 2
 
 
 def test_a_second_ctrl_c_gives_up_what_is_under_way(url, tmp_path):
@@ -228,7 +168,7 @@ def test_processes_that_end_again_and_again_end_the_service(url, tmp_path):
 
 def test_processes_end_with_their_owner(url, tmp_path):
     with serving(url, tmp_path, "--processes", "2") as server:
-        pids = serving_processes(server)
+        pids = workers_of(server)
         server.process.kill()
         server.process.wait(END_S)
 
@@ -243,16 +183,15 @@ def is_running(pid):
 
 
 def test_several_processes_do_not_share_an_index_in_memory():
-    done = CliRunner().invoke(cli, ["serve", "memory:", "--no-auth", "--processes", "2"])
+    done = run("serve", "memory:", "--no-auth", "--processes", "2")
 
-    assert done.exit_code != 0
-    assert "an index in memory is of one process" in str(done.exception or done.output)
+    assert done.code != 0
+    assert "an index in memory is of one process" in done.err
 
 
 def test_an_index_that_is_not_there_is_told_of_once(tmp_path):
-    words = ["serve", f"file:{tmp_path / 'none'}", "--no-auth", "--port", "0", "--processes", "2"]
-    done = subprocess.run([sys.executable, "-m", "simhash_hbase", *words], capture_output=True, text=True, check=False)
+    done = run("serve", f"file:{tmp_path / 'none'}", "--no-auth", "--port", "0", "--processes", "2")
 
-    assert done.returncode != 0
-    assert "process ended" not in done.stderr
-    assert "none" in done.stderr
+    assert done.code != 0
+    assert "process ended" not in done.err
+    assert "none" in done.err

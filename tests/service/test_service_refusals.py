@@ -114,11 +114,19 @@ def test_a_body_that_is_no_document_is_refused(client, content, expected):
 
 
 @pytest.mark.parametrize(
-    "headers",
-    [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/xml"}, {**JSON, "Content-Encoding": "gzip"}],
+    ("path", "headers"),
+    [
+        ("documents", {}),
+        ("documents", {"Content-Type": "text/plain"}),
+        ("documents", {**JSON, "Content-Encoding": "gzip"}),
+        ("comparisons", {**JSON, "Content-Encoding": "gzip"}),
+        ("comparisons", NDJSON),
+        ("lookups", JSON),
+    ],
 )
-def test_a_body_of_another_type_is_refused(client, headers):
-    answer = client.post("/v1/documents", content=b'{"id":"a","simhash":"0"}', headers=headers)
+def test_a_body_of_another_type_than_the_route_takes_is_refused(client, path, headers):
+    answer = client.post(f"/v1/{path}", content=b'{"id":"a","simhash":"0"}', headers=headers)
+
     assert told(answer) == (415, "unsupported_media_type")
 
 
@@ -206,10 +214,6 @@ def test_a_refused_removal_removes_nothing(server, client):
     assert removed == [True, True, True]
 
 
-def test_lines_alone_are_taken_where_there_are_many_ids(client):
-    assert told(client.post("/v1/lookups", json={"id": "a"})) == (415, "unsupported_media_type")
-
-
 def test_a_body_is_refused_while_it_is_sent_when_its_length_is_not_told(server):
     with Duplex(server, "/v1/documents", media="application/json") as request:
         request.send(b'{"id":"a","text":"')
@@ -244,6 +248,7 @@ def test_a_line_that_is_too_long_is_refused_in_its_place(client):
         "limit=1001",
         "match=near",
         "match=distance&similarity=0.5",
+        "since=yesterday",
     ],
 )
 def test_a_parameter_out_of_range_is_refused(client, query):
@@ -286,50 +291,29 @@ def test_a_parameter_whose_name_may_be_a_secret_is_not_repeated(server, name):
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1",
         "/v1/documents/../stats",
-        "/../../etc/passwd",
         "/%2e%2e/%2e%2e/etc/passwd",
-        "/v1/documents%2f..%2fstats",
-        "//etc/passwd",
-        "/v1/documents/a",
         "/v1/stats/",
         "/console/../keys",
-        "/console/%2e%2e/routes/console.py",
+        "/console/%2e%2e/routes.py",
         "/console/page.html",
-        "/console/../page.html",
         "/console/",
-        "/console",
         "/console/%00",
         "/console/..%2f..%2fkeys.py",
-        "/v1/documents;x",
-        "/%00",
     ],
 )
 def test_a_path_that_is_no_route_is_not_found(server, path):
-    with socket.create_connection(("127.0.0.1", server.port)) as raw:
-        head = (
-            f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['all']}\r\nConnection: close\r\n\r\n"
-        )
-        raw.sendall(head.encode())
-        answer = raw.makefile("rb").read()
-    assert answer.split()[1] == b"404", answer
-    assert b"root:" not in answer
+    assert sent_raw(server, "GET", path)[0] == 404
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/"])
-def test_a_probe_may_ask_for_the_header_alone(client, path):
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/", "/metrics"])
+def test_the_header_of_an_answer_may_be_asked_for_alone(client, path):
     answer, whole = client.head(path), client.get(path)
 
     assert (answer.status_code, answer.content) == (200, b"")
-    assert answer.headers["content-length"] == whole.headers["content-length"]
-
-
-def test_the_metrics_header_may_be_asked_for_alone(client):
-    answer, whole = client.head("/metrics"), client.get("/metrics")
-
-    assert (answer.status_code, answer.content) == (200, b"")
     assert answer.headers["content-type"] == whole.headers["content-type"]
+    # Metrics change from request to request.
+    assert path == "/metrics" or answer.headers["content-length"] == whole.headers["content-length"]
     assert int(answer.headers["content-length"]) > 0
 
 
@@ -339,41 +323,6 @@ def test_a_method_that_a_route_has_not_is_refused_with_those_that_it_has(client)
     assert told(answer) == (405, "method_not_allowed")
     assert answer.headers["allow"] == "DELETE, GET, POST"
     assert client.post("/metrics").headers["allow"] == "GET, HEAD"
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"GET /v1/stats HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \x7f\r\n\r\n",
-        b"A" * (1 << 17) + b"\r\n",
-        b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-    ],
-)
-def test_what_is_no_http_gets_400(server, raw):
-    with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        connection.sendall(raw)
-        assert connection.makefile("rb").readline().split()[1] == b"400"
-
-
-def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(server):
-    head = f"POST /v1/queries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['all']}\r\n"
-    head += "Content-Type: application/json\r\nContent-Length: 15\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        connection.sendall(head.encode() + b'f\r\n{"simhash":"0"}\r\n0\r\n\r\n')
-        answer = connection.makefile("rb").read()
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert answer.count(b"HTTP/1.1") == 1
-
-
-def test_who_asks_for_another_protocol_is_answered_in_this_one_and_the_log_gives_no_advice(url, tmp_path):
-    with serving(url, tmp_path) as server, server.client() as client:
-        answer = client.get("/healthz", headers={"Connection": "upgrade", "Upgrade": "websocket"})
-
-        assert answer.text == "alive\n"
-        assert "pip install" not in server.log_text()
 
 
 @pytest.mark.parametrize("number", [b"9" * 5000, b"1e999"])

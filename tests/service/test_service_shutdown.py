@@ -1,7 +1,8 @@
-"""SIGTERM under load: what was acknowledged is in the index, and what was not is told of."""
+"""A service that ends, under load: what was acknowledged is in the index, and what was not is told of."""
 
 import asyncio
 import json
+import os
 import random
 import signal
 import threading
@@ -10,8 +11,8 @@ from itertools import count
 
 import httpx
 import pytest
+from faults.restart import PROCESSES, load
 from support.duplex import Duplex
-from support.hbase_server import address
 from support.serving import END_S, NDJSON, ndjson, serving, wait_for
 
 from simhash_hbase import Index, open_index
@@ -20,70 +21,40 @@ from simhash_hbase.service import Limits, create_app
 from simhash_hbase.stores.memory import MemoryStore
 
 BATCH = 64
-STREAMS, SINGLES = 3, 2
+CLIENTS = 2
 
 
 class Client(threading.Thread):
-    """Sends documents until the service ends, and keeps what it acknowledged."""
+    """Claims documents one by one until the service ends, and keeps what it acknowledged."""
 
     def __init__(self, server, name):
         super().__init__(daemon=True)
         self.server = server
         self.name = name
-        self.sent = []
         self.acknowledged = []
-        self.end = None
         self.is_busy = threading.Event()
         self.start()
 
-    def documents(self):
-        for number in count():
-            name = f"{self.name}/{number}"
-            self.sent.append(name)
-            yield {"id": name, "simhash": f"{random.getrandbits(64):016x}"}
-
-    def acknowledge(self, name):
-        self.acknowledged.append(name)
-        if len(self.acknowledged) == self.enough:
-            self.is_busy.set()
-
-
-class Streaming(Client):
-    enough = 300
-
-    def run(self):
-        with Duplex(self.server, "/v1/documents") as request:
-            sending = request.start(json.dumps(document).encode() + b"\n" for document in self.documents())
-            assert request.status() == 200
-            for line in request.lines():
-                answer = json.loads(line)
-                if "summary" in answer:
-                    self.end = answer["summary"]
-                else:
-                    self.acknowledge(answer["id"])
-            sending.join(END_S)
-
-
-class Single(Client):
-    enough = 30
-
     def run(self):
         with self.server.client() as client:
-            for document in self.documents():
+            for number in count():
+                document = {"id": f"{self.name}/{number}", "simhash": f"{random.getrandbits(64):016x}"}
                 try:
                     answer = client.post("/v1/claims", json=document)
                 except httpx.TransportError:
                     return
                 assert answer.status_code == 200, answer.text
-                self.acknowledge(answer.json()["id"])
+                self.acknowledged.append(document["id"])
+                self.is_busy.set()
 
 
 DRAIN_S = 3
+LOAD_S = float(os.environ.get("SIMHASH_HBASE_LOAD_SECONDS", "30"))
 
 
 def test_a_service_that_drains_says_so_and_answers_until_its_time_is_over(url, tmp_path):
     with serving(url, tmp_path, "--drain", str(DRAIN_S)) as server:
-        clients = [Single(server, f"single {at}") for at in range(SINGLES)]
+        clients = [Client(server, f"client {at}") for at in range(CLIENTS)]
         assert all(client.is_busy.wait(END_S) for client in clients)
         with Duplex(server, "/v1/documents") as stream, server.client() as client:
             stream.send(b'{"id":"first","simhash":"0"}\n')
@@ -102,19 +73,19 @@ def test_a_service_that_drains_says_so_and_answers_until_its_time_is_over(url, t
             assert alive.headers["connection"] == "close"
             stream.send(b'{"id":"second","simhash":"0"}\n')
             assert next(answers).startswith(b'{"id":"second"')
-            before = [len(single.acknowledged) for single in clients]
-            for single in clients:
-                single.join(END_S)
+            before = [len(each.acknowledged) for each in clients]
+            for each in clients:
+                each.join(END_S)
             assert time.monotonic() - asked >= DRAIN_S
             [end] = answers
             assert json.loads(end)["summary"]["error"]["code"] == "stopping"
         assert server.process.wait(END_S) == 0, server.log_text()
-        assert all(len(single.acknowledged) > least for single, least in zip(clients, before, strict=True))
+        assert all(len(each.acknowledged) > least for each, least in zip(clients, before, strict=True))
         with open_index(url) as index:
             assert all(index.get_many(["first", "second", *(name for each in clients for name in each.acknowledged)]))
         events = [line for line in server.log() if line["event"] in ("draining", "stopping", "stopped")]
         assert [line["event"] for line in events] == ["draining", "stopping", "stopped"]
-        assert events[0]["seconds"] == DRAIN_S
+        assert (events[0]["seconds"], events[2]["calls_given_up"]) == (DRAIN_S, 0)
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
@@ -133,33 +104,6 @@ def test_ctrl_c_does_not_drain(url, tmp_path):
         server.process.send_signal(signal.SIGINT)
 
         assert server.process.wait(END_S) == 0, server.log_text()
-
-
-@pytest.mark.parametrize("place", ["file", pytest.param("hbase", marks=pytest.mark.hbase)])
-def test_what_was_acknowledged_before_sigterm_stays_and_the_rest_is_told_of(request, tmp_path, place):
-    url = request.getfixturevalue("url")
-    if place == "hbase":
-        url = f"hbase://{address(2)}/{request.getfixturevalue('table')}"
-    with serving(url, tmp_path, "--max-batch", str(BATCH)) as server:
-        streams = [Streaming(server, f"stream {at}") for at in range(STREAMS)]
-        clients = [*streams, *(Single(server, f"single {at}") for at in range(SINGLES))]
-        assert all(client.is_busy.wait(END_S) for client in clients)
-
-        assert server.stop() == 0, server.log_text()
-
-        for client in clients:
-            client.join(END_S)
-    for stream in streams:
-        assert stream.end["complete"] is False
-        assert stream.end["error"]["code"] == "stopping"
-        assert stream.end["error"]["retryable"]
-        assert stream.end["last_line"] == len(stream.acknowledged)
-    with open_index(url) as index:
-        for client in clients:
-            assert client.acknowledged == client.sent[: len(client.acknowledged)]
-            assert all(index.get_many(client.acknowledged))
-    assert server.log()[-1]["event"] == "stopped"
-    assert server.log()[-1]["calls_given_up"] == 0
 
 
 def test_a_stream_that_was_read_to_its_end_stops_behind_its_batch_and_says_where():
@@ -210,3 +154,13 @@ def test_a_stream_whose_client_sends_nothing_ends_at_once_with_the_service(serve
         [end] = answers
         assert json.loads(end)["summary"]["last_line"] == 1
         assert b'"code":"stopping"' in end
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("end", "options"), [(signal.SIGTERM, PROCESSES), (signal.SIGTERM, ()), (signal.SIGKILL, ())])
+def test_a_restart_under_load_loses_nothing_that_was_acknowledged(url, tmp_path, end, options):
+    outcome = load(url, tmp_path, LOAD_S, end=end, options=options)
+
+    assert outcome.is_good, outcome.wrong
+    assert (outcome.times, len(outcome.recovery)) == (1, 1)
+    print(outcome)

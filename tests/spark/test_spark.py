@@ -2,16 +2,14 @@
 
 import gzip
 import re
-import subprocess
-import sys
 from contextlib import nullcontext
 from importlib import import_module
-from threading import Event
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.results import python, run
 from support.spark import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
 
 from simhash_hbase.cli.app import main
@@ -132,29 +130,6 @@ def test_orders_of_preference_decide_as_one_machine(spark, tmp_path, keep):
     assert lines != decisions_of_one_machine([source])[0]
 
 
-class Noting:
-    """Takes counts, and lets a test wait until there is one."""
-
-    def __init__(self):
-        self.counts, self.is_some = [], Event()
-
-    def show(self, count, done=None):
-        self.counts.append(count)
-        if count:
-            self.is_some.set()
-
-
-def test_a_meter_hears_of_finished_tasks_while_spark_works(spark, monkeypatch):
-    monkeypatch.setattr(session, "POLL_S", 0.01)
-    meter = Noting()
-
-    with session.measured(spark, meter):
-        while not meter.is_some.wait(0.01):
-            spark.range(1000).repartition(3).count()
-
-    assert meter.counts == sorted(meter.counts)
-
-
 def test_the_command_prints_how_many_tasks_are_finished(spark, tmp_path, monkeypatch, capfd):
     source = write_lines(tmp_path / "corpus.jsonl", corpus())
     monkeypatch.setattr("simhash_hbase.spark.session", lambda _: nullcontext(spark))
@@ -225,24 +200,21 @@ def test_rounds_decide_what_going_through_the_points_in_order_decides(witnesses,
 
 
 def test_the_command_without_its_extra_names_what_to_install():
-    hide = "import sys; sys.modules['pyspark'] = None; from simhash_hbase.__main__ import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", hide, "spark", "dedup", "x.jsonl"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "pip install 'simhash-hbase[spark]'" in done.stderr
+    hide = "import sys; sys.modules['pyspark'] = None; sys.argv[1:] = ['spark', 'dedup', 'x.jsonl']; "
+    hide += "from simhash_hbase.__main__ import main; main()"
+
+    done = python(hide)
+
+    assert done.code == 1
+    assert "pip install 'simhash-hbase[spark]'" in done.err
 
 
 @pytest.mark.parametrize("words", [["--exact"], ["--contained", "0.9"]])
 def test_a_look_at_the_texts_is_refused_in_one_sentence(words):
-    done = subprocess.run(
-        [sys.executable, "-m", "simhash_hbase", "spark", "dedup", "x.jsonl", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "simhash-hbase: spark dedup judges near copies by their sketches, no worker has both texts: leave out "
-        f"{words[0]}, or use dedup on one machine; see simhash-hbase spark dedup --help\n"
+    done = run("spark", "dedup", "x.jsonl", *words)
+
+    assert (done.code, done.out) == (2, b"")
+    assert done.sentence == (
+        "spark dedup judges near copies by their sketches, no worker has both texts: leave out "
+        f"{words[0]}, or use dedup on one machine; see simhash-hbase spark dedup --help"
     )

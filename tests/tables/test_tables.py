@@ -1,9 +1,6 @@
 """Tables get the decisions of `dedup` on the same rows as JSON lines, in the caller's own type."""
 
-import json
-import subprocess
-import sys
-import warnings
+from pathlib import Path
 
 import datasets
 import duckdb
@@ -11,8 +8,10 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
-from support.corpus import near_copies, text
+from support.corpus import near_copies, text, write_jsonl
+from support.results import python, run
 
+import simhash_hbase.tables
 from simhash_hbase import InvalidArgument, create_index, open_index
 from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
 from simhash_hbase.tables.request import Request
@@ -50,12 +49,9 @@ def rows():
 
 def dedup(folder, rows, *words, index="made.index"):
     """Decide rows as JSON lines by the command; return its decisions by ids."""
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = [sys.executable, "-m", "simhash_hbase", "dedup", f"file:{folder / index}", str(path), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 3), done.stderr
-    return {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+    done = run("dedup", f"file:{folder / index}", write_jsonl(folder / "rows.jsonl", rows), *words)
+    assert done.code in (0, 3), done.err
+    return {line["id"]: line for line in done.records}
 
 
 @pytest.fixture(scope="module")
@@ -245,12 +241,6 @@ def test_lists_of_something_else_are_refused(given, message):
         drop_near_duplicates(given)
 
 
-def test_numbers_of_rows_are_ids_where_none_are_named(rows):
-    found = mark_near_duplicates(pa.Table.from_pylist(rows), analyzer="shingle")
-
-    assert found["duplicate_of"].to_pylist()[:6] == [None, "0", "0", None, "3", "3"]
-
-
 def test_integers_are_ids(rows):
     numbered = pa.Table.from_pylist([{"number": 70 + at, "text": row["text"]} for at, row in enumerate(rows)])
 
@@ -379,12 +369,6 @@ def test_every_type_of_strings_is_read(kind):
     assert len(drop_near_duplicates(table, id="id", analyzer="shingle")) == len(WORDS)
 
 
-def test_no_warning_comes_with_whole_rows(rows):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        drop_near_duplicates(pa.Table.from_pylist(rows), analyzer="shingle")
-
-
 BLOCKED = """
 import sys
 {before}
@@ -397,16 +381,89 @@ print(sorted({{"polars", "duckdb", "datasets"}} & set(sys.modules)))
 
 @pytest.mark.parametrize(
     ("before", "out", "error"),
-    [
-        ("", "[]\n", ""),
-        ("sys.modules['pyarrow'] = None", "",
-         "pip install 'simhash-hbase[arrow]'\n"),
-    ],
-)  # fmt: skip
+    [("", b"[]\n", ""), ("sys.modules['pyarrow'] = None", b"", "pip install 'simhash-hbase[arrow]'\n")],
+)
 def test_only_pyarrow_is_needed_and_its_absence_names_the_command(before, out, error):
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKED.format(before=before)], capture_output=True, text=True, check=False
-    )
+    done = python(BLOCKED.format(before=before))
 
-    assert done.stdout == out
-    assert done.stderr.endswith(error)
+    assert done.out == out
+    assert done.err.endswith(error)
+
+
+WITH_NULL = [{"id": name, "text": words} for name, words in (("a", "some words"), ("b", None), ("c", "some words"))]
+
+
+def test_an_iterable_data_set_may_have_nulls_in_some_rows_only(tmp_path):
+    rows = [{"text": words, "tags": tags} for words, tags in (("a text", []), (None, ["x"]), ("a text", None))]
+    made = [datasets.IterableDataset.from_generator(lambda: iter(rows), features=features)
+            for features in (None, datasets.Features(text=datasets.Value("string"),
+                                                     tags=datasets.List(datasets.Value("string"))))]  # fmt: skip
+
+    for given in (*made, made[0].map(lambda row: row)):
+        with pytest.warns(RefusedRows):
+            marked = list(mark_near_duplicates(given, analyzer="shingle"))
+        assert [row["duplicate_of"] for row in marked] == [None, None, "0"]
+        with pytest.warns(RefusedRows):
+            mark_near_duplicates(given, analyzer="shingle").to_parquet(tmp_path / "marked.parquet")
+        assert polars.read_parquet(tmp_path / "marked.parquet")["cluster"].to_list() == ["0", None, "0"]
+
+
+def test_an_iterable_data_set_without_rows_and_features_is_refused():
+    with pytest.raises(InvalidArgument, match=r"^the data set has neither rows nor features"):
+        drop_near_duplicates(datasets.IterableDataset.from_generator(lambda: iter([])))
+
+
+class Frame(pandas.DataFrame):
+    """A subclass with a result of its own type, as geopandas has."""
+
+    @property
+    def _constructor(self):
+        return Frame
+
+
+@pytest.mark.filterwarnings("ignore::simhash_hbase.tables.RefusedRows")
+def test_a_subclass_is_taken_for_what_it_extends():
+    kept = drop_near_duplicates(Frame(WITH_NULL), unreadable="drop", analyzer="shingle")
+
+    assert isinstance(kept, Frame)
+    assert kept["id"].tolist() == ["a"]
+
+
+def test_a_column_of_ids_may_have_any_name():
+    table = pa.table({"number of text": ["x", "y"], "text": ["some words"] * 2})
+
+    marked = mark_near_duplicates(table, id="number of text", analyzer="shingle")
+
+    assert marked["duplicate_of"].to_pylist() == [None, "x"]
+
+
+def test_a_column_whose_name_is_no_string_is_not_found_by_its_digits():
+    with pytest.raises(InvalidArgument, match=r"^the table has no column '0'; it has text$"):
+        drop_near_duplicates(pandas.DataFrame({0: ["some words"], "text": ["some words"]}), text="0")
+
+
+@pytest.mark.parametrize(
+    ("make", "read"),
+    [
+        (pa.Table.from_pylist, len),
+        (lambda rows: pa.Table.from_pylist(rows).to_reader(), pa.RecordBatchReader.read_all),
+        (pandas.DataFrame, len),
+        (lambda rows: datasets.Dataset.from_list(rows).to_iterable_dataset(), list),
+    ],
+    ids=["pyarrow", "reader", "pandas", "iterable"],
+)
+def test_the_warning_names_the_line_that_called(make, read):
+    with pytest.warns(RefusedRows) as warned:
+        read(drop_near_duplicates(make(WITH_NULL), unreadable="drop", analyzer="shingle"))
+
+    assert not warned[0].filename.startswith(str(Path(simhash_hbase.tables.__file__).parent))
+
+
+def test_the_limit_of_a_text_may_be_raised_and_lowered():
+    table = pa.table({"text": ["some words", "some longer words"]})
+
+    with pytest.warns(RefusedRows, match="row 1: the text is longer than 12 bytes; `max_document_bytes` raises"):
+        kept = drop_near_duplicates(table, unreadable="drop", analyzer="shingle", max_document_bytes=12)
+
+    assert kept["text"].to_pylist() == ["some words"]
+    assert len(drop_near_duplicates(table, analyzer="shingle", max_document_bytes=1 << 30)) == len(table)

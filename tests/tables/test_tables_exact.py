@@ -1,11 +1,8 @@
 """Tables judged by their texts, and kept in an order: rows with nulls, with repeated ids, without scores."""
 
-import pandas
-import polars
 import pyarrow as pa
 import pytest
-from support.serving import serving
-from tables.test_tables import dedup
+from tables.test_tables import KINDS, dedup
 
 from simhash_hbase import InvalidArgument, create_index
 from simhash_hbase.kernel.texts import normalize
@@ -26,14 +23,7 @@ ROWS = [
 ]
 ROWS.append({**ROWS[2], "id": "short"})
 SHINGLES = {"analyzer": "shingle", "similarity": 0.5}
-KINDS = {
-    "list": (list, list),
-    "pyarrow": (pa.Table.from_pylist, pa.Table.to_pylist),
-    "reader": (lambda rows: pa.Table.from_pylist(rows).to_reader(2), lambda stream: stream.read_all().to_pylist()),
-    "polars": (polars.DataFrame, polars.DataFrame.to_dicts),
-    "pandas": (pandas.DataFrame, lambda frame: pa.Table.from_pandas(frame, preserve_index=False).to_pylist()),
-}
-every_kind = pytest.mark.parametrize("kind", KINDS)
+every_kind = pytest.mark.parametrize("kind", ["list", "pyarrow", "reader", "polars", "pandas"])
 
 
 def grams(name):
@@ -44,7 +34,7 @@ def grams(name):
 @every_kind
 @pytest.mark.parametrize("options", [{"exact": True}, {"contained": 0.9}, {"exact": True, "keep": "longest"}])
 def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(tmp_path, kind, options):
-    make, read = KINDS[kind]
+    make, _, read = KINDS[kind]
     words = [word for name, value in options.items() for word in (f"--{name}", value) if word is not True]
     wanted = dedup(tmp_path, ROWS, "--create", "--analyzer", "shingle", "--similarity", "0.5", *map(str, words))
 
@@ -80,7 +70,7 @@ def test_a_row_that_says_more_than_what_stays_is_kept_by_its_share():
     "options", [{}, {"exact": True}, {"contained": 0.5}, {"keep": "best:score"}, {"keep": "rank:source=a"}]
 )
 def test_a_table_without_rows_stays_one(kind, options):
-    make, read = KINDS[kind]
+    make, _, read = KINDS[kind]
     nothing = pa.Table.from_pylist(ROWS[:1])[:0].to_reader() if kind == "reader" else make(ROWS[:1])[:0]
     if kind == "list" and "keep" in options:
         with pytest.raises(InvalidArgument, match="no column"):
@@ -96,7 +86,7 @@ def test_a_table_without_rows_stays_one(kind, options):
 @every_kind
 @pytest.mark.parametrize("exact", [False, True])
 def test_rows_without_a_score_are_refused_and_the_best_of_the_others_stays(kind, exact):
-    make, read = KINDS[kind]
+    make, _, read = KINDS[kind]
     scores = {"short": 1, "long": None, "same": 3, "near": 2, "other": None}
     rows = [{"id": name, "text": TEXTS[name], "score": score} for name, score in scores.items()]
     options = {"id": "id", "keep": "best:score", "exact": exact, **SHINGLES}
@@ -114,7 +104,7 @@ def test_rows_without_a_score_are_refused_and_the_best_of_the_others_stays(kind,
 
 @every_kind
 def test_sources_that_are_not_listed_come_last_and_rows_without_a_source_are_refused(kind):
-    make, read = KINDS[kind]
+    make, _, read = KINDS[kind]
     sources = {"short": "blog", "same": "wire", "near": "paper", "long": None}
     rows = [{"id": name, "text": TEXTS[name], "source": source} for name, source in sources.items()]
     options = {"id": "id", "unreadable": "drop", **SHINGLES}
@@ -133,7 +123,7 @@ def test_sources_may_be_integers():
     rows = [{"text": TEXTS[name], "source": source} for name, source in (("short", 1), ("same", 2), ("near", 3))]
 
     for kind in ("list", "pyarrow", "polars", "pandas"):
-        make, read = KINDS[kind]
+        make, _, read = KINDS[kind]
         assert [
             row["source"] for row in read(drop_near_duplicates(make(rows), keep="rank:source=2,1", **SHINGLES))
         ] == [2]
@@ -152,13 +142,3 @@ def test_what_an_index_holds_stays_and_is_judged_by_the_sketches():
         marked = mark_near_duplicates(rows, id="id", index=index, contained=0.9, keep="best:score")
 
     assert [row["duplicate_of"] for row in marked] == ["held", None]
-
-
-def test_a_service_has_no_second_look(tmp_path):
-    url = f"file:{tmp_path / 'some.index'}"
-    create_index(url, **SHINGLES).close()
-
-    with serving(url, tmp_path, auth=False) as server:
-        for options in ({"exact": True}, {"contained": 0.9}):
-            with pytest.raises(InvalidArgument, match="exact needs the address of the index itself, not of a service"):
-                drop_near_duplicates(ROWS[:1], id="id", index=server.address, **options)

@@ -1,14 +1,66 @@
-"""The page of all routes: whole, for everybody, and without anything from elsewhere."""
+"""The description of all routes: requests made from it are answered as it says, and its page is whole."""
 
+import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from support.chromium import NARROW, WIDE, open_page
+from support.patience import END_S
 from support.serving import serving
 
+from simhash_hbase.service.limits import Limits
 from simhash_hbase.service.pages import reference_page
+
+HERE = Path(__file__).parent
+HOOKS = HERE.parent / "support"
+EXAMPLES = 15
+
+
+@pytest.mark.slow
+def test_no_request_made_from_the_description_fails_it_or_is_answered_otherwise(server, tmp_path):
+    command = [Path(sys.executable).with_name("schemathesis"), "--config-file", HERE / "schemathesis.toml", "run"]
+    command += [f"{server.address}/openapi.json", "--header", f"Authorization: Bearer {server.keys['all']}"]
+    command += ["--max-examples", str(EXAMPLES), "--seed", "1", "--continue-on-failure", "--warnings", "off"]
+    command += ["--request-timeout", str(Limits().request_s)]
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "openapi_hooks", "PYTHONPATH": str(HOOKS), "NO_COLOR": "1"}
+
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, timeout=END_S, capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 0, "\n".join(line[:400] for line in run.stdout.splitlines()) + run.stderr
+    statuses = {line["status"] for line in server.log() if line["event"] == "request"}
+    assert statuses >= {200, 400, 401, 404, 405, 415, 422}
+
+
+def test_the_examples_of_the_description_are_taken(client):
+    described = client.get("/openapi.json").json()
+    forms = [
+        (path, media, form)
+        for path, routes in described["paths"].items()
+        for media, form in routes.get("post", {}).get("requestBody", {}).get("content", {}).items()
+    ]
+    for path, media, form in forms:
+        for example in _examples(described, form):
+            answer = client.post(path, content=example, headers={"Content-Type": media})
+            assert answer.status_code in (200, 404), (path, example, answer.text)
+            assert "malformed" not in answer.text
+            assert "invalid" not in answer.text
+    assert len(forms) >= 6
+
+
+def _examples(described, form):
+    """Return an example as it is sent: of lines the one of the body, of JSON those of its schema."""
+    if "example" in form:
+        return [form["example"].encode()]
+    name = form["schema"]["$ref"].rpartition("/")[2]
+    return [json.dumps(example).encode() for example in described["components"]["schemas"][name]["examples"]]
 
 
 def test_the_page_has_every_route_parameter_status_and_schema_and_needs_no_key(server):

@@ -16,11 +16,11 @@ try:
 except ImportError as error:
     raise missing_extra("tools for agents need mcp", "mcp") from error
 
+from simhash_hbase.client.index import LEASES
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, plain
 from simhash_hbase.index.index import Index
 
 MATCHES = 10
-LEASES = 2  # A claim outwaits a writer that has crashed.
 INSTRUCTIONS = (
     "A memory of documents that finds near copies. It keeps ids and fingerprints, no texts. Ask have_i_seen before you"
     " read or store a document again."

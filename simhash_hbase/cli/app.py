@@ -43,7 +43,7 @@ MODULES = {
         "claim": "Decide documents safely while other writers claim too.",
         "dedup": "Decide a corpus against the index and itself.",
     },
-    "commands.documents": {
+    "commands.contents": {
         "add": "Write documents, duplicates or not.",
         "copies": "Print what was decided a duplicate of a document.",
         "export": "Print all documents; texts are not stored.",

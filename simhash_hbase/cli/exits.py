@@ -59,12 +59,12 @@ def in_options(sentence: str) -> str:
     >>> in_options("`resume` goes with `results=FILE`"), in_options("give `format=csv`")
     ('--resume goes with --results FILE', 'give --input-format csv')
     """
-    return _PARAMETER.sub(_as_option, sentence)
 
+    def as_option(named: re.Match[str]) -> str:
+        option = _OTHERWISE.get(named[1], "--" + named[1].replace("_", "-"))
+        return f"{option} {named[2]}" if named[2] else option
 
-def _as_option(named: re.Match[str]) -> str:
-    option = _OTHERWISE.get(named[1], "--" + named[1].replace("_", "-"))
-    return f"{option} {named[2]}" if named[2] else option
+    return _PARAMETER.sub(as_option, sentence)
 
 
 def sentence_of(error: BaseException) -> str:

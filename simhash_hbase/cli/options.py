@@ -86,16 +86,22 @@ def complete_address(ctx: click.Context, parameter: click.Parameter, begun: str)
     return [CompletionItem(begun, type="dir")] if begun.startswith("file:") else []
 
 
-url_argument = click.argument("url", shell_complete=complete_address)
+@dataclass(frozen=True)
+class NamedIndex:
+    """The index that a command is called with."""
+
+    url: str
+
+    def open(self, *, collection: str | None = None, readonly: bool = False) -> Index:
+        """Open it, with all that help does not wait for."""
+        from simhash_hbase.opening import open_index
+
+        return open_index(self.url, collection=collection, readonly=readonly)
+
+
+url_argument = collected("place", click.argument("url", shell_complete=complete_address), make=NamedIndex)
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
 optional_files_argument = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
-
-
-def opened(url: str, *, collection: str | None = None, readonly: bool = False) -> Index:
-    """Open the index of a command, with all that help does not wait for."""
-    from simhash_hbase.opening import open_index
-
-    return open_index(url, collection=collection, readonly=readonly)
 
 
 def _collection(*, collection: str | None) -> str | None:
@@ -153,10 +159,6 @@ def _settings(options: dict[str, object]) -> InputOptions:
     return make(format=options.pop("input_format"), **options)
 
 
-def _reading(*, rejects: str | None, workers: int | None, **settings: object) -> Reading:
-    return Reading(settings=_settings(settings), rejects=rejects, workers=workers)
-
-
 input_options = collected(
     "reading",
     _input_format,
@@ -170,7 +172,7 @@ input_options = collected(
     _input("--rejects", type=click.Path(dir_okay=False), help="Write refused records to this file."),
     _input("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
            help="Number of processes that fingerprint."),
-    make=_reading,
+    make=lambda rejects, workers, **options: Reading(settings=_settings(options), rejects=rejects, workers=workers),
 )  # fmt: skip
 """How documents are read, refused and spread over processes."""
 
@@ -191,14 +193,16 @@ class LearningFiles:
         return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
 
 
-def _sample(*, learn_from: Sequence[str], **settings: object) -> LearningFiles:
-    return LearningFiles(learn_from, _settings(settings))
-
-
 learn_option = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
 sample_options = collected(
-    "sample", learn_option, _input_format, _encoding, _text_field, _max_document_bytes, make=_sample
+    "sample",
+    learn_option,
+    _input_format,
+    _encoding,
+    _text_field,
+    _max_document_bytes,
+    make=lambda learn_from, **options: LearningFiles(learn_from, _settings(options)),
 )
 """``--learn-from`` and how its files are read, for a command that reads no other documents."""
 

@@ -48,7 +48,7 @@ OPENING_S = 3.0  # For the first request: a wrong address is reported soon.
 PIECE_BYTES = 512 << 10
 PIECE_LINES = 1_000
 MOST_MATCHES = 1_000  # Of an answer; the service has no more.
-LEASES = 2  # The service waits so long for another writer of a claimed document.
+LEASES = 2  # The service waits so long for another writer of a claimed document: for one that has crashed, too.
 NOWHERE = Place("", 0)
 
 

@@ -9,12 +9,12 @@ from pathlib import PurePath
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.remote import is_remote, shown
-from simhash_hbase.inputs import InputOptions, Progress, Sources
+from simhash_hbase.inputs import InputOptions, Sources
 from simhash_hbase.inputs.lines import DELIMITERS, read_header
 from simhash_hbase.inputs.lines import LINES as LINE_FORMATS
 from simhash_hbase.inputs.reading import SUFFIXES, format_of
 from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import open_stream
+from simhash_hbase.inputs.streams import ReadRequest, open_stream
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
@@ -157,10 +157,11 @@ def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
         if name not in LINE_FORMATS:
             yield Beginning(source.name, source.path, source.id, name)
             continue
-        stream = open_stream(source, options, Progress())
+        request = ReadRequest(source, options)
+        stream = open_stream(request)
         if isinstance(stream, str) or not any(stream.blocks):
             continue
-        header = read_header(source, options, DELIMITERS[name]) if name in DELIMITERS else None
+        header = read_header(request, DELIMITERS[name]) if name in DELIMITERS else None
         if header is not None or name not in DELIMITERS:
             yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header)
 

@@ -50,9 +50,10 @@ def is_folder(url: str) -> bool:
 
 def remote_files(url: str) -> Iterator[RemoteFile]:
     """List the file, the files that fit the pattern, or those of the folder, sorted, hidden ones left out."""
-    with _sentences(url):
-        system, path = _system(url)
-        if is_web(url):
+    address = _Address(url)
+    with address.sentences():
+        system, path = address.system()
+        if address.is_web:
             yield _file(url, shown(url), system.info(path))
             return
         if is_folder(url):
@@ -66,11 +67,6 @@ def remote_files(url: str) -> Iterator[RemoteFile]:
         below = name.removeprefix(path).lstrip("/") if is_folder(url) else str(system.unstrip_protocol(name))
         if not (is_folder(url) and any(part.startswith(".") for part in below.split("/"))):
             yield _file(system.unstrip_protocol(name), below, info)
-
-
-def is_web(url: str) -> bool:
-    """Return whether an address is of a web server: unlike an object store it lists nothing and is not written to."""
-    return url.startswith("http")
 
 
 def shown(name: str) -> str:
@@ -91,14 +87,15 @@ def without_secrets(text: str) -> str:
 
 def _cut(url: str) -> str:
     scheme, _, rest = url.partition("://")
+    is_web = scheme.startswith("http")
     host, path = re.fullmatch(r"([^/?#]*)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr] # fits any text
     if ":" in host and "@" in path and not host.startswith("arn:"):
         # A password may hold signs that should have been percent-encoded: all before the last @ may belong to it, and
         # what follows a ? to the secrets of a query.
         before, _, last = path.rpartition("@")
-        host, path = ("…", "") if is_web(url) and re.search("[?#]", before) else ("", f"…@{last}")
+        host, path = ("…", "") if is_web and re.search("[?#]", before) else ("", f"…@{last}")
     # In an object store these signs are part of a pattern or a name.
-    path = path if scheme in _PACKAGES and not is_web(url) else re.split("[?#]", path, maxsplit=1)[0]
+    path = path if scheme in _PACKAGES and not is_web else re.split("[?#]", path, maxsplit=1)[0]
     return f"{scheme}://{host.rpartition('@')[2]}{path}"
 
 
@@ -107,95 +104,147 @@ def _file(url: str, name: str, info: dict[str, Any]) -> RemoteFile:
     return RemoteFile(url, name, info.get("size"), int.from_bytes(blake2b(says.encode(), digest_size=7).digest()))
 
 
+class _Address:
+    """The address of a file or folder in an object store or on a web server, and its client."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.is_web = url.startswith("http")  # Unlike an object store it lists nothing and is not written to.
+
+    def system(self) -> tuple[Any, str]:
+        """Return the file system, and the path in it."""
+        scheme, _, rest = self.url.partition("://")
+        host = re.split("[/?#]", rest, maxsplit=1)[0] if not self.is_web else ""
+        # A password with a slash ends at it here; the one name with colons is that of an access point.
+        if "@" in host or (":" in host and not host.startswith("arn:")):
+            raise InvalidArgument(
+                f"a {scheme}:// address has no user and password: give them in the environment or the store's own "
+                "settings"
+            )
+        try:
+            from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
+
+            system, path = url_to_fs(self.url)
+        except ImportError as error:
+            others = [] if _PACKAGES[scheme] in ("s3fs", "aiohttp") else [_PACKAGES[scheme]]
+            raise missing_extra(f"{scheme}:// needs packages more", "remote", *others) from error
+        return system, path
+
+    def read(self, size: int, at: int, stop: int | None, version: dict[str, str]) -> Iterator[bytes]:
+        """Read from one place up to another or to the end; what the store says of the content is added to `version`."""
+        failures = 0
+        while True:
+            try:
+                with self.open_at(at, stop, size, version) as file:
+                    self.compare(file, at or stop, version)
+                    while chunk := file.read(size if stop is None else min(size, stop - at)):
+                        at, failures = at + len(chunk), 0
+                        yield chunk
+            except Exception as error:
+                failures += 1
+                if failures == ATTEMPTS or isinstance(error, FileNotFoundError | PermissionError | ValueError):
+                    raise OSError(0, f"{self.said(error)} (after {at:,} bytes)") from error
+                time.sleep(PAUSE_S * 2 ** (failures - 1))
+                system, path = self.system()
+                system.invalidate_cache(path)  # It may hold the version before.
+            else:
+                return
+
+    def open_at(self, at: int, stop: int | None, size: int, version: dict[str, str]) -> Any:  # noqa: ANN401 - untyped
+        """Open a file at a place, before which that version was read."""
+        if not self.is_web:
+            file = open_remote(self.url, size)
+            file.seek(at)
+            return file
+        system, path = self.system()
+        # All after the place at once: many a web server has no ranges, and is asked for one after a failure only.
+        last = "" if stop is None else str(stop - 1)
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={at}-{last}"} if at or stop else {})
+        if at and (tag := version.get("ETag", "")).startswith('"'):  # A weak one must not be sent.
+            headers["If-Range"] = tag
+        return system.open(path, "rb", block_size=0, headers=headers)
+
+    def compare(self, file: Any, ranged: int | None, version: dict[str, str]) -> None:  # noqa: ANN401 - untyped
+        """Add what the store says of the content of an open file to what it said before, which must be the same."""
+        answer = file.r if self.is_web else None
+        facts = answer.headers if answer else file.details
+        now = {key: str(facts[key]) for key in _VERSIONS if facts.get(key)}
+        length = facts.get("Content-Range", facts.get("Content-Length", "*")).rpartition("/")[2] if answer else "*"
+        if length != "*":
+            now[_LENGTH] = length
+        known = next((key for key in (*_VERSIONS, _LENGTH) if key in now and key in version), None)
+        if known and now[known] != version[known]:
+            raise ValueError("the file has changed while it was read")
+        if answer and ranged and answer.status != PARTIAL:
+            raise ValueError("the server has no ranges, so reading cannot continue")
+        version.update(now)
+
+    @contextmanager
+    def sentences(self) -> Iterator[None]:
+        """Raise errors of the client as errors of this package."""
+        name = shown(self.url)
+        try:
+            yield
+        except FileNotFoundError as error:
+            cause = error.__cause__
+            # fsspec calls any failure of a web server so.
+            if self.is_web and isinstance(cause, Exception) and getattr(cause, "status", None) != NOT_FOUND:
+                raise InvalidInput(f"{name} cannot be reached: {self.said(cause)}") from error
+            raise InvalidInput(f"{name} does not exist") from error
+        except PermissionError as error:
+            raise InvalidInput(f"{name} cannot be used: permission denied") from error
+        except (InvalidArgument, InvalidInput, MissingExtra):
+            raise
+        except Exception as error:
+            # Each store's client has errors of its own, without a common base.
+            raise InvalidInput(f"{name} cannot be reached: {self.said(error)}") from error
+
+    def said(self, error: Exception) -> str:
+        """Return what a client says, without the secrets of an address."""
+        text = str(error).replace(self.url, shown(self.url))
+        return " ".join(without_secrets(text).split()) or type(error).__name__
+
+
 def chunks(url: str, size: int) -> Iterator[bytes]:
     """Read a file; after a failure from the same byte on, where the server has ranges; raises `OSError`."""
-    return _read(url, size, 0, None, {})
-
-
-def _read(url: str, size: int, at: int, stop: int | None, version: dict[str, str]) -> Iterator[bytes]:
-    """Read from one place up to another or to the end; what the store says of the content is added to `version`."""
-    failures = 0
-    while True:
-        try:
-            with _opened(url, at, stop, size, version) as file:
-                _compare(file, at or stop, version)
-                while chunk := file.read(size if stop is None else min(size, stop - at)):
-                    at, failures = at + len(chunk), 0
-                    yield chunk
-        except Exception as error:
-            failures += 1
-            if failures == ATTEMPTS or isinstance(error, FileNotFoundError | PermissionError | ValueError):
-                raise OSError(0, f"{_said(error, url)} (after {at:,} bytes)") from error
-            time.sleep(PAUSE_S * 2 ** (failures - 1))
-            system, path = _system(url)
-            system.invalidate_cache(path)  # It may hold the version before.
-        else:
-            return
-
-
-def _opened(url: str, at: int, stop: int | None, size: int, version: dict[str, str]) -> Any:  # noqa: ANN401 - untyped
-    """Open a file at a place, before which that version was read."""
-    if not is_web(url):
-        file = open_remote(url, size)
-        file.seek(at)
-        return file
-    system, path = _system(url)
-    # All after the place at once: many a web server has no ranges, and is asked for one after a failure only.
-    last = "" if stop is None else str(stop - 1)
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={at}-{last}"} if at or stop else {})
-    if at and (tag := version.get("ETag", "")).startswith('"'):  # A weak one must not be sent.
-        headers["If-Range"] = tag
-    return system.open(path, "rb", block_size=0, headers=headers)
-
-
-def _compare(file: Any, ranged: int | None, version: dict[str, str]) -> None:  # noqa: ANN401 - fsspec has no types
-    """Add what the store says of the content of an open file to what it said before, which must be the same."""
-    answer = file.r if is_web(file.path) else None
-    facts = answer.headers if answer else file.details
-    now = {key: str(facts[key]) for key in _VERSIONS if facts.get(key)}
-    if answer and (length := facts.get("Content-Range", facts.get("Content-Length", "*")).rpartition("/")[2]) != "*":
-        now[_LENGTH] = length
-    known = next((key for key in (*_VERSIONS, _LENGTH) if key in now and key in version), None)
-    if known and now[known] != version[known]:
-        raise ValueError("the file has changed while it was read")
-    if answer and ranged and answer.status != PARTIAL:
-        raise ValueError("the server has no ranges, so reading cannot continue")
-    version.update(now)
+    return _Address(url).read(size, 0, None, {})
 
 
 def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
     """Open a file for reading at any place, if the server has ranges."""
-    system, path = _system(url)
+    address = _Address(url)
+    system, path = address.system()
     file = system.open(path, "rb", block_size=block_bytes, cache_type="readahead")
-    if is_web(url) and hasattr(file, "cache"):
+    if address.is_web and hasattr(file, "cache"):
         version = {_LENGTH: str(file.size)}
         # fsspec's own does not compare what the server says of one part and of another.
-        file.cache.fetcher = lambda start, stop: b"".join(_read(url, block_bytes, start, stop, version))
+        file.cache.fetcher = lambda start, stop: b"".join(address.read(block_bytes, start, stop, version))
     return cast("BinaryIO", file)
 
 
 @contextmanager
 def created(url: str) -> Iterator[BinaryIO]:
     """Write a file in parts while it is made; it is there when all is written, and after an error it is not."""
-    if is_web(url):
+    address = _Address(url)
+    if address.is_web:
         raise InvalidArgument(f"{shown(url)} cannot be written: name a file, s3://, gs:// or hf://")
     if is_folder(url):
         raise InvalidArgument(f"{shown(url)} is a folder: name a file in it")
-    with _sentences(url):
-        system, path = _system(url)
+    with address.sentences():
+        system, path = address.system()
         # The hub's client keeps a file on this machine until it is closed, and refuses this option.
         file = system.open(path, "wb", **({} if url.startswith("hf:") else {"autocommit": False}))
     file.name = url
     write = file.write
 
     def write_told(data: bytes) -> int:
-        with _sentences(url):
+        with address.sentences():
             return cast("int", write(data))
 
     file.write = write_told
     try:
         yield file
-        with _sentences(url):
+        with address.sentences():
             file.close()
     except BaseException:
         # A store that is gone cannot be told to forget the parts, either.
@@ -205,48 +254,5 @@ def created(url: str) -> Iterator[BinaryIO]:
         if own := getattr(file, "temp_file", None):
             Path(own.name).unlink(missing_ok=True)
         raise
-    with _sentences(url):
+    with address.sentences():
         file.commit()
-
-
-def _system(url: str) -> tuple[Any, str]:
-    """Return the file system of an address and the path in it."""
-    scheme = url.partition(":")[0]
-    host = re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0] if not is_web(url) else ""
-    # A password with a slash ends at it here; the one name with colons is that of an access point.
-    if "@" in host or (":" in host and not host.startswith("arn:")):
-        raise InvalidArgument(
-            f"a {scheme}:// address has no user and password: give them in the environment or the store's own settings"
-        )
-    try:
-        from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
-
-        system, path = url_to_fs(url)
-    except ImportError as error:
-        others = [] if _PACKAGES[scheme] in ("s3fs", "aiohttp") else [_PACKAGES[scheme]]
-        raise missing_extra(f"{scheme}:// needs packages more", "remote", *others) from error
-    return system, path
-
-
-@contextmanager
-def _sentences(url: str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        cause = error.__cause__
-        # fsspec calls any failure of a web server so.
-        if is_web(url) and isinstance(cause, Exception) and getattr(cause, "status", None) != NOT_FOUND:
-            raise InvalidInput(f"{shown(url)} cannot be reached: {_said(cause, url)}") from error
-        raise InvalidInput(f"{shown(url)} does not exist") from error
-    except PermissionError as error:
-        raise InvalidInput(f"{shown(url)} cannot be used: permission denied") from error
-    except (InvalidArgument, InvalidInput, MissingExtra):
-        raise
-    except Exception as error:
-        # Each store's client has errors of its own, without a common base.
-        raise InvalidInput(f"{shown(url)} cannot be reached: {_said(error, url)}") from error
-
-
-def _said(error: Exception, url: str) -> str:
-    """Return what a client says, without the secrets of an address."""
-    return " ".join(without_secrets(str(error).replace(url, shown(url))).split()) or type(error).__name__

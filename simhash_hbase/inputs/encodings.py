@@ -78,7 +78,7 @@ def undecodable(error: UnicodeError, codec: str, *, before: int = 0, line: int |
     return f"the bytes are not {codec}: {where}" + (f" of line {line}" if line else "")
 
 
-_REPLACEMENT = "\ufffd"
+REPLACEMENT = "\ufffd"
 _UTF8_FAULTS = 0.02
 _KANA_SHARE = 0.1
 _FREQUENT_WEIGHT = 2.0
@@ -108,7 +108,7 @@ def detect(sample: bytes) -> str:
     ('gb18030', 'cp1252')
     """
     text = _foreign(sample, UTF8)
-    if text.count(_REPLACEMENT) <= _UTF8_FAULTS * len(text):
+    if text.count(REPLACEMENT) <= _UTF8_FAULTS * len(text):
         return UTF8
     return max(_COMMON, key=lambda codec: _score(sample, codec))
 
@@ -129,7 +129,7 @@ def _score(sample: bytes, codec: str) -> float:
         return 0.0
     frequent = _FREQUENT.get(codec, frozenset())
     known = sum((c in common) + _FREQUENT_WEIGHT * (c in frequent) for c in text)
-    return (known - _FAULT_WEIGHT * text.count(_REPLACEMENT)) / len(text)
+    return (known - _FAULT_WEIGHT * text.count(REPLACEMENT)) / len(text)
 
 
 @cache

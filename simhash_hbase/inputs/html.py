@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
+from itertools import accumulate
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, missing_extra
-from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, byte_order_mark, checked_codec, detect
-from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
+from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, REPLACEMENT, UTF8, byte_order_mark, checked_codec, detect
+from simhash_hbase.inputs.options import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, open_bytes, take_all
+from simhash_hbase.inputs.streams import NUL_SHARE, SAMPLE_BYTES, ReadRequest, open_bytes, take_all
 
 try:
     from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, to_unicode
@@ -29,11 +29,8 @@ except ImportError as error:
     raise missing_extra("HTML pages need trafilatura", "html") from error
 
 
-_REPLACEMENT = "\ufffd"
 # A page that breaks off inside a character has one fault; more faults mean another encoding.
 _FAULT_SHARE = 0.02
-_NUL_SHARE = 0.05
-_SAMPLE_BYTES = 64 << 10
 # No encoding has a bracket inside another character, so the bytes left without markup can still be decoded.
 _MARKUP = [
     (re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script", re.IGNORECASE)),
@@ -56,7 +53,7 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
     if mark is not None:
         codec, skip = mark
         return to_unicode(content[skip:], codec)
-    if content.count(0) > _NUL_SHARE * len(content):
+    if content.count(0) > NUL_SHARE * len(content):
         raise InvalidInput("the page is binary: it has too many NUL bytes")
     inside: str | None = html_body_declared_encoding(content) if html else None
     if inside is not None and inside.lower().startswith(("utf-16", "utf-32")):
@@ -65,12 +62,12 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
         # Python also has codecs that do not decode text; a page may declare their names.
         with suppress(InvalidArgument):
             text = to_unicode(content, checked_codec(label or ""))
-            faults = text.count(_REPLACEMENT)
+            faults = text.count(REPLACEMENT)
             if not faults or faults <= _FAULT_SHARE * sum(character > "\x7f" for character in text):
                 break
     else:
-        text = to_unicode(content, detect(_without_markup(content)[:_SAMPLE_BYTES]))
-    return text.replace("\0", _REPLACEMENT)
+        text = to_unicode(content, detect(_without_markup(content)[:SAMPLE_BYTES]))
+    return text.replace("\0", REPLACEMENT)
 
 
 def _without_markup(content: bytes) -> bytes:
@@ -115,7 +112,8 @@ def page_tree(html: str) -> tuple[HtmlElement, bool]:
     is_deep = not whole
     if is_deep:
         root, whole = _parsed(content, huge=True)
-        if not whole or _depth(root) > _MAX_DEPTH:
+        levels = accumulate(1 if event == "start" else -1 for event, _ in iterwalk(root, events=("start", "end")))
+        if not whole or max(levels) > _MAX_DEPTH:
             raise InvalidInput(f"the page is nested more than {_MAX_DEPTH:,} levels deep")
     if is_dubious_html(beginning) and len(root) <= 1:
         raise InvalidInput(
@@ -142,14 +140,6 @@ def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
     root = fromstring(content, parser=parser)
     faults = parser.error_log.filter_from_fatals()
     return root, not any(fault.type_name in _LIMITS for fault in faults)
-
-
-def _depth(root: HtmlElement) -> int:
-    depth = deepest = 0
-    for event, _ in iterwalk(root, events=("start", "end")):
-        depth += 1 if event == "start" else -1
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def layout_tables(root: HtmlElement) -> Iterator[HtmlElement]:
@@ -254,10 +244,11 @@ def _property(tree: HtmlElement, name: str) -> str:
     return " ".join(element.get("content", "").split()) if element is not None else ""
 
 
-def read_html(source: Source, options: InputOptions, progress: Progress) -> Iterator[Page | Reject]:
+def read_html(request: ReadRequest) -> Iterator[Page | Reject]:
     """Read a page, whose id is its path in the folder, or as it was named."""
+    source, options = request.source, request.options
     place = Place(source.name, 0)
-    stream = open_bytes(source, options, progress)
+    stream = open_bytes(request)
     limit = min(PAGE_BYTES, options.record_bytes)
     content, whole = take_all(stream.blocks, limit)
     if not whole:

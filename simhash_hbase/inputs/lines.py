@@ -15,8 +15,7 @@ from simhash_hbase.inputs.encodings import UTF8, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.reading import Reader
 from simhash_hbase.inputs.records import Builder, Document, Place, Record, Reject, checked_text, column_fault
-from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, Stream, numbered_lines, open_stream, take_all
+from simhash_hbase.inputs.streams import ReadRequest, Stream, numbered_lines, open_stream, take_all
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})
@@ -33,12 +32,12 @@ _NOT_LINES = (
 def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record]]) -> Reader:
     """Make a reader; a file that cannot be read from its beginning on is one refusal."""
 
-    def read(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-        stream = open_stream(source, options, progress)
+    def read(request: ReadRequest) -> Iterator[Record]:
+        stream, name = open_stream(request), request.source.name
         if isinstance(stream, str):
-            yield Reject(Place(source.name, 0), stream, b"")
+            yield Reject(Place(name, 0), stream, b"")
         else:
-            yield from records(stream, source.name, options)
+            yield from records(stream, name, request.options)
 
     return read
 
@@ -103,12 +102,12 @@ def _json_object(line: bytes, stream: Stream) -> dict[str, object] | str:
         return "the line is nested too deeply"
 
 
-def read_header(source: Source, options: InputOptions, delimiter: str) -> bytes | None:
+def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
     """Return the bytes of the header row without the line end; None when there is none that can be read."""
-    stream = open_stream(source, options, Progress())
+    stream = open_stream(request)
     if isinstance(stream, str):
         return None
-    rows = _Rows(stream, options, delimiter)
+    rows = _Rows(stream, request.options, delimiter)
     while isinstance(row := rows.next_row(), list):
         if row:
             return rows.raw()
@@ -233,10 +232,11 @@ read_tsv = _reader(partial(_table_records, delimiter=DELIMITERS["tsv"]))
 read_text_lines = _reader(text_records)
 
 
-def read_whole_file(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+def read_whole_file(request: ReadRequest) -> Iterator[Record]:
     """Read a file as one document, whose id is its path in the folder, or as it was named."""
+    source, options = request.source, request.options
     place = Place(source.name, 0)
-    stream = open_stream(source, options, progress)
+    stream = open_stream(request)
     if isinstance(stream, str):
         yield Reject(place, stream, b"", source.id)
         return

@@ -14,8 +14,7 @@ from simhash_hbase.files.remote import is_remote, open_remote, shown, without_se
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Builder, Place, Record, Reject, column_fault, text_of
-from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress
+from simhash_hbase.inputs.streams import ReadRequest
 
 try:
     import pyarrow as pa
@@ -57,8 +56,9 @@ def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> 
     yield from file.iter_batches(rows, [group], columns, use_threads=False)
 
 
-def read_parquet(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+def read_parquet(request: ReadRequest) -> Iterator[Record]:
     """Read Parquet."""
+    source, options, progress = request.source, request.options, request.progress
     progress.file = source.name
     before, size, done = progress.bytes_read, 0, 0
     try:
@@ -255,15 +255,16 @@ def joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-_NUMBERS_WITHOUT_TYPE = (pa.ArrowException, OverflowError)
-
-
 def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return the columns of rows; those of objects, or of values of several types, are strings."""
     kinds: dict[str, Any] = {}
     for rows in batches:
         for name in dict.fromkeys(name for row in rows for name in row):
-            kind = _kind([row.get(name) for row in rows])
+            try:
+                kind = pa.array([row.get(name) for row in rows]).type
+            except (pa.ArrowException, OverflowError):
+                kind = pa.string()
+            kind = pa.string() if _has_objects(kind) else kind
             kinds[name] = _common(kinds.get(name, kind), kind)
     return pa.schema(list(kinds.items()))
 
@@ -287,14 +288,6 @@ def written(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> Iterator[int
         for table in joined(batches):
             writer.write_table(table, row_group_size=table.num_rows)
             yield table.num_rows
-
-
-def _kind(values: list[object]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    try:
-        kind = pa.array(values).type
-    except _NUMBERS_WITHOUT_TYPE:
-        return pa.string()
-    return pa.string() if _has_objects(kind) else kind
 
 
 def _has_objects(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types

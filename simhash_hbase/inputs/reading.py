@@ -8,10 +8,10 @@ from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, checked_text
 from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
-from simhash_hbase.inputs.streams import Progress
+from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
 
-Reader = Callable[[Source, InputOptions, Progress], Iterator[Scanned]]
+Reader = Callable[[ReadRequest], Iterator[Scanned]]
 
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
@@ -126,7 +126,7 @@ def _scan(sources: Sources, options: InputOptions, progress: Progress) -> Iterat
             continue
         last = 0
         try:
-            for record in reader(source, options, progress):
+            for record in reader(ReadRequest(source, options, progress)):
                 last = record.place.line
                 yield record
         except (SimhashError, MemoryError):

@@ -126,7 +126,11 @@ class Sources(tuple[str, ...]):
     """
 
     def __init__(self, named: Sequence[str]) -> None:
-        paths = expand(named)
+        if isinstance(named, str):
+            raise InvalidInput("sources is a sequence of names, not one string")
+        if list(named).count(STDIN) > 1:
+            raise InvalidInput("standard input can be read only once")
+        paths = [path for name in named for path in _matches(name)]
         self.folders = [path for path in paths if os.path.isdir(path) or is_folder(path)]
         """All below these is read, except what is hidden."""
         listed = (source for path in paths for source in files(path))
@@ -163,16 +167,8 @@ def as_sources(named: Sequence[str]) -> Sources:
     return named if isinstance(named, Sources) else Sources(named)
 
 
-def expand(named: Sequence[str]) -> list[str]:
-    """Check that every source is there and expand patterns; nothing is opened."""
-    if isinstance(named, str):
-        raise InvalidInput("sources is a sequence of names, not one string")
-    if list(named).count(STDIN) > 1:
-        raise InvalidInput("standard input can be read only once")
-    return [path for name in named for path in _matches(name)]
-
-
 def _matches(name: str) -> list[str]:
+    """Check that a source is there, and expand a pattern; nothing is opened."""
     if name == STDIN or is_remote(name):
         return [name]
     if os.path.exists(name):

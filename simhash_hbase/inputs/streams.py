@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 import zstandard
@@ -24,7 +24,7 @@ _ZSTD_FAULTS = (  # By a word of the library's message.
     ("memory", "the zstd data needs a window above 128 MiB"),
     ("", "the zstd data is damaged"),
 )
-_GZIP_WBITS = 31
+GZIP_WBITS = 31
 
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
@@ -39,7 +39,7 @@ def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
                 data = data.lstrip(b"\0") if finished else data
                 if not data:
                     break
-                member = zlib.decompressobj(wbits=_GZIP_WBITS)
+                member = zlib.decompressobj(wbits=GZIP_WBITS)
             try:
                 block = member.decompress(data, block_bytes)
             except zlib.error as error:
@@ -122,7 +122,7 @@ def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
 
 SAMPLE_BYTES = 64 << 10
 _BINARY_BYTES = 512
-_NUL_SHARE = 0.05
+NUL_SHARE = 0.05  # More of them are no text.
 _BINARY = "the file looks binary: it has NUL bytes at its beginning"
 _DECOMPRESSORS = {"gz": gunzip, "zst": unzstd}
 
@@ -134,6 +134,37 @@ class Progress:
         self.bytes_read = 0
         self.file = ""
         self.skipped: Counter[str] = Counter()
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """One source to be read: how, and who hears of the progress."""
+
+    source: Source
+    options: InputOptions
+    progress: Progress = field(default_factory=Progress)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Read the bytes of the file itself."""
+        path, block_bytes = self.source.path, self.options.block_bytes
+        self.progress.file = self.source.name
+        with ExitStack() as stack:
+            if path is not None and is_remote(path):
+                arriving = chunks(path, block_bytes)
+            else:
+                file = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb", buffering=0))
+                # read1 returns what a pipe has, so that documents of a slow producer are not held back.
+                read = getattr(file, "read1", file.read)
+                arriving = iter(lambda: read(block_bytes) or b"", b"")
+            for chunk in arriving:
+                self.progress.bytes_read += len(chunk)
+                yield chunk
+
+    def blocks(self) -> Iterator[bytes]:
+        """Read the bytes, decompressed as the name says."""
+        if self.source.compression is None:
+            return self.chunks()
+        return _DECOMPRESSORS[self.source.compression](self.chunks(), self.options.block_bytes)
 
 
 @dataclass(slots=True)
@@ -171,30 +202,29 @@ def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
     return b"".join(pieces), True
 
 
-def open_bytes(source: Source, options: InputOptions, progress: Progress, *, decompress: bool = True) -> Bytes:
+def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Bytes:
     """Open a source without decoding it."""
     opened = Bytes(iter(()))
-    blocks = (_blocks if decompress else _chunks)(source, options, progress)
-    opened.blocks = _until_fault(blocks, opened)
+    opened.blocks = _until_fault(request.blocks() if decompress else request.chunks(), opened)
     return opened
 
 
-def open_stream(source: Source, options: InputOptions, progress: Progress) -> Stream | str:
+def open_stream(request: ReadRequest) -> Stream | str:
     """Open a source and find its encoding; return why it cannot be read if it is known at the beginning."""
-    stream = Stream(iter(()))
-    blocks = _until_fault(_blocks(source, options, progress), stream)
+    stream, encoding = Stream(iter(())), request.options.encoding
+    blocks = _until_fault(request.blocks(), stream)
     head = b""
     for block in blocks:
         head += block
-        if len(head) >= (SAMPLE_BYTES if options.encoding == AUTO else MARK_BYTES):
+        if len(head) >= (SAMPLE_BYTES if encoding == AUTO else MARK_BYTES):
             break
     if not head and stream.fault is not None:
         return stream.fault
     mark = byte_order_mark(head)
-    named = detect(head[:SAMPLE_BYTES]) if options.encoding == AUTO else checked_codec(options.encoding)
+    named = detect(head[:SAMPLE_BYTES]) if encoding == AUTO else checked_codec(encoding)
     stream.encoding, skip = mark or (named, 0)
-    if stream.encoding not in WIDE and _looks_binary(head[:_BINARY_BYTES], stream.encoding):
-        return _BINARY + _wide_without_mark(head[:_BINARY_BYTES])
+    if stream.encoding not in WIDE and (fault := _binary_fault(head[:_BINARY_BYTES], stream.encoding)):
+        return fault
     stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
     stream.codec = stream.encoding
@@ -204,24 +234,22 @@ def open_stream(source: Source, options: InputOptions, progress: Progress) -> St
     return stream
 
 
-def _looks_binary(head: bytes, codec: str) -> bool:
-    """Return whether a file is binary; a stray NUL in a text costs only its own line."""
+def _binary_fault(head: bytes, codec: str) -> str | None:
+    """Return why a file that is binary is refused, or None; a stray NUL in a text costs only its own line."""
     nuls = head.count(0)
-    if nuls > _NUL_SHARE * len(head):
-        return True
-    try:
-        codecs.getincrementaldecoder(codec)().decode(head)
-    except UnicodeDecodeError:
-        return nuls > 0
-    return False
-
-
-def _wide_without_mark(head: bytes) -> str:
-    """Return advice about a file that is half zeros, as ASCII is in UTF-16."""
-    for codec, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+    is_binary = nuls > NUL_SHARE * len(head)
+    if nuls and not is_binary:
+        try:
+            codecs.getincrementaldecoder(codec)().decode(head)
+        except UnicodeDecodeError:
+            is_binary = True
+    if not is_binary:
+        return None
+    # A file that is half zeros, as ASCII is in UTF-16.
+    for wide, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
         if zeros.count(0) > len(zeros) // 2 and not others.count(0):
-            return f"; if it is {codec} without a byte order mark, give `encoding={codec}`"
-    return ""
+            return f"{_BINARY}; if it is {wide} without a byte order mark, give `encoding={wide}`"
+    return _BINARY
 
 
 def _until_fault(blocks: Iterable[bytes], stream: Bytes) -> Iterator[bytes]:
@@ -231,29 +259,6 @@ def _until_fault(blocks: Iterable[bytes], stream: Bytes) -> Iterator[bytes]:
         stream.fault = str(error)
     except OSError as error:
         stream.fault = f"reading stopped: {error.strerror or error}"
-
-
-def _blocks(source: Source, options: InputOptions, progress: Progress) -> Iterator[bytes]:
-    chunks = _chunks(source, options, progress)
-    if source.compression is None:
-        return chunks
-    return _DECOMPRESSORS[source.compression](chunks, options.block_bytes)
-
-
-def _chunks(source: Source, options: InputOptions, progress: Progress) -> Iterator[bytes]:
-    progress.file = source.name
-    with ExitStack() as stack:
-        if source.path is not None and is_remote(source.path):
-            arriving = chunks(source.path, options.block_bytes)
-        else:
-            path = source.path
-            file = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb", buffering=0))
-            # read1 returns what a pipe has, so that documents of a slow producer are not held back.
-            read = getattr(file, "read1", file.read)
-            arriving = iter(lambda: read(options.block_bytes) or b"", b"")
-        for chunk in arriving:
-            progress.bytes_read += len(chunk)
-            yield chunk
 
 
 def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[tuple[int, bytes, str | None]]:

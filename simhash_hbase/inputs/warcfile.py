@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidInput, missing_extra
-from simhash_hbase.inputs.streams import unzstd
+from simhash_hbase.inputs.streams import GZIP_WBITS, unzstd
 
 try:
     from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
@@ -24,7 +24,6 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _HEADER_BYTES = 4
 _SNIFFED_BYTES = 16  # Of the file, to tell how it is compressed.
-_GZIP_WBITS = 31
 _PROBED_BYTES = 1 << 12
 _STEP_BYTES = 1 << 16
 _JUNK = "the file has data outside its gzip members"
@@ -110,7 +109,7 @@ class _Gzip:
 
     def is_readable(self) -> bool:
         self.has(_PROBED_BYTES)
-        member = zlib.decompressobj(wbits=_GZIP_WBITS)
+        member = zlib.decompressobj(wbits=GZIP_WBITS)
         try:
             return bool(member.decompress(self._held[:_PROBED_BYTES], 1)) or member.eof
         except zlib.error:
@@ -118,7 +117,7 @@ class _Gzip:
 
     def member(self) -> Generator[bytes, None, bytes | None]:
         start = self._offset
-        member, at, given = zlib.decompressobj(wbits=_GZIP_WBITS), 0, False
+        member, at, given = zlib.decompressobj(wbits=GZIP_WBITS), 0, False
         while not member.eof:
             at_end = not self.has(at + 1)
             data = bytes(self._held[at : at + _STEP_BYTES])
@@ -159,7 +158,7 @@ class _Gzip:
 
 def _before_damage(data: bytes) -> Iterator[bytes]:
     """Yield a member's bytes before its damage, which zlib does not return in longer steps."""
-    member = zlib.decompressobj(wbits=_GZIP_WBITS)
+    member = zlib.decompressobj(wbits=GZIP_WBITS)
     with suppress(zlib.error):
         while block := member.decompress(data, _RESCUE_BYTES):
             yield block

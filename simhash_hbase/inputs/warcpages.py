@@ -12,8 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, gunzip, open_bytes, take_all, unzstd
+from simhash_hbase.inputs.streams import ReadRequest, gunzip, open_bytes, take_all, unzstd
 from simhash_hbase.inputs.warcfile import Broken, WarcRecord, bare, head_bytes, head_of, pieces, warc_records
 
 try:
@@ -35,14 +34,15 @@ _LOOKS_LIKE_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\
 _HTTP_HEAD_BYTES = 64 << 10
 
 
-def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iterator[Page | Reject]:
+def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
     """Read a crawler's file: WARC of pages, WET of their texts; gzip a record or as a whole, Zstandard, or neither.
 
     A URL that was captured twice comes twice with one id, and what reads treats it as any repeated id: `dedup` and
     `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
     if the text is the same.
     """
-    stream = open_bytes(source, options, progress, decompress=False)
+    source, options = request.source, request.options
+    stream = open_bytes(request, decompress=False)
     limit = min(PAGE_BYTES + _HTTP_HEAD_BYTES, options.record_bytes)
     crawl = pieces(stream.blocks, options.block_bytes, named_gzip=source.compression == "gz")
     record = None
@@ -53,7 +53,7 @@ def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iter
             continue
         page = _page(record, place, options)
         if isinstance(page, str):
-            progress.skipped[page] += 1
+            request.progress.skipped[page] += 1
         else:
             yield page
     fault = stream.fault
@@ -146,7 +146,10 @@ def undo(content: bytes, codings: Sequence[str], limit: int) -> bytes:
     for coding in reversed(codings):
         if coding == "chunked":
             if _FIRST_CHUNK.match(content):
-                content = _unchunked(content)
+                try:
+                    content = ChunkedDataReader(BytesIO(content), raise_exceptions=True).read()
+                except (ChunkedDataException, AssertionError) as error:
+                    raise InvalidInput("the page's chunks are damaged or cut off") from error
         elif coding in _COMPRESSED:
             beginning, decompress = _COMPRESSED[coding]
             if content.startswith(beginning):
@@ -158,14 +161,6 @@ def undo(content: bytes, codings: Sequence[str], limit: int) -> bytes:
         elif coding != "identity":
             raise InvalidInput(f"the page is coded as {coding}, which is unknown")
     return content
-
-
-def _unchunked(content: bytes) -> bytes:
-    try:
-        page: bytes = ChunkedDataReader(BytesIO(content), raise_exceptions=True).read()
-    except (ChunkedDataException, AssertionError) as error:
-        raise InvalidInput("the page's chunks are damaged or cut off") from error
-    return page
 
 
 def _inflated(content: bytes, limit: int) -> bytes:

@@ -45,7 +45,13 @@ def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | No
         if service.keys is not None:
             _check_key(request, service.keys, given, scopes)
         _check_parameters(request)
-        _take_collection(trail, request.query_params.get("collection"))
+        name = request.query_params.get("collection")
+        try:
+            trail.collection = Collection(name).name
+        except InvalidArgument as error:
+            raise of_error(error) from error
+        if trail.collections is not None and name is not None and name not in trail.collections:
+            raise Problem("forbidden", "this key is bound to other collections")
         if "metrics" not in scopes:  # A busy service still gives its metrics.
             if not service.places.take(trail.payer):
                 service.metrics.turned_away.inc()
@@ -59,7 +65,7 @@ def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | No
 
 
 async def _named(collection: _Collection = None) -> None:
-    """Describe the parameter of routes to documents; `_take_collection` reads it, once the key is known."""
+    """Describe the parameter of routes to documents; their service reads it, once the key is known."""
 
 
 def _check_key(
@@ -79,16 +85,6 @@ def _check_key(
         raise Problem("forbidden", f"this key does not have the scope {' or '.join(scopes)}")
     trail.collections = key.collections
     trail.is_allowed = partial(keys.holds, key, scope)
-
-
-def _take_collection(trail: Trail, name: str | None) -> None:
-    """Note whose documents are asked for; a key that is bound to collections has to name one of them."""
-    try:
-        trail.collection = Collection(name).name
-    except InvalidArgument as error:
-        raise of_error(error) from error
-    if trail.collections is not None and name is not None and name not in trail.collections:
-        raise Problem("forbidden", "this key is bound to other collections")
 
 
 def _check_parameters(request: Request) -> None:

@@ -28,7 +28,12 @@ def answer_batch(index: Index, operation: Operation, batch: Sequence[Ready], out
     encoder, out = msgspec.json.Encoder(), bytearray()
     for number, item, record in records(index, operation, batch):
         outcomes[operation.outcome_of(record)] += 1
-        encoder.encode_into(_line(number, item, record), out, len(out))
+        if isinstance(record, Problem):
+            name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
+            line: dict[str, object] = {"line": number, **({"id": name} if name else {}), "error": record.record()}
+        else:
+            line = record
+        encoder.encode_into(line, out, len(out))
         out += b"\n"
     return bytes(out)
 
@@ -52,13 +57,6 @@ def records(
                 yield number, item, next(of_entries) if refused is None else refused
             else:
                 yield number, item, item if isinstance(item, Problem) else next(of_ids)
-
-
-def _line(number: int, item: Item | Problem, record: ItemAnswer) -> dict[str, object]:
-    if not isinstance(record, Problem):
-        return record
-    name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
-    return {"line": number, **({"id": name} if name else {}), "error": record.record()}
 
 
 MOST_TOGETHER = 64  # Requests of one batch.
@@ -171,22 +169,18 @@ def _outcomes(
     """Answer those who still wait; where the batch fails for what may be one document's fault, each by itself."""
     waiting = [single for single in batch if not single.answer.cancelled()]
     items = [single.item for single in waiting]
-    outcomes: Sequence[ItemAnswer | Exception]
+    outcomes: list[ItemAnswer | Exception] = []
     try:
-        outcomes = _records(index, operation, items)
+        outcomes += _records(index, operation, items)
     except Retryable as error:
-        outcomes = [error] * len(items)
+        outcomes += [error] * len(items)
     except Exception:
-        outcomes = [_outcome(index, operation, item) for item in items]
+        for item in items:
+            try:
+                outcomes += _records(index, operation, [item])
+            except Exception as error:
+                outcomes.append(error)
     return list(zip(waiting, outcomes, strict=True))
-
-
-def _outcome(index: Index, operation: Operation, item: Item | Ready) -> ItemAnswer | Exception:
-    try:
-        [record] = _records(index, operation, [item])
-    except Exception as error:
-        return error
-    return record
 
 
 def _records(index: Index, operation: Operation, items: Sequence[Item | Ready]) -> list[ItemAnswer]:

@@ -132,7 +132,7 @@ class Service:
         if expected > most:
             raise too_large
         if expected > LARGE_BYTES:
-            await self._ask(request, expected)
+            await self._ask(request.state.trail, expected)
         body = bytearray()
         async for piece in request.stream():
             body += piece
@@ -140,12 +140,11 @@ class Service:
                 raise too_large
             if len(body) > LARGE_BYTES >= expected:
                 expected = most
-                await self._ask(request, expected)
+                await self._ask(request.state.trail, expected)
         return bytes(body)
 
-    async def _ask(self, request: Request, size: int) -> None:
+    async def _ask(self, trail: Trail, size: int) -> None:
         """Wait for a large body's share of memory, which it has until it is answered."""
-        trail: Trail = request.state.trail
         ticket = self.bytes.ask(trail.payer, size)
         trail.slot.callback(ticket.close)
         trail.waits = True

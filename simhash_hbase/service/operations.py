@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 
+from simhash_hbase.client.index import LEASES
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
@@ -20,8 +21,6 @@ ItemAnswer = dict[str, object] | Problem
 
 # Answers to queries can be long, and those of a batch are in memory at a time: so many matches, as JSON some megabytes.
 MATCHES = 25_600
-# A claim must outwait a crashed writer even after its own client has gone.
-LEASES = 2
 # The claims of several clients, which are decided together, wait so long for one that is contested.
 HURRIED_S = 2.0
 # Queries with the same parameters are one operation, so that they can be worked on together.
@@ -66,20 +65,9 @@ def _add(index: Index, entries: Entries) -> list[ItemAnswer]:
 
 
 def _claim(index: Index, entries: Entries, *, deadline_s: float | None = None) -> list[ItemAnswer]:
+    # It must outwait a crashed writer even after its own client has gone.
     claimed = index.claim_entries(entries, deadline_s=deadline_s or LEASES * index.profile.lease_s)
     return [of_error(what) if isinstance(what, ClaimContended) else decision_record(what) for what in claimed]
-
-
-def _remove(index: Index, ids: Sequence[str]) -> list[ItemAnswer]:
-    return [{"id": name, "removed": removed} for name, removed in index.remove_many(ids)]
-
-
-def _get(index: Index, ids: Sequence[str]) -> list[ItemAnswer]:
-    return [_missing() if stored is None else stored_record(stored) for stored in index.get_many(ids)]
-
-
-def _copies(index: Index, ids: Sequence[str]) -> list[ItemAnswer]:
-    return [_missing() if found is None else copies_record(found) for found in map(index.copies, ids)]
 
 
 def _missing() -> Problem:
@@ -91,10 +79,22 @@ _HURRIED_CLAIM = Operation(
     name="claim", on_entries=partial(_claim, deadline_s=HURRIED_S), outcome=lambda record: str(record["status"])
 )
 CLAIM = replace(_HURRIED_CLAIM, on_entries=_claim, hurried=_HURRIED_CLAIM)
-REMOVE = Operation(name="remove", on_ids=_remove, outcome=lambda record: "removed" if record["removed"] else "absent")
-GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
-# A list of copies may have thousands of entries: few lists are in memory at a time.
-COPIES = Operation(name="copies", on_ids=_copies, batch=8, outcome=lambda record: "found")
+REMOVE = Operation(
+    name="remove",
+    on_ids=lambda index, ids: [{"id": name, "removed": removed} for name, removed in index.remove_many(ids)],
+    outcome=lambda record: "removed" if record["removed"] else "absent",
+)
+GET = Operation(
+    name="get",
+    on_ids=lambda index, ids: [_missing() if one is None else stored_record(one) for one in index.get_many(ids)],
+    outcome=lambda record: "found",
+)
+COPIES = Operation(
+    name="copies",
+    on_ids=lambda index, ids: [_missing() if one is None else copies_record(one) for one in map(index.copies, ids)],
+    batch=8,  # A list of copies may have thousands of entries: few lists are in memory at a time.
+    outcome=lambda record: "found",
+)
 
 
 @lru_cache(COLLECTIONS)
@@ -114,28 +114,23 @@ def within(operation: Operation, collection: str | None) -> Operation:
 @lru_cache(QUERIES)
 def query(rule: MatchRule, limit: int, since: datetime | None) -> Operation:
     """Make the operation that finds near-duplicates, of documents or of stored ones."""
+
+    def of_entries(index: Index, entries: Entries) -> Iterator[ItemAnswer]:
+        answers = index.answer_entries(entries, rule=rule, limit=limit, since=since)
+        for name, answer in zip(entries.ids, answers, strict=True):
+            yield answer_record(name or None, answer)
+
+    def of_ids(index: Index, ids: Sequence[str]) -> Iterator[ItemAnswer]:
+        for name in ids:
+            answer = index.query_id(name, rule=rule, limit=limit, since=since)
+            yield _missing() if answer is None else answer_record(name, answer)
+
     return Operation(
         name="query",
-        on_entries=partial(_query, rule=rule, limit=limit, since=since),
-        on_ids=partial(_query_stored, rule=rule, limit=limit, since=since),
+        on_entries=of_entries,
+        on_ids=of_ids,
         needs_id=False,
         batch=max(1, MATCHES // limit),
         is_shared=True,
         outcome=lambda record: "matched" if record["matches"] else "unmatched",
     )
-
-
-def _query(
-    index: Index, entries: Entries, *, rule: MatchRule, limit: int, since: datetime | None
-) -> Iterator[ItemAnswer]:
-    answers = index.answer_entries(entries, rule=rule, limit=limit, since=since)
-    for name, answer in zip(entries.ids, answers, strict=True):
-        yield answer_record(name or None, answer)
-
-
-def _query_stored(
-    index: Index, ids: Sequence[str], *, rule: MatchRule, limit: int, since: datetime | None
-) -> Iterator[ItemAnswer]:
-    for name in ids:
-        answer = index.query_id(name, rule=rule, limit=limit, since=since)
-        yield _missing() if answer is None else answer_record(name, answer)

@@ -50,7 +50,11 @@ class Settings:
 
 def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
     """Open the socket; without keys it must not be reachable from outside."""
-    if not has_keys and not _is_loopback(host):
+    try:
+        is_of_this_machine = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_of_this_machine = False
+    if not has_keys and not is_of_this_machine:
         raise InvalidArgument(f"without keys the service is for this machine alone: listen at 127.0.0.1, not {host}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -263,13 +267,3 @@ def _environment(name: str, value: str) -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
-
-
-def _is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -8,6 +8,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from simhash_hbase.client.index import MOST_MATCHES
 from simhash_hbase.compare.differences import word_differences
 from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
@@ -32,7 +33,6 @@ claims, documents, queries = (
 comparisons, figures, operation = (APIRouter(tags=[tag]) for tag in ("queries", "index", "operation"))
 ROUTERS = (claims, documents, queries, comparisons, figures, operation)
 
-MOST_MATCHES = 1_000
 # Characters of both texts that are compared without a process of its own.
 SHORT = 4_000
 PLAIN = "text/plain"

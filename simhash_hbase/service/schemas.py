@@ -16,10 +16,11 @@ from msgspec.json import schema_components
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.rows.analysed import MAX_ID_BYTES
+from simhash_hbase.service.problems import PROBLEM_TYPE
 
 LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.
 
-JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
+JSON, NDJSON = "application/json", "application/x-ndjson"
 _REFERENCE = "#/components/schemas/{name}"
 
 Schema = dict[str, Any]
@@ -254,9 +255,9 @@ _OF_BODIES = (408, 413, 415, 422, 507)
 
 def problems(*statuses: int, body: bool = True) -> dict[int | str, dict[str, Any]]:
     """Describe the errors of a route: those that every one has, and the ones named."""
-    schema = {"$ref": "#/components/schemas/Problem"}
     wanted = sorted({*_ALWAYS, *(_OF_BODIES if body else ()), *statuses})
-    return {status: {"description": _PROBLEMS[status], "content": {PROBLEM: {"schema": schema}}} for status in wanted}
+    content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": _PROBLEMS[status], "content": content} for status in wanted}
 
 
 def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, Any]]:

@@ -250,7 +250,11 @@ class AnswerStream:
                     if is_large(line.raw):
                         await self._hand_over(chunk)
                         chunk = ItemChunk()
-                        await self._hand_over_large(line, lines)
+                        # Its answer is waited for, so that the large lines of other streams have their turn.
+                        self._begin(len(line.raw or b""), self._prepare_large(line))
+                        while self._under_way:
+                            await self._change()
+                        lines.give_back()
                         continue
                     item = self._item(line)
                     if not chunk.takes(item):
@@ -282,13 +286,6 @@ class AnswerStream:
         await asyncio.sleep(0)
         while self._under_way > min(WINDOW_BYTES, WINDOWS_BYTES / self._engine.streams):
             await self._change()
-
-    async def _hand_over_large(self, line: Line, lines: RequestLines) -> None:
-        """Have a large line worked on, and wait for its answer, so that those of other streams have their turn."""
-        self._begin(len(line.raw or b""), self._prepare_large(line))
-        while self._under_way:
-            await self._change()
-        lines.give_back()
 
     def _begin(self, size: int, work: Coroutine[None, None, Ready]) -> None:
         self._under_way += size

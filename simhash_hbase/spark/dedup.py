@@ -24,7 +24,7 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import Text, is_of_removed
 from simhash_hbase.rows.layout import COUNT_BYTES, SKETCH_BYTES, TEXT_BYTES
-from simhash_hbase.spark.documents import Input, collected, entries_of, in_order_of_preference, without_repeats
+from simhash_hbase.spark.input import Input, collected, entries_of, in_order_of_preference, without_repeats
 from simhash_hbase.spark.points import (
     HOT,
     OWN_ORDER,

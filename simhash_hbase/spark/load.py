@@ -33,7 +33,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import BlockRows, id_digest, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
-from simhash_hbase.spark.documents import Input, Mapped, entries_of, integers, numbered, report_refused, without_repeats
+from simhash_hbase.spark.input import Input, Mapped, entries_of, integers, numbered, report_refused, without_repeats
 from simhash_hbase.spark.records import InputFile, Order, batch_of, input_files
 from simhash_hbase.stores.hbase import HBaseStore
 

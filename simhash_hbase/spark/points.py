@@ -31,7 +31,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, joined_within, judge
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import FLAGS, NO_PREFIX
-from simhash_hbase.spark.documents import Mapped, collected, integers, signed, sketches_of, unsigned
+from simhash_hbase.spark.input import Mapped, collected, integers, signed, sketches_of, unsigned
 from simhash_hbase.spark.records import batch_of
 from simhash_hbase.spark.session import partitions
 

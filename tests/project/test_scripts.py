@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -218,6 +219,20 @@ def test_a_quickstart_without_an_hbase_leaves_the_last_one_alone(script, tmp_pat
 
     assert (calls, done.returncode) == (["install "], 1)
     assert done.stderr == "quickstart: no HBase is running; ./scripts/hbase up starts one\n"
+
+
+def test_a_quickstart_in_hbase_ends_with_what_removes_its_table(script, tmp_path):
+    (tmp_path / "clone" / "scripts" / "hbase").write_text("#!/bin/sh\necho 127.0.0.1:9091\n")
+    program(tmp_path / "clone" / ".venv" / "bin" / "simhash-hbase")
+    (tmp_path / "clone" / ".cache" / "quickstart-hbase-file").mkdir(parents=True)
+    (tmp_path / "corpus.jsonl").touch()
+
+    _, done = script("quickstart", "--hbase", str(tmp_path / "corpus.jsonl"))
+
+    assert done.returncode == 0, done.stderr
+    [table] = re.findall(r"the index is hbase://127\.0\.0\.1:9091/(\w+)\.\n", done.stdout)
+    assert f"disable '{table}' and drop '{table}' in the HBase shell" in done.stdout
+    assert "./scripts/hbase clean" in done.stdout
 
 
 def test_pip_shows_its_progress_on_a_terminal_alone(script, tmp_path):

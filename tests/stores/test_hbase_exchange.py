@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from thriftpy2.thrift import TApplicationException, TException
 
-from simhash_hbase.errors import StoreBusy, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.errors import IndexMissing, StoreBusy, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift import exchange as exchanging
@@ -220,6 +220,14 @@ def test_a_gateway_that_fails_over_a_region_without_a_server_is_asked_again(meth
 
     with pytest.raises(kind, match=f"^{method} at gateway:1: "), thrift_errors(method, GATEWAY, "t"):
         raise failure
+
+
+@pytest.mark.parametrize("text", ["t", "Failed 1 action: t: 1 time", "org.example.TableNotFoundException: t"])
+def test_of_a_missing_table_the_sentence_begins_with_what_is_wrong_and_ends_with_what_makes_it(text):
+    with pytest.raises(IndexMissing) as raised, thrift_errors("getRows", GATEWAY, "t"):
+        raise Refusal(text.encode(), False)
+
+    assert str(raised.value) == "there is no table t at gateway:1: simhash-hbase create makes one"
 
 
 def test_deletes_that_a_region_did_not_do_are_an_error():

@@ -12,6 +12,7 @@ from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     Choice,
     LearningFiles,
+    NamedIndex,
     debug_option,
     index_options,
     output_options,
@@ -46,7 +47,12 @@ if TYPE_CHECKING:
 @index_options
 @output_options
 def create(
-    url: str, files: tuple[str, ...], if_not_exists: bool, sample: LearningFiles, index_choice: Choice, output: Output
+    place: NamedIndex,
+    files: tuple[str, ...],
+    if_not_exists: bool,
+    sample: LearningFiles,
+    index_choice: Choice,
+    output: Output,
 ) -> None:
     """Make an index and print its profile, which is frozen from now on."""
     import msgspec
@@ -68,7 +74,7 @@ def create(
             output.note("learning the idf …")
         with output.warnings_as_lines():
             made = create_index(
-                url,
+                place.url,
                 learn_from=texts,
                 workers=workers,
                 if_not_exists=if_not_exists,
@@ -93,7 +99,7 @@ def create(
 @ttl_option
 @silent_option
 @debug_option
-def schema(url: str, form: str, table: Choice, ttl_days: float | None) -> None:
+def schema(place: NamedIndex, form: str, table: Choice, ttl_days: float | None) -> None:
     """Print the table of an index as commands of the HBase shell and as the calls of Thrift 2; nothing is made.
 
     An operator can make the table this way; create then takes it over.
@@ -102,7 +108,7 @@ def schema(url: str, form: str, table: Choice, ttl_days: float | None) -> None:
 
     schema_of: Callable[..., TableSchema] = TableSchema
     table_schema = schema_of(**table_fields(table), ttl_ms=None if ttl_days is None else round(ttl_days * MS_A_DAY))
-    name = table_of(url)
+    name = table_of(place.url)
     if form in ("both", "shell"):
         click.echo(f"# hbase shell\n{shell_script(table_schema, name)}", nl=False)
     if form in ("both", "thrift2"):

@@ -16,12 +16,12 @@ from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     Choice,
     LearningFiles,
+    NamedIndex,
     collected,
     collection_choice,
     fingerprint_options,
     input_options,
     learn_option,
-    opened,
     optional_files_argument,
     output_options,
     own_options,
@@ -76,7 +76,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
     else:
         if profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
-        with opened(choice.profile_of, readonly=True) as index:
+        with NamedIndex(choice.profile_of).open(readonly=True) as index:
             analysis = index.analysis
     with output:
         for text in choice.texts:
@@ -232,7 +232,7 @@ def explain(
         if profile_fields(prints) or sample.learn_from or choice.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         pair = _pair(words[1:])
-        with opened(words[0], collection=choice.collection, readonly=True) as index:
+        with NamedIndex(words[0]).open(collection=choice.collection, readonly=True) as index:
             _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)
         return
     if choice.collection is not None:

@@ -14,12 +14,12 @@ from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import REPEAT, Command, option
 from simhash_hbase.cli.options import (
     Choice,
+    NamedIndex,
     collected,
     collection_option,
     files_argument,
     input_options,
     load_options,
-    opened,
     output_options,
     url_argument,
 )
@@ -63,7 +63,7 @@ KEY_BYTES = 8
 @input_options
 @output_options
 def load(
-    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    place: NamedIndex, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Write a corpus at once: the fastest way into an empty index.
 
@@ -79,7 +79,7 @@ def load(
     sources = Sources(files)
     check_destinations(sources, {"`rejects`": reading.rejects})
     into_existing = choice.into_existing
-    with output, opened(url, collection=collection) as index, Refusals.open(reading.rejects, output.watch) as refused:
+    with output, place.open(collection=collection) as index, Refusals.open(reading.rejects, output.watch) as refused:
         spool = Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
         try:
             begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
@@ -87,7 +87,7 @@ def load(
             if not spool.manifest.parts:
                 spool.remove()
             raise
-        writer = _writer(url, index, spool, choice, output)
+        writer = _writer(place.url, index, spool, choice, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
         for part in spool.fill(records, index.analysis, workers=reading.processes):

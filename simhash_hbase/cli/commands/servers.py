@@ -11,11 +11,11 @@ from simhash_hbase.cli.exits import FAILED
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     Choice,
+    NamedIndex,
     collected,
     collection_option,
     complete_file,
     debug_option,
-    opened,
     url_argument,
 )
 from simhash_hbase.errors import InvalidArgument
@@ -60,7 +60,7 @@ _limit = partial(option, section="Limits", show_default=True)
            help="Keep answering after SIGTERM, while /readyz says 503."),
 )  # fmt: skip
 @debug_option
-def serve(url: str, choice: Choice) -> None:
+def serve(place: NamedIndex, choice: Choice) -> None:
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
     Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests; a second signal ends the time of --drain.
@@ -69,7 +69,7 @@ def serve(url: str, choice: Choice) -> None:
     """
     if (choice.keys is None) != choice.no_auth:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
-    if choice.processes > 1 and url.startswith("memory:"):
+    if choice.processes > 1 and place.url.startswith("memory:"):
         raise InvalidArgument("an index in memory is of one process: serve it without --processes")
     from simhash_hbase.corpus.options import processors
     from simhash_hbase.opening import open_index
@@ -82,7 +82,7 @@ def serve(url: str, choice: Choice) -> None:
         Keyring(choice.keys)
     set_up_logs()
     settings = Settings(
-        open_index=partial(open_index, url, patience_s=choice.timeout * STORE_PATIENCE),
+        open_index=partial(open_index, place.url, patience_s=choice.timeout * STORE_PATIENCE),
         keys=choice.keys,
         limits=Limits(
             requests=choice.max_requests,
@@ -126,14 +126,14 @@ def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, .
 @option("--read-only", is_flag=True, help="Offer no tool that changes the index.")
 @collection_option
 @debug_option
-def mcp(url: str, read_only: bool, collection: str | None) -> None:
+def mcp(place: NamedIndex, read_only: bool, collection: str | None) -> None:
     """Offer an index to an agent as tools, by the Model Context Protocol on standard input and output.
 
     The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
     """
     from importlib.util import find_spec
 
-    with opened(url, collection=collection, readonly=read_only) as index:
+    with place.open(collection=collection, readonly=read_only) as index:
         # To import its library takes most of a second; standard output belongs to the protocol.
         if find_spec("mcp") is not None:
             # An agent may have closed standard error, or keep it on a full disk.

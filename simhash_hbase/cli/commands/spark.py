@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import Command, Group, option
 from simhash_hbase.cli.options import (
     Choice,
+    NamedIndex,
     collected,
     collection_choice,
     files_argument,
@@ -20,7 +20,6 @@ from simhash_hbase.cli.options import (
     input_options,
     keep_option,
     load_options,
-    opened,
     output_options,
     profile_fields,
     url_argument,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.spark import SparkOptions
-    from simhash_hbase.spark.documents import Input
+    from simhash_hbase.spark.input import Input
 
 LINE_EVERY_S = 10.0  # A small corpus takes a minute or two, most of which is Spark's own.
 
@@ -104,7 +103,7 @@ def dedup(
     from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.spark import deduplicate, measured, session
     from simhash_hbase.spark.dedup import IndexPlace
-    from simhash_hbase.spark.documents import Input, report_refused
+    from simhash_hbase.spark.input import Input, report_refused
 
     options = _settings(cluster, reading.workers)
     output.give_way()
@@ -139,7 +138,7 @@ def _analysis(corpus: Input, url: str | None, index_choice: Choice, output: Outp
     if url is not None:
         if fields:
             raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
-        with closing(opened(url, readonly=True)) as index:
+        with NamedIndex(url).open(readonly=True) as index:
             return index.analysis
     texts = None
     own = corpus.options.simhash_field or corpus.options.features_field
@@ -169,7 +168,9 @@ def _analysis(corpus: Input, url: str | None, index_choice: Choice, output: Outp
 @spark_options
 @input_options
 @output_options
-def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output) -> int:
+def load(
+    place: NamedIndex, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output
+) -> int:
     """Write a corpus into an empty index in HBase, as files that the workers make.
 
     Repeat the same command after an interruption: finished analysis is not repeated.
@@ -183,16 +184,18 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
     from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
-    where = parse_url(url)
+    where = parse_url(place.url)
     conf = Path(choice.hbase_conf) if choice.hbase_conf else local_configuration(home_folder(), where.gateways)
     if conf is None:
-        raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
+        raise InvalidArgument(
+            f"{place.url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf"
+        )
     tools = find_tools(jars=Path(choice.jars) if choice.jars else None, cache=cache_folder())
     options = _settings(cluster, reading.workers)
     output.give_way()
     with (
         output,
-        opened(url, collection=choice.collection) as index,
+        place.open(collection=choice.collection) as index,
         Refusals.open(reading.rejects, output.watch) as refusals,
         session(options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,

@@ -9,7 +9,7 @@ import click
 
 from simhash_hbase.cli.exits import DONE, FAILED
 from simhash_hbase.cli.help import REPEAT, Command, option
-from simhash_hbase.cli.options import opened, output_in, output_options, url_argument
+from simhash_hbase.cli.options import NamedIndex, output_in, output_options, url_argument
 from simhash_hbase.cli.screen.terminal import secretless
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ MEGABYTE = 1 << 20
 @url_argument
 @option("--exact", is_flag=True, help="Read everything, not a sample of a large index.")
 @output_in("json", also=["html"])
-def stats(url: str, exact: bool, output: Output) -> None:
+def stats(place: NamedIndex, exact: bool, output: Output) -> None:
     """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
     from simhash_hbase.report import stats_page
 
-    with output, opened(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
+    with output, place.open(readonly=True) as index, output.walk("stats", soon=False) as watch:
         figures = index.stats(exact=exact, watch=watch)
         if output.format == "html":
-            output.page(stats_page(secretless(url), index.profile, figures))
+            output.page(stats_page(secretless(place.url), index.profile, figures))
         else:
             output.record(asdict(figures), about=figures.sampled)
 
@@ -46,9 +46,9 @@ def stats(url: str, exact: bool, output: Output) -> None:
 @url_argument
 @option("--repair", is_flag=True, help="Complete or remove rows that do not agree.")
 @output_options
-def verify(url: str, repair: bool, output: Output) -> int:
+def verify(place: NamedIndex, repair: bool, output: Output) -> int:
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
-    with output, opened(url, readonly=not repair) as index, output.walk("verify") as watch:
+    with output, place.open(readonly=not repair) as index, output.walk("verify") as watch:
         result = index.verify(repair=repair, watch=watch)
         output.record(asdict(result))
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
@@ -63,9 +63,9 @@ def verify(url: str, repair: bool, output: Output) -> int:
 @click.command("vacuum", cls=Command, interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])
 @url_argument
 @output_options
-def vacuum(url: str, output: Output) -> None:
+def vacuum(place: NamedIndex, output: Output) -> None:
     """Delete data that no answer needs: expired documents, old removals, rows without a document."""
-    with output, opened(url) as index, output.walk("vacuum") as watch:
+    with output, place.open() as index, output.walk("vacuum") as watch:
         swept = index.vacuum(watch=watch)
         output.record(asdict(swept))
 
@@ -82,18 +82,18 @@ def vacuum(url: str, output: Output) -> None:
 @click.argument("destination", metavar="[DEST]", required=False)
 @option("--taken", metavar="TIME", help="Copy nothing: only note a backup made by other means, such as a snapshot.")
 @output_options
-def backup(url: str, destination: str | None, taken: str | None, output: Output) -> None:
+def backup(place: NamedIndex, destination: str | None, taken: str | None, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
     if destination is not None and taken is None:
-        _copy(url, destination, output)
+        _copy(place, destination, output)
     elif destination is None and taken is not None:
-        with output, opened(url) as index:
+        with output, place.open() as index:
             output.record({"last_backup": index.note_backup(taken)})
     else:
         raise click.UsageError("name DEST, or the time of a backup by --taken", click.get_current_context())
 
 
-def _copy(url: str, destination: str, output: Output) -> None:
+def _copy(place: NamedIndex, destination: str, output: Output) -> None:
     from concurrent.futures import ThreadPoolExecutor, wait
 
     from simhash_hbase.opening import folder_of
@@ -102,7 +102,7 @@ def _copy(url: str, destination: str, output: Output) -> None:
 
     if destination.startswith("file:"):
         destination = folder_of(destination) or ""
-    with output, opened(url) as index, ThreadPoolExecutor(1) as pool:
+    with output, place.open() as index, ThreadPoolExecutor(1) as pool:
         total = index.store.size().bytes if isinstance(index.store, OnDisk) else None
         with output.meter("backup", total, noun="MB") as meter:
             copy = pool.submit(index.backup, destination)

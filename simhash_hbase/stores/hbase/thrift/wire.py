@@ -216,7 +216,6 @@ def _outcome(call: Call, result: Reply) -> Reply:
 
 # HBase sends Java exceptions as text: a part of the text, the error it becomes, and the sentence for the user.
 _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
-    ("TableNotFoundException", errors.IndexMissing, "there is no table {table}: simhash-hbase create makes one"),
     ("NamespaceNotFoundException", errors.StoreRefused, "table {table} has no namespace yet: create that first"),
     ("TableNotEnabledException", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
     ("is disabled", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
@@ -289,7 +288,7 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
             return _of_status(error, what)
         if isinstance(error, TApplicationException):
             return _refusal(error, what)
-        return _from_server(error, what, self._table) if isinstance(error, TException) else None
+        return _from_server(error, what, self._gateway, self._table) if isinstance(error, TException) else None
 
 
 def _of_status(error: HttpRefusal, what: str) -> SimhashError:
@@ -310,13 +309,16 @@ def _refusal(error: TApplicationException, what: str) -> SimhashError:
     return errors.StoreRefused(f"{what}: {_short(error)}")
 
 
-def _from_server(error: TException, what: str, table: str) -> SimhashError:
+def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> SimhashError:
     text, name = _message(error), re.escape(table)
+    missing = errors.IndexMissing(f"there is no table {table} at {gateway}: simhash-hbase create makes one")
     # The text of a TableNotFoundException is only the table's name, or a count of failures.
     if re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text):
-        return errors.IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
+        return missing
     if _DENIED in text:
         return AccessDenied(f"{what}: {_denial(text, table)}")
+    if "TableNotFoundException" in text:
+        return missing
     for sign, kind, sentence in _KNOWN:
         if sign in text:
             return kind(f"{what}: {sentence.format(table=table, text=_first_line(text))}")

@@ -15,12 +15,12 @@ from simhash_hbase.cli.exits import DONE, FAILED, after
 from simhash_hbase.cli.help import REPEAT, Command, option
 from simhash_hbase.cli.options import (
     Choice,
+    NamedIndex,
     collected,
     collection_option,
     complete_file,
     files_argument,
     input_options,
-    opened,
     optional_files_argument,
     output_options,
     url_argument,
@@ -55,7 +55,7 @@ _rule = partial(option, section="Match options", show_default="the index's")
 @input_options
 @output_options
 def add(
-    url: str, files: tuple[str, ...], verbose: bool, reading: Reading, collection: str | None, output: Output
+    place: NamedIndex, files: tuple[str, ...], verbose: bool, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Write documents, duplicates or not; a known id gets the new text.
 
@@ -70,7 +70,7 @@ def add(
     counts: Counter[str] = Counter()
     with (
         output,
-        opened(url, collection=collection) as index,
+        place.open(collection=collection) as index,
         Documents("add", files, reading, output.watch) as documents,
     ):
         for chunk in documents.chunks(index):
@@ -93,7 +93,7 @@ def add(
         help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
 @collection_option
 @output_options
-def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
+def remove(place: NamedIndex, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
     """Remove documents by id."""
     from simhash_hbase.index.opened import BATCH_DOCUMENTS
     from simhash_hbase.inputs import Progress, total_bytes
@@ -101,7 +101,7 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
     asked = removed = 0
-    with output, opened(url, collection=collection) as index:
+    with output, place.open(collection=collection) as index:
         consumed = Progress()
         names = _ids(ids, source, consumed)
         total = total_bytes([source]) if source else None
@@ -160,7 +160,7 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterat
 @input_options
 @output_options
 def query(
-    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    place: NamedIndex, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Find the near-duplicates of documents, nearest first."""
     from simhash_hbase.corpus import Documents
@@ -170,7 +170,7 @@ def query(
 
     if not (files or choice.texts or choice.ids or choice.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
-    with output, opened(url, collection=collection, readonly=True) as index:
+    with output, place.open(collection=collection, readonly=True) as index:
         rule = index.rule(match=choice.match, distance=choice.distance, similarity=choice.similarity)
         since = None if choice.since is None else parse_since(choice.since, now_ms())
         for name, answer in _answers(index, choice, rule, since):
@@ -231,11 +231,11 @@ def _print_answer(output: Output, name: str, answer: Answer) -> None:
 @_ids_argument
 @collection_option
 @output_options
-def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
+def get(place: NamedIndex, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
     from simhash_hbase.index.answers import stored_record
 
-    with output, opened(url, collection=collection, readonly=True) as index:
+    with output, place.open(collection=collection, readonly=True) as index:
         found = index.get_many(ids)
         for stored in found:
             if stored is not None:
@@ -251,12 +251,12 @@ def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) 
 @_ids_argument
 @collection_option
 @output_options
-def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
+def copies(place: NamedIndex, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
     from simhash_hbase.index.answers import copies_record
 
     missing = []
-    with output, opened(url, collection=collection, readonly=True) as index:
+    with output, place.open(collection=collection, readonly=True) as index:
         for name in ids:
             if (found := index.copies(name)) is None:
                 missing.append(name)
@@ -290,12 +290,12 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
 @url_argument
 @collection_option
 @output_options
-def export(url: str, collection: str | None, output: Output) -> None:
+def export(place: NamedIndex, collection: str | None, output: Output) -> None:
     """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
     from simhash_hbase.index.answers import stored_record
 
     count = 0
-    with output, opened(url, collection=collection, readonly=True) as index, output.walk("export") as watch:
+    with output, place.open(collection=collection, readonly=True) as index, output.walk("export") as watch:
         for stored in index.export(watch=watch):
             output.line(stored_record(stored))
             count += 1

@@ -172,7 +172,8 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
-        if self._early is not None and index.profile.seed == SEED and (cut := self._early.take()):
+        cut = self._early.take() if self._early is not None and index.profile.seed == SEED else []
+        if cut:
             index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
         # Going on changes what the earlier run has left.
         before = start.read if start else 0
@@ -182,8 +183,8 @@ class Deduplication:
         keep = (start.kept_bytes if start else 0) if options.results else None
         takes_bytes = self._form is not None and self._form.takes_bytes
         # A run that is continued cuts the input where the one before would have: into whole chunks. Who has waited for
-        # the idf to be learned waits a chunk longer, and all processes are at work from the first one on.
-        soon = options.results is None and self._early is None
+        # the idf of a long input waits a chunk longer, and all processes are at work from the first one on.
+        soon = options.results is None and not cut
         with (
             _deduplicator(index, options) as deduplicator,
             open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,

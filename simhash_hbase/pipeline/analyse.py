@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,14 +89,19 @@ def analyse(
 ) -> Iterator[Chunk]:
     """Fingerprint and sketch a stream of records, and extract its pages.
 
-    An input of less than a whole chunk starts no process. Where results are wanted soon, the first chunks are short.
-    Without an analysis pages are extracted only, in this process, and chunks have no entries.
+    An input of one chunk starts no process. Where results are wanted soon, the first chunks are short. Without an
+    analysis pages are extracted only, in this process, and chunks have no entries.
     """
-    chunks = _chunks(iter(records), chain(SHARES if soon else (), repeat(1)))
-    for chunk in chunks:
-        if workers > 1 and analysis and chunk.share == 1 and chunk.is_full:
-            yield from _shared(chain([chunk], chunks), analysis, workers)
-            return
+    records = iter(records)
+    if soon:
+        for chunk in _chunks(records, SHARES):
+            yield _analysed(chunk, analysis)
+    chunks = _chunks(records)
+    first = list(islice(chunks, 2)) if workers > 1 and analysis else []
+    if len(first) > 1 and analysis:
+        yield from _shared(chain(first, chunks), analysis, workers)
+        return
+    for chunk in chain(first, chunks):
         yield _analysed(chunk, analysis)
 
 
@@ -133,7 +138,7 @@ def _analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
     return finish(chunk, analyse_chunk(analysis, *payload(chunk.documents)))
 
 
-def _chunks(records: Iterator[Scanned], shares: Iterable[int]) -> Iterator[Chunk]:
+def _chunks(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:
     for share in shares:
         chunk = Chunk(share=share)
         for record in records:

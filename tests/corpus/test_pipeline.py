@@ -180,7 +180,7 @@ def test_short_first_chunks_are_short_in_characters(monkeypatch):
     assert sizes == [1, 1, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("count", "starts"), [(54, False), (103, False), (104, True)])
+@pytest.mark.parametrize(("count", "starts"), [(54, False), (104, False), (105, True)])
 def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
     started = []
     monkeypatch.setattr("simhash_hbase.pipeline.worker.Workers", lambda *_: started.append(1) or pytest.fail("starts"))

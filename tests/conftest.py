@@ -8,6 +8,9 @@ from support.chromium import launch
 from support.faulty_proxy import proxy_to
 from support.hbase_server import drop_tables
 from support.places import PLACES, Clock, IndexMaker, server_goes_by
+from support.results import Result
+
+from simhash_hbase.cli.app import main
 
 # How long an example takes depends on the machine and on what else it does.
 settings.register_profile("any machine", deadline=None)
@@ -46,6 +49,19 @@ def make_index(request, tmp_path, clock):
 def make_memory_index(tmp_path, clock):
     """Return what makes indexes in memory, for tests that no store could fail."""
     return IndexMaker(PLACES["memory"](tmp_path, clock), clock)
+
+
+@pytest.fixture
+def cli(capsysbinary):
+    """Return what runs one command in this process: exit code, records and messages come back."""
+
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        out, err = capsysbinary.readouterr()
+        return Result(ended.value.code, out, err.decode())
+
+    return run
 
 
 @pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])

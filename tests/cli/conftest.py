@@ -1,14 +1,14 @@
 """The command line, called in this process: arguments in; exit code, records and messages out."""
 
+import io
 import json
 import os
+import sys
 from contextlib import contextmanager
 
 import pytest
 from support.corpus import near_copies, write_jsonl
-from support.results import Result
 
-from simhash_hbase.cli.app import main
 from simhash_hbase.corpus.decisions import FileDecisions
 
 
@@ -22,16 +22,9 @@ def _no_settings(monkeypatch):
 
 
 @pytest.fixture
-def cli(capsysbinary):
-    """Return what runs one command."""
-
-    def run(*words):
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        out, err = capsysbinary.readouterr()
-        return Result(ended.value.code, out, err.decode())
-
-    return run
+def standard_input(monkeypatch):
+    """Return what gives bytes to the next command as its standard input."""
+    return lambda data: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
 @pytest.fixture
@@ -43,6 +36,12 @@ def corpus():
 @pytest.fixture
 def corpus_file(tmp_path, corpus):
     return write_jsonl(tmp_path / "corpus.jsonl", corpus)
+
+
+@pytest.fixture
+def url(tmp_path):
+    """Return an address where no index is."""
+    return f"file:{tmp_path / 'new.index'}"
 
 
 @pytest.fixture

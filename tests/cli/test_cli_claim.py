@@ -10,28 +10,15 @@ from support.hbase_server import address, tables
 from support.results import finish, start
 
 
-def test_decisions_are_told_in_input_order(cli, empty, corpus, corpus_file):
-    claimed = cli("claim", empty, corpus_file)
-
-    assert claimed.code == 0
-    assert [record["id"] for record in claimed.records] == [document["id"] for document in corpus]
-    assert list(claimed.records[0]) == ["id", "status", "of", "distance", "similarity", "containment", "short"]
-    assert claimed.records[0]["status"] == "original"
-    assert claimed.records[1]["of"] == "group 0 copy 0"
-    assert "claim: 60 documents, 20 originals, 40 duplicates" in claimed.err
-
-
-def test_claims_decide_as_dedup_does(cli, tmp_path, empty, corpus_file):
+def test_claims_are_told_in_input_order_as_dedup_decides_and_again_alike(cli, tmp_path, empty, corpus_file):
     other = f"file:{tmp_path / 'other.index'}"
-    cli("create", other, "--analyzer", "shingle")
 
-    assert cli("claim", empty, corpus_file).records == cli("dedup", other, corpus_file).records
+    claimed, again = cli("claim", empty, corpus_file), cli("claim", empty, corpus_file)
 
-
-def test_running_it_again_prints_the_same(cli, empty, corpus_file):
-    first, second = cli("claim", empty, corpus_file), cli("claim", empty, corpus_file)
-
-    assert second.out == first.out
+    decided = cli("dedup", other, corpus_file, "--create", "--analyzer", "shingle")
+    assert claimed.code == 0
+    assert claimed.out == again.out == decided.out
+    assert "claim: 60 documents, 20 originals, 40 duplicates" in claimed.err
 
 
 def test_a_repeated_id_gets_the_first_one_s_decision(cli, empty, tmp_path):
@@ -52,28 +39,6 @@ def test_refused_records_are_told_and_kept_and_the_rest_is_decided(cli, empty, t
     assert [record["id"] for record in claimed.records] == ["a"]
     assert f"{path}:2: refused" in claimed.err
     assert len(rejects.read_text().splitlines()) == 2
-
-
-def test_quiet_prints_decisions_only(cli, empty, corpus_file):
-    claimed = cli("claim", empty, corpus_file, "--quiet")
-
-    assert (claimed.err, len(claimed.records)) == ("", 60)
-
-
-def test_a_missing_index_and_a_wrong_deadline_are_told(cli, empty, tmp_path, corpus_file):
-    missing = cli("claim", f"file:{tmp_path / 'missing'}", corpus_file)
-
-    assert missing.code == 1
-    assert "no index" in missing.sentence
-    assert cli("claim", empty, corpus_file, "--deadline", "0").code == 2
-
-
-def test_own_fingerprints_are_claimed(cli, empty, simhash_file):
-    file = simhash_file("a.jsonl", {"a": 1, "b": 3, "c": 2**64 - 1})
-
-    claimed = cli("claim", empty, file, "--simhash-field", "simhash")
-
-    assert [(record["of"], record["distance"]) for record in claimed.records] == [(None, None), ("a", 1), (None, None)]
 
 
 def race(url, simhash_file, *, groups, processes):

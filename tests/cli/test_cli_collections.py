@@ -74,16 +74,6 @@ def test_a_run_is_not_resumed_in_another_collection(cli, empty, few, tmp_path):
     assert cli("export", empty, "--collection", "blogs").records == []
 
 
-@pytest.mark.parametrize("name", ["", "a\nb", "x" * 129])
-def test_what_is_no_name_is_refused_before_anything_is_made(cli, tmp_path, few, name):
-    called = cli("dedup", f"file:{tmp_path / 'new.index'}", "--create", few, "--collection", name)
-
-    assert called.code == 2
-    assert "the name of a collection is" in called.err
-    assert len(called.err.strip().splitlines()) == 1
-    assert not (tmp_path / "new.index").exists()
-
-
 @pytest.mark.parametrize("command", [("spark", "dedup", "a.jsonl"), ("explain", "one text", "another text")])
 def test_a_collection_of_no_index_is_refused(cli, command):
     called = cli(*command, "--collection", "news")

@@ -52,23 +52,6 @@ def test_copies_says_which_ids_are_missing(cli, decided):
     assert asked.err == "simhash-hbase: nobody: not in the index\n"
 
 
-def test_a_backup_has_the_copies_and_an_export_their_sources(cli, decided, tmp_path):
-    cli("backup", decided, tmp_path / "copy.index")
-
-    assert cli("copies", f"file:{tmp_path / 'copy.index'}", "wire").out == cli("copies", decided, "wire").out
-    exported = {record["id"]: record.get("metadata") for record in cli("export", decided).records}
-    assert exported["paper 1"] == {"source": "feed 1"}
-
-
-def test_a_dry_run_lists_no_copy(cli, decided, tmp_path):
-    before = cli("copies", decided, "wire").out
-    corpus = write_jsonl(tmp_path / "more.jsonl", [{"id": "more", "text": TEXT * 3}])
-
-    assert cli("dedup", decided, corpus, "--dry-run").record["of"] == "wire"
-
-    assert cli("copies", decided, "wire").out == before
-
-
 def test_dedup_lists_copies_too(cli, empty, tmp_path):
     corpus = [{"id": str(n), "text": TEXT * 3, "source": n} for n in range(3)]
 
@@ -85,11 +68,3 @@ def test_query_since_answers_what_was_seen_since(cli, decided, tmp_path, since, 
     asked = cli("query", decided, file, *words)
 
     assert [[match["id"] for match in record["matches"]] for record in asked.records] == [["wire"][:count]] * 3
-
-
-def test_query_since_what_is_no_time_is_one_sentence(cli, decided):
-    asked = cli("query", decided, "--text", TEXT, "--since", "yesterday")
-
-    assert (asked.code != 0, asked.out) == (True, b"")
-    assert asked.err.count("\n") == 1
-    assert "since 'yesterday': wanted a date or a time such as" in asked.err

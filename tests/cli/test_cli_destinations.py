@@ -1,9 +1,6 @@
 """What a command writes is never what it reads."""
 
-import gzip
-import io
 import os
-import sys
 
 import pytest
 from support.corpus import text
@@ -11,7 +8,7 @@ from support.corpus import text
 SHINGLES = ("--create", "--analyzer", "shingle")
 
 
-@pytest.mark.parametrize("option", ["--output", "--clusters", "--results", "--rejects"])
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_file_of_the_input_is_not_written_over(cli, tmp_path, corpus_file, option, linked):
     before, named = corpus_file.read_bytes(), corpus_file
@@ -104,56 +101,6 @@ def test_what_is_hidden_from_reading_may_be_written_there(cli, folder):
     assert len(list((folder / ".kept").iterdir())) == 2
 
 
-ROWS = b"id,text\r\n" + b"".join(b'%d,"%s"\r\n' % (i, text(i // 2, changed=i % 2).encode()) for i in range(6))
-
-
-@pytest.mark.parametrize("create", [True, False])
-@pytest.mark.parametrize("source", ["file", "standard input"])
-def test_kept_rows_of_csv_have_their_header(cli, empty, tmp_path, monkeypatch, source, create):
-    kept, file = tmp_path / ("kept.csv.gz" if create else "kept.csv"), tmp_path / "a.csv"
-    file.write_bytes(ROWS)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ROWS)))
-    words = [file] if source == "file" else ["-", "--input-format", "csv"]
-    url = f"file:{tmp_path / 'i'}" if create else empty
-
-    done = cli("dedup", url, *words, *(SHINGLES if create else ()), "--output", kept)
-
-    data = gzip.decompress(kept.read_bytes()) if create else kept.read_bytes()
-    lines = ROWS.splitlines()
-    assert done.code == 0
-    assert data.splitlines() == [lines[0], lines[1], lines[3], lines[5]]
-    assert len(cli("fingerprint", "--analyzer", "shingle", kept).records) == 3
-
-
-def test_a_restart_does_not_repeat_the_header(cli, empty, tmp_path):
-    file, kept, results = tmp_path / "a.csv", tmp_path / "kept.csv", tmp_path / "results"
-    file.write_bytes(ROWS)
-    words = ("dedup", empty, file, "--output", kept, "--results", results)
-    cli(*words)
-    before = kept.read_bytes()
-
-    assert cli(*words, "--resume").code == 0
-
-    assert kept.read_bytes() == before
-    assert before.count(b"id,text") == 1
-
-
-def test_lines_and_files_or_other_headers_do_not_go_to_one_place(cli, empty, tmp_path):
-    folder, one, two = tmp_path / "folder", tmp_path / "1.csv", tmp_path / "2.csv"
-    folder.mkdir()
-    (folder / "a.txt").write_text(text(1))
-    one.write_bytes(ROWS)
-    two.write_bytes(ROWS.replace(b"id,text", b"id,text,more"))
-
-    mixed = cli("dedup", empty, folder, one, "--output", tmp_path / "kept")
-    differ = cli("dedup", empty, one, two, "--output", tmp_path / "kept")
-
-    assert (mixed.code, differ.code) == (2, 2)
-    assert "are not alike" in mixed.sentence
-    assert f"those of {one} and {two} differ" in differ.sentence
-    assert not (tmp_path / "kept").exists()
-
-
 @pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
 def test_a_folder_that_is_not_there_is_named_before_an_index_is_made(cli, tmp_path, corpus_file, option):
     missing = tmp_path / "nodir"
@@ -163,3 +110,10 @@ def test_a_folder_that_is_not_there_is_named_before_an_index_is_made(cli, tmp_pa
     assert (refused.code, refused.out) == (1, b"")
     assert refused.sentence == f"{option} {missing / 'x.html'}: there is no folder {missing}: make it first"
     assert not (tmp_path / "i").exists()
+
+
+def test_rejects_go_to_a_folder_that_is_there(cli, filled, tmp_path, corpus_file):
+    refused = cli("add", filled, corpus_file, "--rejects", tmp_path / "nodir" / "rejects")
+
+    assert (refused.code, refused.out) == (1, b"")
+    assert str(tmp_path / "nodir") in refused.sentence

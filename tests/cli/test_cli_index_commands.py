@@ -6,7 +6,6 @@ import pytest
 from support.corpus import near_copies, text, write_jsonl
 
 from simhash_hbase import __version__
-from simhash_hbase.opening import open_index
 from simhash_hbase.stores.embedded.folder import copied_bytes
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -22,13 +21,6 @@ def test_create_prints_the_profile(cli, tmp_path):
     wanted = {"analyzer": "shingle", "shingle": 3, "binary": True, "scheme": "6x3", "match": "distance", "ttl_days": 30,
               "max_members": 7, "distance": 3, "similarity": 0.77, "hash": "murmur3", "fingerprints": 1}  # fmt: skip
     assert wanted.items() <= made.record.items()
-
-
-def test_create_takes_jieba_by_default_and_names_the_dictionary(cli, tmp_path):
-    profile = cli("create", f"file:{tmp_path / 'a'}").record
-
-    assert (profile["analyzer"], profile["top"], profile["match"]) == ("jieba", 200, "verified")
-    assert len(profile["dictionary"]) == 32
 
 
 def test_create_refuses_an_index_that_is_there(cli, filled):
@@ -51,42 +43,23 @@ def test_create_if_not_exists_takes_the_index_with_the_same_profile_only(cli, fi
     assert "'4x1'" in other.sentence
 
 
-def test_create_learns_from_a_sample(cli, tmp_path, corpus_file):
-    url = f"file:{tmp_path / 'a'}"
-
-    made = cli("create", url, "--learn-from", corpus_file)
-
-    assert made.err == "learning the idf …\n"
-    assert (made.record["analyzer"], made.record["idf_documents"]) == ("learned", 60)
-    assert cli("add", url, corpus_file).code == 0
-    assert cli("query", url, "--id", "group 3 copy 0").record["matches"]
-
-
 @pytest.mark.parametrize(
-    "options",
+    ("options", "sentence"),
     [
-        ["--scheme", "65x1"],
-        ["--scheme", "5"],
-        ["--distance", "4"],
-        ["--distance", "4", "--scheme", "5x2"],
-        ["--scheme", "20x10"],
-        ["--no-sketch", "--match", "verified"],
-        ["--shingle", "3"],
-        ["--hash", "none"],
-        ["--analyzer", "learned"],
-        ["--similarity", "2"],
-        ["--analyzer", "no such"],
-        ["--ttl", "0"],
-        ["--no-such-option"],
-        ["--match"],
+        (["--scheme", "65x1"], "scheme"),
+        (["--distance", "4"], "distance"),
+        (["--no-sketch", "--match", "verified"], "sketch"),
+        (["--analyzer", "learned"], "learn"),
+        (["--ttl", "0"], "ttl"),
+        (["--band-distance", "16,x"], "several with commas between them"),
+        (["--band-distance", "24,16"], "may not have to be nearer"),
     ],
 )
-def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, options):
+def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, options, sentence):
     refused = cli("create", f"file:{tmp_path / 'a'}", *options)
 
     assert (refused.code, refused.out) == (2, b"")
-    assert refused.err
-    assert "Traceback" not in refused.err
+    assert sentence in refused.sentence
     assert not (tmp_path / "a").exists()
 
 
@@ -150,15 +123,6 @@ def test_remove_reads_ids_from_a_file(cli, filled, tmp_path):
     assert cli("remove", filled).code == 2
 
 
-def test_a_removed_document_can_be_added_again(cli, filled, corpus_file):
-    cli("remove", filled, "group 1 copy 0")
-
-    cli("add", filled, corpus_file)
-
-    assert cli("get", filled, "group 1 copy 0").code == 0
-    assert cli("verify", filled).record["documents"] == 60
-
-
 def test_export_prints_all_documents(cli, filled, corpus):
     exported = cli("export", filled)
 
@@ -167,17 +131,7 @@ def test_export_prints_all_documents(cli, filled, corpus):
     assert cli("get", filled, exported.records[7]["id"]).record == exported.records[7]
 
 
-def test_what_was_exported_can_be_added_as_own_fingerprints(cli, filled, tmp_path):
-    file, url = tmp_path / "export.jsonl", f"file:{tmp_path / 'copy.index'}"
-    file.write_bytes(cli("export", filled).out)
-    cli("create", url, "--analyzer", "shingle")
-
-    assert cli("add", url, file, "--simhash-field", "simhash").code == 0
-
-    assert {r["simhash"] for r in cli("export", url).records} == {r["simhash"] for r in cli("export", filled).records}
-
-
-def test_backup_is_an_index_with_the_same_answers(cli, filled, tmp_path, corpus_file):
+def test_backup_is_an_index_with_the_same_answers(cli, filled, tmp_path):
     copied = cli("backup", filled, tmp_path / "copy.index")
 
     assert (copied.code, copied.record) == (0, {"backup": f"file:{tmp_path / 'copy.index'}"})
@@ -229,25 +183,6 @@ def test_a_backup_has_one_place_or_one_time_in_the_past(cli, filled, words, code
     assert cli("stats", filled).record["last_backup"] is None
 
 
-def test_stats_count_documents_and_rows(cli, filled, corpus):
-    with open_index(filled, readonly=True) as index:
-        made = index.analysis.texts([d["id"] for d in corpus], [d["text"] for d in corpus]).entries
-    simhashes = made.simhashes.tolist()
-    sketch_rows = {(simhash, *row) for simhash, own in zip(simhashes, made.segments.tolist(), strict=True)
-                   for row in enumerate(own)}  # fmt: skip
-    assert len(sketch_rows) > 6 * len(set(simhashes))
-    cli("remove", filled, "group 1 copy 0")
-
-    for options in ([], ["--exact"]):
-        figures = cli("stats", filled, *options).record
-        assert (figures["documents"], figures["exact"]) == (59, True)
-        assert figures["states"] == {"added": 59, "removed": 1}
-        assert figures["rows"] == 10 * len(set(simhashes)) + len(sketch_rows)
-        assert sum(figures["rows_per_prefix"].values()) == figures["prefixes"]
-        assert len(figures["hottest"]) == 10
-        assert figures["bytes"] > 0
-
-
 SAMPLED = ["documents", "states", "prefixes", "rows_per_prefix", "truncated_prefixes", "truncated_fingerprints", "days",
            "distances"]  # fmt: skip
 
@@ -294,17 +229,8 @@ def test_verify_counts_and_finds_nothing_wrong(cli, filled):
 
     assert verified.code == 0
     assert (verified.record["documents"], verified.record["members"]) == (60, 60)
-    wrong = (
-        "missing_members",
-        "incomplete",
-        "stale_members",
-        "orphan_rows",
-        "malformed_rows",
-        "undecodable",
-        "repaired",
-        "not_repaired",
-    )
-    assert {name: verified.record[name] for name in wrong} == dict.fromkeys(wrong, 0)
+    wrong = {"missing_members", "incomplete", "stale_members", "orphan_rows", "malformed_rows", "undecodable"}
+    assert {verified.record[name] for name in wrong} == {0}
 
 
 def test_vacuum_deletes_what_was_removed(cli, tmp_path, corpus_file):
@@ -387,11 +313,7 @@ def test_stats_are_one_page_that_loads_nothing(cli, filled):
     assert page.endswith("</html>\n")
     assert filled in page
     assert '<dt>documents</dt><dd class="number">60</dd>' in page
-    assert {name for name in ("days", "crowding", "hottest") if f'id="{name}"' in page} == {
-        "days",
-        "crowding",
-        "hottest",
-    }
+    assert all(f'id="{name}"' in page for name in ("days", "crowding", "hottest"))
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
 
@@ -401,13 +323,3 @@ def test_the_band_distance_is_one_number_or_several_with_commas(cli, tmp_path, g
     address = f"file:{tmp_path}/index"
 
     assert cli("create", address, "--analyzer", "shingle", "--band-distance", given).record["band_distance"] == limits
-
-
-@pytest.mark.parametrize(
-    ("given", "told"), [("16,x", "several with commas between them"), ("24,16", "may not have to be nearer")]
-)
-def test_a_band_distance_that_cannot_be_is_refused(cli, tmp_path, given, told):
-    done = cli("create", f"file:{tmp_path}/index", "--analyzer", "shingle", "--band-distance", given)
-
-    assert done.code == 2
-    assert told in done.err

@@ -1,28 +1,10 @@
 """From files of every kind to documents."""
 
-import gzip
 import json
+import os
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
-
-
-def test_a_line_without_an_id_gets_file_and_line(cli, empty, tmp_path):
-    file = write_jsonl(tmp_path / "a.jsonl", [{"text": text(1)}, {"text": text(2)}])
-
-    added = cli("add", empty, file, "--verbose")
-
-    assert [record["id"] for record in added.records] == [f"{file}:1", f"{file}:2"]
-
-
-def test_own_features_are_read_from_their_field(cli, tmp_path):
-    url, file = f"file:{tmp_path / 'a'}", tmp_path / "features.jsonl"
-    pairs = [["blue", 5], ["whale", 3], ["sea", 1]]
-    file.write_text("".join(json.dumps({"id": i, "levels": pairs}) + "\n" for i in range(2)))
-
-    assert cli("create", url, "--analyzer", "weighted").code == 0
-    assert cli("add", url, file, "--features-field", "levels").code == 0
-    assert [m["id"] for m in cli("query", url, "--id", "0").record["matches"]] == ["1"]
 
 
 def test_features_whose_weights_decide_nothing_are_refused_and_are_no_duplicates(cli, tmp_path):
@@ -41,15 +23,6 @@ def test_features_whose_weights_decide_nothing_are_refused_and_are_no_duplicates
     assert all("the weights of the features are 0" in reject["reason"] for reject in rejects)
 
 
-def test_metadata_fields_are_kept_with_the_document(cli, empty, tmp_path):
-    record = {"id": "a", "text": text(1), "url": "https://example.org/汉", "level": 3, "other": "no"}
-    file = write_jsonl(tmp_path / "a.jsonl", [record])
-
-    cli("add", empty, file, "--metadata-field", "url", "--metadata-field", "level", "--metadata-field", "missing")
-
-    assert cli("get", empty, "a").record["metadata"] == {"url": "https://example.org/汉", "level": 3}
-
-
 @pytest.mark.parametrize("kept", [{"id": "a", "name": "id and text"}, {"key": "a", "body": ""}])
 def test_fields_of_other_names_are_named_by_options(cli, empty, tmp_path, kept):
     file = write_jsonl(tmp_path / "a.jsonl", [{**kept, "key": 17, "body": text(1)}])
@@ -57,49 +30,6 @@ def test_fields_of_other_names_are_named_by_options(cli, empty, tmp_path, kept):
     added = cli("add", empty, file, "--id-field", "key", "--text-field", "body", "--verbose")
 
     assert [record["id"] for record in added.records] == ["17"]
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.txt", "folder"])
-def test_documents_are_read_by_the_name_of_their_file(cli, empty, tmp_path, name):
-    path = tmp_path / name
-    if name == "folder":
-        path.mkdir()
-        (path / "one.txt").write_text(text(1))
-        (path / "two.txt").write_text(text(2))
-    elif name == "a.csv":
-        path.write_text(f'id,text\n1,"{text(1)}"\n2,"{text(2)}"\n')
-    elif name == "a.txt":
-        path.write_text(f"{text(1)}\n{text(2)}\n")
-    else:
-        write_jsonl(path, [{"id": i, "text": text(i)} for i in (1, 2)])
-
-    added = cli("add", empty, path, "--verbose")
-
-    assert added.code == 0
-    assert len(added.records) == 2
-    simhashes = [cli("fingerprint", "--analyzer", "shingle", "--text", text(i)).record["simhash"] for i in (1, 2)]
-    assert [record["simhash"] for record in added.records] == simhashes
-
-
-def test_other_encodings_are_read_when_named_or_detected(cli, empty, tmp_path):
-    chinese = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理。" * 5
-    file = tmp_path / "a.txt"
-    file.write_bytes(chinese.encode("gb18030"))
-    wanted = cli("fingerprint", "--analyzer", "shingle", "--text", chinese).record["simhash"]
-
-    named = cli("add", empty, file, "--encoding", "gb18030", "--verbose")
-    detected = cli("add", empty, file, "--encoding", "auto", "--verbose")
-
-    assert named.record["simhash"] == wanted
-    assert detected.record["simhash"] == wanted
-
-
-def test_several_files_are_read_one_after_the_other(cli, empty, tmp_path):
-    files = [write_jsonl(tmp_path / f"{i}.jsonl", near_copies(3, 1)[i : i + 1]) for i in (2, 0, 1)]
-
-    added = cli("add", empty, *files, "--verbose")
-
-    assert [record["id"] for record in added.records] == ["group 2 copy 0", "group 0 copy 0", "group 1 copy 0"]
 
 
 def test_what_is_told_of_others_names_moves_no_cursor(cli, empty, tmp_path):
@@ -159,18 +89,6 @@ def test_records_that_are_refused_for_many_reasons_are_counted_by_reason(cli, em
         assert f"27 × {reason}" in added.err
 
 
-def test_a_text_above_eight_megabytes_is_refused_unless_it_is_allowed(cli, tmp_path):
-    file = tmp_path / "a.jsonl.gz"
-    file.write_bytes(gzip.compress(json.dumps({"id": "long", "text": "word " * (2 << 20)}).encode()))
-
-    refused = cli("fingerprint", file)
-    allowed = cli("fingerprint", file, "--max-document-bytes", str(12 << 20))
-
-    assert refused.code == 3
-    assert "the text is longer than 8,388,608 bytes; --max-document-bytes raises the limit" in refused.err
-    assert [record["id"] for record in allowed.records] == ["long"]
-
-
 def test_files_of_two_folders_with_one_name_are_refused_with_the_way_out(cli, tmp_path):
     for number, folder in enumerate(("a", "b")):
         (tmp_path / folder).mkdir()
@@ -182,3 +100,54 @@ def test_files_of_two_folders_with_one_name_are_refused_with_the_way_out(cli, tm
     assert apart.code == 3
     assert f"{tmp_path / 'b' / 'x.txt'}: refused: the id 'x.txt' came before in this input; " in apart.err
     assert "name a folder above all of them" in apart.err
+
+
+NOT_UTF_8 = os.fsdecode(b"\xff")
+
+
+def test_a_file_whose_name_is_not_utf_8_is_refused_and_the_rest_goes_on(cli, empty, tmp_path):
+    folder, rejects = tmp_path / "folder", tmp_path / "rejects"
+    folder.mkdir()
+    (folder / "good.txt").write_text(text(1))
+    (folder / f"bad{NOT_UTF_8}.txt").write_text(text(2))
+
+    added = cli("add", empty, folder, "--verbose", "--rejects", rejects)
+
+    assert added.code == 3
+    assert [record["id"] for record in added.records] == ["good.txt"]
+    assert "bad\\xff.txt: refused: the file's name is not UTF-8" in added.err
+    assert json.loads(rejects.read_text())["file"] == f"{folder}/bad\\xff.txt"
+
+
+def test_such_a_file_is_no_obstacle_to_a_checkpoint(cli, empty, tmp_path):
+    (tmp_path / f"{NOT_UTF_8}.jsonl").write_text("")
+    write_jsonl(tmp_path / "a.jsonl", near_copies(1, 1))
+
+    done = cli("dedup", empty, tmp_path / "*.jsonl", "--results", tmp_path / "results")
+
+    assert done.code == 3
+    assert len((tmp_path / "results").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["get", NOT_UTF_8], ["query", "--text", NOT_UTF_8], ["add", NOT_UTF_8]])
+def test_an_argument_that_is_not_utf_8_is_wrong_usage(cli, empty, words):
+    command, *rest = words
+
+    refused = cli(command, empty, *rest)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert refused.sentence == "the argument \\xff is not UTF-8"
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_standard_input_keeps_its_name_where_it_is_read_twice(cli, empty, tmp_path, standard_input, create):
+    lines = [json.dumps({"text": text(1)}), "broken", json.dumps({"text": text(2)})]
+    standard_input("\n".join(lines).encode())
+    url, words = (f"file:{tmp_path / 'i'}", ("--create",)) if create else (empty, ())
+
+    done = cli("dedup", url, "-", *words, "--rejects", tmp_path / "rejects")
+
+    assert done.code == 3
+    assert [record["id"] for record in done.records] == ["-:1", "-:3"]
+    assert "\nstandard input:2: refused: " in "\n" + done.err
+    assert json.loads((tmp_path / "rejects").read_text())["file"] == "-"

@@ -40,9 +40,8 @@ def source_of(folder, records, name):
     if ".jsonl" in name:
         return write_jsonl(path, records)
     if name.endswith(".parquet"):
-        pq.write_table(
-            pa.Table.from_pylist([{key: r.get(key) for key in ("id", "text", "n", "note")} for r in records]), path
-        )
+        rows = [{key: record.get(key) for key in ("id", "text", "n", "note")} for record in records]
+        pq.write_table(pa.Table.from_pylist(rows), path)
     else:
         path.write_text(as_csv(records, "\t" if ".tsv" in name else ","), encoding="utf-8", newline="")
     return path
@@ -56,9 +55,8 @@ def rows_of(path):
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
     if ".jsonl" in path.name:
         return [json.loads(line) for line in text.split("\n")[:-1]]
-    return list(
-        csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if ".tsv" in path.name else ",", strict=True)
-    )
+    delimiter = "\t" if ".tsv" in path.name else ","
+    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
 
 
 @pytest.mark.parametrize("keep", ["first", "longest"])
@@ -116,6 +114,7 @@ def test_values_of_parquet_that_json_does_not_know_are_written_as_text(cli, empt
     "case",
     [
         ("a.jsonl", "kept.parquet.gz", "Parquet compresses inside of the file: name it .parquet"),
+        ("a.parquet", "kept.parquet.gz", "name it .parquet"),
         ("a.jsonl", "kept.warc.gz", "a crawl by its name, and the input is JSON lines: name it .jsonl, .csv, "),
         ("a.csv", "kept.html", "pages by its name, and the input is CSV: name it .jsonl"),
         ("a.jsonl", "kept.txt", "text by its name, and the input is JSON lines: name it .jsonl"),
@@ -128,8 +127,8 @@ def test_values_of_parquet_that_json_does_not_know_are_written_as_text(cli, empt
 def test_what_cannot_be_converted_is_refused_before_the_work(cli, tmp_path, records, monkeypatch, case):
     source, target, message = case
     monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "a.jsonl", records)
-    (tmp_path / "a.csv").write_text(as_csv(records), encoding="utf-8", newline="")
+    for name in ("a.jsonl", "a.csv", "a.parquet"):
+        source_of(tmp_path, records, name)
     (tmp_path / "a.txt").write_text("a line\nanother line\n")
     (tmp_path / "twice.csv").write_text("id,text,n,n\n1,a text,1,2\n")
     (tmp_path / "folder").mkdir()
@@ -142,25 +141,6 @@ def test_what_cannot_be_converted_is_refused_before_the_work(cli, tmp_path, reco
     assert done.sentence.startswith(f"--output {target}")
     assert message in done.sentence
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    ("source", "target"), [("a.jsonl", "kept.parquet"), ("a.csv", "kept.jsonl.gz"), ("a.parquet", "k.csv")]
-)
-def test_a_restart_converts_what_both_runs_kept(cli, empty, tmp_path, stopped, source, target):
-    records = [{"n": None, **record} for record in near_copies(700, 2)]
-    file = source_of(tmp_path, records, source)
-    whole, parts = tmp_path / f"whole-{target}", tmp_path / f"parts-{target}"
-    assert cli("dedup", empty, file, "--dry-run", "--output", whole).code == 0
-    words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results", "--output", parts)
-    with stopped(1_000):
-        assert cli(*words).code == 1
-    assert not parts.exists()
-
-    assert cli(*words, "--resume").code == 0
-
-    assert rows_of(parts) == rows_of(whole)
-    assert len(rows_of(parts)) == 700
 
 
 def test_csv_in_another_encoding_is_converted_from_it(cli, empty, tmp_path, records):

@@ -1,12 +1,9 @@
 """``dedup --output`` of Parquet: the kept rows in a file with the same columns."""
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.corpus import near_copies
-from support.results import run
 
 SCHEMA = pa.schema(
     [
@@ -48,6 +45,7 @@ def test_the_kept_rows_come_back_with_their_columns_types_codecs_and_groups(cli,
     before, after = pq.ParquetFile(source), pq.ParquetFile(kept)
     whole = before.read()
     assert len(originals) == 20
+    assert done.err.startswith("--output keeps rows, schema, codecs and row groups")
     assert after.read().to_pylist() == [row for row in whole.to_pylist() if row["id"] in originals]
     assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
     assert after.schema_arrow.metadata == SCHEMA.metadata
@@ -57,15 +55,7 @@ def test_the_kept_rows_come_back_with_their_columns_types_codecs_and_groups(cli,
     ]
 
 
-def test_what_is_not_kept_is_said_before_the_work_begins(cli, empty, source, tmp_path):
-    done = cli("dedup", empty, source, "--output", tmp_path / "kept.parquet")
-
-    first, *_ = done.err.splitlines()
-    assert first.startswith("--output keeps rows, schema, codecs and row groups")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "kept.parquet", "some.index"]
-
-
-def test_rows_of_several_files_come_into_one(cli, empty, source, tmp_path):
+def test_rows_of_several_files_come_into_one(cli, empty, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     rows = table(8)
@@ -80,7 +70,7 @@ def test_rows_of_several_files_come_into_one(cli, empty, source, tmp_path):
     assert pq.read_table(tmp_path / "kept.parquet")["id"].to_pylist() == [f"group {n} copy 0" for n in range(8)]
 
 
-def test_refused_rows_are_not_among_the_kept(cli, empty, source, tmp_path):
+def test_refused_rows_are_not_among_the_kept(cli, empty, tmp_path):
     rows = table(4, 1)
     first = [{**rows[:1].to_pylist()[0], "text": words} for words in (None, "…", "an other text")]
     pq.write_table(pa.concat_tables([pa.Table.from_pylist(first, SCHEMA), rows]), tmp_path / "b.parquet")
@@ -91,40 +81,6 @@ def test_refused_rows_are_not_among_the_kept(cli, empty, source, tmp_path):
     assert done.code == 3
     assert kept["id"].to_pylist() == [record["id"] for record in done.records]
     assert kept["text"][0].as_py() == "an other text"
-
-
-def test_files_of_other_columns_are_refused_before_the_index_is_made(cli, source, tmp_path):
-    pq.write_table(pa.table({"id": ["1"], "text": ["x"]}), tmp_path / "b.parquet")
-
-    done = cli("dedup", f"file:{tmp_path / 'i'}", source, tmp_path / "b.parquet", "--create", "--output", "k")
-
-    assert done.code == 2
-    assert "same columns" in done.sentence
-    assert not (tmp_path / "i").exists()
-
-
-def test_a_name_of_another_compression_is_refused(cli, empty, source, tmp_path):
-    done = cli("dedup", empty, source, "--output", tmp_path / "kept.parquet.gz", "--quiet")
-
-    assert (done.code, done.out) == (2, b"")
-    assert "name it .parquet" in done.sentence
-
-
-@pytest.mark.parametrize("more", [[], ["--create", "--analyzer", "shingle"]])
-def test_rows_from_standard_input_are_kept_too(empty, source, tmp_path, more):
-    kept, url = tmp_path / "kept.parquet", f"file:{tmp_path / 'i'}" if more else empty
-
-    done = run("dedup", url, "-", "--input-format", "parquet", "--output", kept, *more, data=source.read_bytes())
-
-    assert done.code == 0
-    assert pq.read_table(kept)["id"].to_pylist() == [f"group {n} copy 0" for n in range(20)]
-
-
-def test_rows_and_lines_cannot_go_into_one_place(cli, empty, source, corpus_file, tmp_path):
-    done = cli("dedup", empty, source, corpus_file, "--output", tmp_path / "kept")
-
-    assert (done.code, done.out) == (2, b"")
-    assert "are not alike" in done.sentence
 
 
 def test_rows_behind_damage_are_refused_and_those_before_it_are_kept(cli, empty, tmp_path):
@@ -164,27 +120,3 @@ def test_a_large_row_group_becomes_several(cli, empty, source, tmp_path, monkeyp
     originals = [record["id"] for record in done.records if record["status"] == "original"]
     assert pq.read_table(kept)["id"].to_pylist() == originals
     assert 3 < pq.ParquetFile(kept).metadata.num_row_groups < 20
-
-
-def test_a_restart_ends_with_the_same_file(cli, tmp_path, stopped):
-    path = tmp_path / "a.parquet"
-    pq.write_table(table(500), path, row_group_size=400)
-    words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet")
-
-    def run_into(name, *more):
-        url, results, kept = f"file:{tmp_path / name}", tmp_path / f"{name}.jsonl", tmp_path / f"{name}.parquet"
-        return cli("dedup", url, path, *words, "--results", results, "--output", kept, *more).code
-
-    assert run_into("whole") == 0
-    with stopped(1_000):
-        assert run_into("parts") == 1
-    assert not (tmp_path / "parts.parquet").exists()
-
-    assert run_into("parts", "--resume") == 0
-    parts = (tmp_path / "parts.parquet").read_bytes()
-    assert run_into("parts", "--resume") == 0
-
-    assert parts == (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-    decisions = map(json.loads, (tmp_path / "whole.jsonl").read_text().splitlines())
-    ids = [decision["id"] for decision in decisions if decision["status"] == "original"]
-    assert pq.read_table(tmp_path / "parts.parquet")["id"].to_pylist() == ids

@@ -6,12 +6,15 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from support.corpus import text, write_jsonl
+from support.corpus import near_copies, text, write_jsonl
+from support.crawls import crawl_of_copies
 from support.reports import read_report
+from support.results import command
 
 from simhash_hbase.pipeline.analyse import analyse
 
@@ -32,22 +35,13 @@ def _corpus(path):
                 file.write("broken\n")
 
 
-def _command(folder, *more):
+def _command(folder):
     """Return the words of one run in a folder."""
-    return [
-        *(
-            sys.executable,
-            "-m",
-            "simhash_hbase",
-            "dedup",
-            f"file:{folder / 'index'}",
-            str(folder.parent / "c.jsonl.gz"),
-        ),
-        *("--create", "--simhash-field", "f", "--results", str(folder / "results"), "--resume", "--quiet"),
-        *("--output", str(folder / "kept.jsonl.gz"), "--clusters", str(folder / "clusters"), *more),
-        *("--report", str(folder / "report.html")),
-        *("--rejects", str(folder / "rejects"), "--workers", "1"),
-    ]
+    names = {"results": "results", "output": "kept.jsonl.gz", "clusters": "clusters", "report": "report.html",
+             "rejects": "rejects"}  # fmt: skip
+    files = [word for name, file in names.items() for word in (f"--{name}", folder / file)]
+    words = ("--create", "--simhash-field", "f", "--resume", "--quiet", "--workers", "1", *files)
+    return command("dedup", f"file:{folder / 'index'}", folder.parent / "c.jsonl.gz", *words)
 
 
 def _written(folder):
@@ -103,16 +97,6 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole):
     assert reports[0].refused == reports[1].refused
 
 
-def test_a_torn_last_line_is_cut(whole):
-    before = _written(whole)
-    with (whole / "results").open("ab") as file:
-        file.write(b'{"id":"doc/9","sta')
-
-    subprocess.run(_command(whole), capture_output=True, check=False)
-
-    assert _written(whole) == before
-
-
 @pytest.mark.parametrize("name", ["results", "kept.jsonl"])
 def test_what_is_behind_the_end_of_a_finished_run_is_cut_for_every_restart_after(
     cli, empty, tmp_path, corpus_file, name
@@ -139,16 +123,6 @@ def test_the_clusters_hold_every_duplicate_with_its_original(whole):
     found = {(c["id"], m["id"], m["distance"], m["similarity"]) for c in clusters for m in c["members"]}
     assert found == duplicates
     assert len({cluster["id"] for cluster in clusters}) == len(clusters)
-
-
-def test_the_kept_documents_are_the_originals_as_they_came(whole):
-    decisions = [json.loads(line) for line in (whole / "results").read_bytes().splitlines()]
-    with gzip.open(whole.parent / "c.jsonl.gz") as file:
-        lines = {json.loads(line)["id"]: line for line in file if line != b"broken\n"}
-
-    kept = gzip.decompress((whole / "kept.jsonl.gz").read_bytes())
-
-    assert kept == b"".join(lines[d["id"]] for d in decisions if d["status"] == "original")
 
 
 def test_a_changed_input_is_refused(cli, empty, tmp_path, corpus_file):
@@ -191,15 +165,6 @@ def test_the_seconds_include_the_report(cli, empty, tmp_path, corpus_file, monke
     done = cli("dedup", empty, corpus_file, "--report", tmp_path / "report.html")
 
     assert "; 50.0 s, 1 a second" in done.err
-
-
-def test_results_of_another_run_are_not_overwritten_without_resume(whole):
-    words = [word for word in _command(whole) if word != "--resume"]
-
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 2
-    assert "--resume" in done.stderr
 
 
 def test_a_file_that_no_run_wrote_is_not_cut(cli, tmp_path, corpus_file):
@@ -301,3 +266,56 @@ def test_results_that_nobody_resumes_go_to_a_file_whatever_decides(cli, tmp_path
     assert (done.code, done.out) == (0, b"")
     assert (tmp_path / "r").read_bytes() == printed.out
     assert cli("dedup", f"file:{tmp_path / 'j'}", corpus_file, "--create", "--results", tmp_path / "r").code == 2
+
+
+def written(path, records):
+    """Write records in the format that the file's name says."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(records), path, row_group_size=70)
+    elif path.suffix == ".csv":
+        path.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in records))
+    else:
+        write_jsonl(path, records)
+    return path
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        ("a.warc.gz", "kept.warc.gz"),
+        ("a.warc.gz", "kept.warc.gz", "--duplicates", "revisit"),
+        ("a.parquet", "kept.parquet"),
+        ("a.parquet", "kept.csv"),
+        ("a.jsonl", "kept.parquet"),
+        ("a.csv", "kept.jsonl"),
+    ],
+    ids=" ".join,
+)
+def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkeypatch, stopped, form):
+    source, target, *options = form
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
+    path = tmp_path / source
+    if source == "a.warc.gz":
+        path.write_bytes(crawl_of_copies(40).bytes())
+    else:
+        written(path, near_copies(40, 3))
+
+    def run(name, *more):
+        (tmp_path / name).mkdir(exist_ok=True)
+        files = ("--results", tmp_path / name / "results", "--output", tmp_path / name / target)
+        words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet", *files, *options)
+        return cli("dedup", f"file:{tmp_path / name / 'index'}", path, *words, *more).code
+
+    assert run("whole") == 0
+    with stopped(50):
+        assert run("parts") == 1
+    kept = tmp_path / "parts" / target
+    if source == "a.warc.gz":
+        kept.write_bytes(kept.read_bytes() + b"\x1f\x8b torn")
+    else:
+        assert not kept.exists()
+
+    assert (run("parts", "--resume"), run("parts", "--resume")) == (0, 0)
+
+    assert kept.read_bytes() == (tmp_path / "whole" / target).read_bytes()
+    assert (tmp_path / "parts" / "results").read_bytes() == (tmp_path / "whole" / "results").read_bytes()

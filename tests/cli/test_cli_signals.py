@@ -60,31 +60,23 @@ def test_the_copy_of_standard_input_is_removed(tmp_path, number, code, message):
 
 
 @pytest.mark.parametrize(
-    ("words", "advice"),
+    ("line", "advice"),
     [
-        (
-            ["dedup", "URL", "FILE", "--create", "--results", "RESULTS"],
-            "stays: repeat the command with --resume to go on",
-        ),
-        (
-            ["dedup", "URL", "FILE", "--create", "--results", "RESULTS", "--resume"],
-            "stays: repeat the command to go on",
-        ),
-        (["dedup", "URL", "FILE", "--create"], "stays: repeat the command to go on"),
-        (
-            ["dedup", "URL", "FILE", "--create", "--dry-run", "--results", "RESULTS"],
-            "stays: remove RESULTS to begin anew",
-        ),
-        (["add", "URL", "FILE"], "stays: repeat the command to go on"),
-        (["claim", "URL", "FILE"], "stays: repeat the command to go on"),
-        (["load", "URL", "FILE"], "stays: repeat the command to go on"),
-        (["remove", "URL", "--from", "FILE"], "stays: repeat the command to go on"),
-        (["dedup", "FILE"], "the temporary index is gone: repeat the command to begin anew"),
-        (["claim", "FILE"], "the temporary index is gone: repeat the command to begin anew"),
-        (["dedup", "FILE", "--results", "RESULTS"], "the temporary index is gone: remove RESULTS to begin anew"),
+        ("dedup URL FILE --create --results RESULTS", "stays: repeat the command with --resume to go on"),
+        ("dedup URL FILE --create --results RESULTS --resume", "stays: repeat the command to go on"),
+        ("dedup URL FILE --create", "stays: repeat the command to go on"),
+        ("dedup URL FILE --create --dry-run --results RESULTS", "stays: remove RESULTS to begin anew"),
+        ("add URL FILE", "stays: repeat the command to go on"),
+        ("claim URL FILE", "stays: repeat the command to go on"),
+        ("load URL FILE", "stays: repeat the command to go on"),
+        ("remove URL --from FILE", "stays: repeat the command to go on"),
+        ("dedup FILE", "the temporary index is gone: repeat the command to begin anew"),
+        ("claim FILE", "the temporary index is gone: repeat the command to begin anew"),
+        ("dedup FILE --results RESULTS", "the temporary index is gone: remove RESULTS to begin anew"),
     ],
 )
-def test_an_interrupted_command_says_how_to_go_on(cli, monkeypatch, tmp_path, corpus_file, words, advice):
+def test_an_interrupted_command_says_how_to_go_on(cli, monkeypatch, tmp_path, corpus_file, line, advice):
+    words = line.split()
     places = {"URL": f"file:{tmp_path / 'i'}", "FILE": str(corpus_file), "RESULTS": str(tmp_path / "results")}
     if words[0] != "dedup":
         assert cli("create", places["URL"], "--analyzer", "shingle").code == 0
@@ -159,22 +151,18 @@ def test_the_program_that_is_installed_handles_interrupts_of_its_imports():
     assert project["scripts"] == {"simhash-hbase": "simhash_hbase.__main__:main"}
 
 
-@pytest.mark.parametrize("fault", ["no such file.jsonl", "--no-index"])
+@pytest.mark.parametrize("fault", ["no folder for the report", "no index"])
 def test_a_failed_run_leaves_no_results_in_the_way_of_the_corrected_command(cli, tmp_path, corpus_file, fault):
-    url, results = f"file:{tmp_path / 'i'}", tmp_path / "results"
-    words = ("--create", "--analyzer", "shingle", "--results", results)
+    results = tmp_path / "results"
+    words = ("dedup", f"file:{tmp_path / 'i'}", corpus_file, "--results", results)
+    right = ("--create", "--analyzer", "shingle")
+    wrong = () if fault == "no index" else (*right, "--report", tmp_path / "no such folder" / "r.html")
 
-    failed = (
-        cli("dedup", url, corpus_file, "--results", results)
-        if fault == "--no-index"
-        else cli("dedup", url, corpus_file, *words, "--report", tmp_path / "no such folder" / "r.html")
-    )
+    failed = cli(*words, *wrong)
     left = results.exists()
-    corrected = cli("dedup", url, corpus_file, *words)
+    corrected = cli(*words, *right)
 
-    assert failed.code == 1
-    assert not left
-    assert corrected.code == 0
+    assert (failed.code, left, corrected.code) == (1, False, 0)
     assert results.read_bytes().count(b"\n") == 60
 
 

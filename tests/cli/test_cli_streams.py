@@ -7,7 +7,6 @@ from support.corpus import text
 from support.results import Result, command, run
 
 END_S = 300
-CLOSED, FULL = (">&-", "it is closed"), (">/dev/full", "no space left on device")
 HAN = "今天我们学习如何使用这个工具来找到重复的文档，这是非常有意思的事情。"
 
 

@@ -234,25 +234,6 @@ def test_the_nearest_original_is_named_then_the_most_similar_then_the_earliest()
     assert earliest == [("newest", False, "more similar", 0, 1 - 5 / 256)]
 
 
-def test_of_equally_near_originals_the_earliest_is_named():
-    index = make_index()
-    originals = [(f"original {i}", (flip(BASE, [4 * i, 4 * i + 1]), None)) for i in (5, 3, 4)]
-    kept = run(index, originals, [1])
-
-    [decision] = run(index, [("new", (BASE, None))])
-
-    assert all(is_original for _, is_original, *_ in kept)
-    assert decision == ("new", False, "original 5", 2, None)
-
-
-def test_a_duplicate_is_no_original_for_others():
-    chain = [(f"link {i}", (flip(BASE, range(2 * i)), None)) for i in range(5)]
-
-    decisions = run(make_index(), chain)
-
-    assert [of for _, _, of, *_ in decisions] == [None, "link 0", None, "link 2", None]
-
-
 def test_an_id_in_one_batch_twice_is_refused_and_nothing_is_written():
     index = make_index()
 
@@ -290,17 +271,6 @@ def test_an_expired_original_is_no_original():
     ]
     assert run(index, [("old", (BASE, None))]) == [("old", False, "new", 0, None)]
     assert index.verify().wrong == 0
-
-
-def test_queries_return_originals_and_no_duplicates():
-    documents = plain_corpus(150, seed=12)
-    index = make_index()
-    originals = {name for name, is_original, *_ in run(index, documents) if is_original}
-
-    for _, (simhash, _) in documents:
-        found = {match.id for match in index.query_simhash(simhash).matches}
-        assert found
-        assert found <= originals
 
 
 def test_a_duplicate_that_is_added_counts_as_an_original():

@@ -4,6 +4,7 @@ import json
 import threading
 
 import pytest
+from support.results import Printed
 
 from simhash_hbase import create_index
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, sample
@@ -23,26 +24,15 @@ def corpus_file(tmp_path, monkeypatch):
     return str(path)
 
 
-class Lines:
-    def __init__(self):
-        self.records = []
-
-    def line(self, record):
-        self.records.append(dict(record))
-
-    def flush(self):
-        pass
-
-
 def decided(path, workers, **options):
     """Decide a corpus by an index that is made of it; return the index's table of words, too."""
-    lines, reading = Lines(), Reading(workers=workers)
+    printed, reading = Printed(), Reading(workers=workers)
     with (
-        Deduplication([path], DedupOptions(learn=True), reading=reading, lines=lines) as corpus,
+        Deduplication([path], DedupOptions(learn=True), reading=reading, lines=printed) as corpus,
         create_index("memory:", learn_from=corpus.texts(), workers=workers, **options) as index,
     ):
         corpus.run(index)
-        return lines.records, index.profile
+        return printed.lines, index.profile
 
 
 @pytest.mark.parametrize("options", [{}, {"seed": 7}, {"hash": "md5"}, {"top": 5}])
@@ -50,11 +40,17 @@ def test_decisions_are_those_of_one_worker(corpus_file, options):
     assert decided(corpus_file, 3, **options) == decided(corpus_file, 1, **options)
 
 
-def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch):
-    cut, early = [], []
-    count, take = Batch.count, EarlyCut.take
+@pytest.fixture
+def early(monkeypatch):
+    """Return the list of the texts that are cut early."""
+    texts, take = [], EarlyCut.take
+    monkeypatch.setattr(EarlyCut, "take", lambda self: texts.extend(taken := take(self)) or taken)
+    return texts
+
+
+def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, early):
+    cut, count = [], Batch.count
     monkeypatch.setattr(Batch, "count", lambda self, **named: cut.extend(self.texts) or count(self, **named))
-    monkeypatch.setattr(EarlyCut, "take", lambda self: early.extend(taken := take(self)) or taken)
 
     decided(corpus_file, 2)
 
@@ -62,11 +58,8 @@ def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch):
     assert early
 
 
-def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch):
+def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch, early):
     monkeypatch.setattr(sample, "EARLY_CHARACTERS", 1)
-    early = []
-    take = EarlyCut.take
-    monkeypatch.setattr(EarlyCut, "take", lambda self: early.extend(taken := take(self)) or taken)
 
     decided(corpus_file, 2)
 

@@ -1,16 +1,11 @@
 """The encoding of a file that does not say is found."""
 
-import gzip
-import json
-import os
-from pathlib import Path
-
 import pytest
+from support.corpora import first_texts
 
 from simhash_hbase.inputs import InputOptions, read
 from simhash_hbase.inputs.encodings import detect
 
-DATA = Path(os.environ.get("SIMHASH_HBASE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SAMPLES = [
     ("utf-8", "今天的天气很好，我们去公园。"),
     ("gb18030", "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"),
@@ -40,12 +35,6 @@ def test_a_sample_cut_inside_a_character_is_still_utf_8(cut):
 @pytest.mark.parametrize(("corpus", "codec"), [("lctt_zh_edit", "gb18030"), ("laws_tw_versions", "big5")])
 @pytest.mark.parametrize("size", [200, 5000])
 def test_corpus_documents_are_detected(corpus, codec, size):
-    path = DATA / f"docs.{corpus}.jsonl.gz"
-    if not path.exists():
-        pytest.skip(f"the shared corpora are not at {DATA}; SIMHASH_HBASE_DATA names another folder")
-    with gzip.open(path) as file:
-        texts = [json.loads(line)["text"] for line, _ in zip(file, range(100), strict=False)]
-
-    found = [detect(text.encode(codec, "ignore")[:size]) for text in texts]
+    found = [detect(text.encode(codec, "ignore")[:size]) for text in first_texts(corpus, 100)]
 
     assert found.count(codec) >= 99

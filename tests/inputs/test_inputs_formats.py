@@ -35,14 +35,9 @@ def pack(data, suffix):
     return data
 
 
-def encode(text, codec):
-    # A big-endian codec of that name writes no mark; the reader is told its name.
-    return text.encode(codec)
-
-
 def written(folder, name, text, codec="utf-8", packer=""):
     path = folder / (name + packer)
-    path.write_bytes(pack(encode(text, codec), packer))
+    path.write_bytes(pack(text.encode(codec), packer))
     return str(path)
 
 

@@ -74,15 +74,6 @@ def test_a_byte_order_mark_wins_over_what_a_page_declares(tmp_path, codec):
     assert read_page(tmp_path, page(CHINESE, "<meta charset=gbk>").encode(codec)).text == CHINESE
 
 
-def test_the_server_is_believed_before_the_page():
-    content = page(RUSSIAN, "<meta charset=koi8-r>").encode("cp1251")
-    header = "text/html; charset=windows-1251"
-
-    made = extract(Page(id="a", content=content, options=InputOptions(), place=None, raw=None, content_type=header))
-
-    assert made.text == RUSSIAN
-
-
 def test_an_encoding_that_is_named_is_for_pages_that_declare_none(tmp_path):
     (tmp_path / "a.html").write_bytes(page(RUSSIAN).encode("koi8_r"))
     (tmp_path / "b.html").write_bytes(page(RUSSIAN, "<meta charset=utf-8>").encode())
@@ -233,16 +224,6 @@ def test_nothing_behind_unclosed_tags_is_lost(tag):
     text = main_text(unclosed(tag, paragraphs)).text
 
     assert [paragraph for paragraph in paragraphs if paragraph not in text] == []
-
-
-def test_pages_that_differ_behind_unclosed_tags_have_different_texts(tmp_path):
-    same = [f"Paragraph {number} of both pages." for number in range(400)]
-    pages = [unclosed("font", same + [f"{word} {number} here." for number in range(600)]) for word in ("Rain", "Sun")]
-
-    first, second = (read_page(tmp_path, page.encode()).text for page in pages)
-
-    assert "Rain 599" in first
-    assert "Sun 599" in second
 
 
 @pytest.mark.parametrize("tag", ["font", "div", "span", "table", "section", "select"])

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, read, total_bytes
+from simhash_hbase.inputs import InputOptions, Progress, Reject, read, total_bytes
 
 TEXTS = [f"文 {number}" for number in range(2_500)]
 
@@ -147,18 +147,6 @@ def test_a_file_without_rows_to_read_is_one_reject(tmp_path, name, content, reas
 
     assert refused.place.line == 0
     assert reason in refused.reason
-
-
-def test_a_file_cut_off_is_one_reject_and_the_next_is_read(tmp_path):
-    first = tmp_path / "a.parquet"
-    write(first, {"text": TEXTS})
-    first.write_bytes(first.read_bytes()[:-100])
-    second = write(tmp_path / "b.parquet", {"text": ["x"]})
-
-    got = list(read([str(tmp_path)]))
-
-    assert [type(record) for record in got] == [Reject, Document]
-    assert got[1].id == f"{second}:1"
 
 
 def test_progress_ends_at_the_total(tmp_path):

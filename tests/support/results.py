@@ -67,3 +67,16 @@ def run(*words, data=None, env=None, **options):
 def python(program):
     """Run a program of Python as a process of its own."""
     return finish(subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+
+
+class Printed:
+    """Takes decisions as the terminal would."""
+
+    def __init__(self):
+        self.lines, self.flushed = [], 0
+
+    def line(self, record):
+        self.lines.append(dict(record))
+
+    def flush(self):
+        self.flushed = len(self.lines)

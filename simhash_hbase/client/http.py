@@ -107,7 +107,9 @@ class HttpClient:
         self._collection: str | None = None
         self._headers = {"User-Agent": "simhash-hbase"}
         if key is not None:
-            self._headers["Authorization"] = f"Bearer {_checked_key(key)}"
+            if not key or not key.isascii() or not key.isprintable() or " " in key:
+                raise errors.InvalidArgument("an API key is one word of ASCII characters, as the command key prints it")
+            self._headers["Authorization"] = f"Bearer {key}"
         parts = urlsplit(self.url)
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
         make = partial(urllib3.ProxyManager, proxy) if proxy else urllib3.PoolManager
@@ -243,7 +245,15 @@ class HttpClient:
             problem = msgspec.json.decode(response.read(READ_BYTES))
             error = _error_of(problem, where)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
-            error = _of_a_gateway(status, where, path)
+            # Of a gateway in front of the service, without the service's own sentence.
+            if status in _AWAY:
+                error = errors.StoreUnavailable(f"{where}status {status}")
+            elif status == TOO_LARGE:
+                error = errors.InvalidInput(f"{where}the document is too large for a gateway in front of the service")
+            elif status in (UNAUTHORIZED, FORBIDDEN) or status >= SERVER_ERROR:
+                error = errors.StoreRefused(f"{where}status {status}")
+            else:
+                error = errors.NotAnIndex(f"{where}status {status} for {path}: no service of this package is there")
         if status == UNAUTHORIZED:
             error = errors.StoreRefused(f"{error.sentence}; {_NO_KEY}")
         if isinstance(error, errors.Retryable):
@@ -256,17 +266,6 @@ class HttpClient:
             return msgspec.json.decode(raw, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise errors.NotAnIndex(f"{self.url} does not answer as the service of this package does") from error
-
-
-def _of_a_gateway(status: int, where: str, path: str) -> errors.SimhashError:
-    """Return the error of a status that comes without the service's own sentence."""
-    if status in _AWAY:
-        return errors.StoreUnavailable(f"{where}status {status}")
-    if status == TOO_LARGE:
-        return errors.InvalidInput(f"{where}the document is too large for a gateway in front of the service")
-    if status in (UNAUTHORIZED, FORBIDDEN) or status >= SERVER_ERROR:
-        return errors.StoreRefused(f"{where}status {status}")
-    return errors.NotAnIndex(f"{where}status {status} for {path}: no service of this package is there")
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
@@ -294,12 +293,6 @@ def _checked(url: str) -> str:
         shown = re.split("[?#]", url)[0]
         raise errors.InvalidArgument(f"{shown!r} is no address of a service: wanted http://HOST:PORT or https://HOST")
     return url.rstrip("/")
-
-
-def _checked_key(key: str) -> str:
-    if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise errors.InvalidArgument("an API key is one word of ASCII characters, as the command key prints it")
-    return key
 
 
 def _reason(error: BaseException) -> str:

@@ -318,7 +318,9 @@ def pair_rows(pieces: Iterable[TextPiece]) -> list[TextRow]:
     rows: list[TextRow] = []
     room = SHOWN_CHARACTERS
     left = right = 0
-    for equal, group in groupby(_rows(pieces), key=_is_equal):
+    for equal, group in groupby(
+        _rows(pieces), key=lambda row: not isinstance(row, Gap) and all(isinstance(part, str) for part in row)
+    ):
         run = list(group)
         lengths = [_sizes(row)[0] for row in run]
         first, last = (bisect_right(list(accumulate(side)), KEPT_AROUND) for side in (lengths, lengths[::-1]))
@@ -387,7 +389,3 @@ def _sizes(row: TextRow) -> tuple[int, int]:
         here, there = (segment, segment) if isinstance(segment, str) else segment[:2]
         left, right = left + len(str(here)), right + len(str(there))
     return left, right
-
-
-def _is_equal(row: TextRow) -> bool:
-    return not isinstance(row, Gap) and all(isinstance(segment, str) for segment in row)

@@ -163,7 +163,7 @@ async def reference(request: Request) -> Response:
     return Response(_reference(request.app), media_type="text/html", headers=_HEADERS)
 
 
-@lru_cache(1)
+@lru_cache(1)  # To write it takes some milliseconds, in which the event loop serves nobody.
 def _reference(app: FastAPI) -> str:
     return reference_page(app.openapi())
 

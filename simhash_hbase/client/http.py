@@ -102,7 +102,23 @@ class HttpClient:
     """
 
     def __init__(self, url: str, *, key: str | None, patience_s: float) -> None:
-        self.url = _checked(url)
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+            urllib3.util.parse_url(url)
+        except (ValueError, LocationParseError) as error:
+            # Parsers repeat parts of the address, which may be those of a password or a key.
+            reason = "" if re.search("[@?#]", url) else f": {error}"
+            raise errors.InvalidArgument(f"no address of a service, such as http://HOST:PORT{reason}") from error
+        if parts.username is not None:
+            # The address is not shown: there may be a password in it.
+            raise errors.InvalidArgument(f"an address of a service has no user and no password: {_NO_KEY}")
+        if not parts.hostname or parts.query or parts.fragment:
+            shown = re.split("[?#]", url)[0]
+            raise errors.InvalidArgument(
+                f"{shown!r} is no address of a service: wanted http://HOST:PORT or https://HOST"
+            )
+        self.url = url.rstrip("/")
         self.patience_s = patience_s
         self._collection: str | None = None
         self._headers = {"User-Agent": "simhash-hbase"}
@@ -110,8 +126,7 @@ class HttpClient:
             if not key or not key.isascii() or not key.isprintable() or " " in key:
                 raise errors.InvalidArgument("an API key is one word of ASCII characters, as the command key prints it")
             self._headers["Authorization"] = f"Bearer {key}"
-        parts = urlsplit(self.url)
-        proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+        proxy = None if proxy_bypass(parts.hostname) else getproxies().get(parts.scheme)
         make = partial(urllib3.ProxyManager, proxy) if proxy else urllib3.PoolManager
         secure: dict[str, Any] = {"ssl_context": ssl.create_default_context()} if parts.scheme == "https" else {}
         self._timeout = urllib3.Timeout(connect=min(CONNECT_S, patience_s), read=min(READ_S, patience_s))
@@ -274,25 +289,6 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     for piece in response.stream(READ_BYTES):
         *whole, part = (part + piece).split(b"\n")
         yield from whole
-
-
-def _checked(url: str) -> str:
-    """Return an address without the slash at its end."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-        urllib3.util.parse_url(url)
-    except (ValueError, LocationParseError) as error:
-        # Parsers repeat parts of the address, which may be those of a password or a key.
-        reason = "" if re.search("[@?#]", url) else f": {error}"
-        raise errors.InvalidArgument(f"no address of a service, such as http://HOST:PORT{reason}") from error
-    if parts.username is not None:
-        # The address is not shown: there may be a password in it.
-        raise errors.InvalidArgument(f"an address of a service has no user and no password: {_NO_KEY}")
-    if not parts.hostname or parts.query or parts.fragment:
-        shown = re.split("[?#]", url)[0]
-        raise errors.InvalidArgument(f"{shown!r} is no address of a service: wanted http://HOST:PORT or https://HOST")
-    return url.rstrip("/")
 
 
 def _reason(error: BaseException) -> str:

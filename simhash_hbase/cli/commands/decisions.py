@@ -236,11 +236,11 @@ def dedup(
     from simhash_hbase.corpus import Deduplication
     from simhash_hbase.files.local import replacing
 
-    url, options = named.url, _dedup_options(named.url, choice, index_choice)
+    options = _dedup_options(named, choice, index_choice)
     named.await_input(output)
     with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
         opened = replacing(choice.report) if choice.report else nullcontext()
-        with _open(url, corpus, index_choice, choice, output) as index, opened as report:
+        with _open(named, corpus, index_choice, choice, output) as index, opened as report:
             done = corpus.run(index.in_collection(collection))
             if report is not None:
                 # To import it takes longer than to decide a few documents.
@@ -254,7 +254,7 @@ def dedup(
                     refused=done.refused,
                 )
                 run = ReportRun(
-                    index=secretless(url or "a temporary index"),
+                    index=secretless(named.url or "a temporary index"),
                     time=datetime.now(UTC),
                     keep=options.keep,
                     dry=options.dry_run,
@@ -271,11 +271,12 @@ def dedup(
     return after(done.refused)
 
 
-def _dedup_options(url: str | None, choice: Choice, index_choice: Choice) -> DedupOptions:
+def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:
     """Complete the library's options by what it has to know of the index and of the report."""
     from simhash_hbase.files.local import partial_of
     from simhash_hbase.opening import folder_of
 
+    url = named.url
     options: DedupOptions = choice.options
     if url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
@@ -297,11 +298,11 @@ def _dedup_options(url: str | None, choice: Choice, index_choice: Choice) -> Ded
 
 
 def _open(
-    url: str | None, corpus: Deduplication, index_choice: Choice, choice: Choice, output: Output
+    named: Named, corpus: Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> AbstractContextManager[Index]:
     from simhash_hbase.opening import create_index, open_index
 
-    fields, table = profile_fields(index_choice), table_fields(index_choice)
+    url, fields, table = named.url, profile_fields(index_choice), table_fields(index_choice)
 
     def learn() -> Fields:
         return _learned(fields, corpus.reading, corpus.texts, output)

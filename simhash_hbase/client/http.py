@@ -102,14 +102,31 @@ class HttpClient:
     """
 
     def __init__(self, url: str, *, key: str | None, patience_s: float) -> None:
-        self.url = _checked(url)
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+            urllib3.util.parse_url(url)
+        except (ValueError, LocationParseError) as error:
+            # Parsers repeat parts of the address, which may be those of a password or a key.
+            reason = "" if re.search("[@?#]", url) else f": {error}"
+            raise errors.InvalidArgument(f"no address of a service, such as http://HOST:PORT{reason}") from error
+        if parts.username is not None:
+            # The address is not shown: there may be a password in it.
+            raise errors.InvalidArgument(f"an address of a service has no user and no password: {_NO_KEY}")
+        if not parts.hostname or parts.query or parts.fragment:
+            shown = re.split("[?#]", url)[0]
+            raise errors.InvalidArgument(
+                f"{shown!r} is no address of a service: wanted http://HOST:PORT or https://HOST"
+            )
+        self.url = url.rstrip("/")
         self.patience_s = patience_s
         self._collection: str | None = None
         self._headers = {"User-Agent": "simhash-hbase"}
         if key is not None:
-            self._headers["Authorization"] = f"Bearer {_checked_key(key)}"
-        parts = urlsplit(self.url)
-        proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+            if not key or not key.isascii() or not key.isprintable() or " " in key:
+                raise errors.InvalidArgument("an API key is one word of ASCII characters, as the command key prints it")
+            self._headers["Authorization"] = f"Bearer {key}"
+        proxy = None if proxy_bypass(parts.hostname) else getproxies().get(parts.scheme)
         make = partial(urllib3.ProxyManager, proxy) if proxy else urllib3.PoolManager
         secure: dict[str, Any] = {"ssl_context": ssl.create_default_context()} if parts.scheme == "https" else {}
         self._timeout = urllib3.Timeout(connect=min(CONNECT_S, patience_s), read=min(READ_S, patience_s))
@@ -243,7 +260,15 @@ class HttpClient:
             problem = msgspec.json.decode(response.read(READ_BYTES))
             error = _error_of(problem, where)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
-            error = _of_a_gateway(status, where, path)
+            # Of a gateway in front of the service, without the service's own sentence.
+            if status in _AWAY:
+                error = errors.StoreUnavailable(f"{where}status {status}")
+            elif status == TOO_LARGE:
+                error = errors.InvalidInput(f"{where}the document is too large for a gateway in front of the service")
+            elif status in (UNAUTHORIZED, FORBIDDEN) or status >= SERVER_ERROR:
+                error = errors.StoreRefused(f"{where}status {status}")
+            else:
+                error = errors.NotAnIndex(f"{where}status {status} for {path}: no service of this package is there")
         if status == UNAUTHORIZED:
             error = errors.StoreRefused(f"{error.sentence}; {_NO_KEY}")
         if isinstance(error, errors.Retryable):
@@ -258,48 +283,12 @@ class HttpClient:
             raise errors.NotAnIndex(f"{self.url} does not answer as the service of this package does") from error
 
 
-def _of_a_gateway(status: int, where: str, path: str) -> errors.SimhashError:
-    """Return the error of a status that comes without the service's own sentence."""
-    if status in _AWAY:
-        return errors.StoreUnavailable(f"{where}status {status}")
-    if status == TOO_LARGE:
-        return errors.InvalidInput(f"{where}the document is too large for a gateway in front of the service")
-    if status in (UNAUTHORIZED, FORBIDDEN) or status >= SERVER_ERROR:
-        return errors.StoreRefused(f"{where}status {status}")
-    return errors.NotAnIndex(f"{where}status {status} for {path}: no service of this package is there")
-
-
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     """Yield the lines of an answer as they come; a last one without its end is left out."""
     part = b""
     for piece in response.stream(READ_BYTES):
         *whole, part = (part + piece).split(b"\n")
         yield from whole
-
-
-def _checked(url: str) -> str:
-    """Return an address without the slash at its end."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-        urllib3.util.parse_url(url)
-    except (ValueError, LocationParseError) as error:
-        # Parsers repeat parts of the address, which may be those of a password or a key.
-        reason = "" if re.search("[@?#]", url) else f": {error}"
-        raise errors.InvalidArgument(f"no address of a service, such as http://HOST:PORT{reason}") from error
-    if parts.username is not None:
-        # The address is not shown: there may be a password in it.
-        raise errors.InvalidArgument(f"an address of a service has no user and no password: {_NO_KEY}")
-    if not parts.hostname or parts.query or parts.fragment:
-        shown = re.split("[?#]", url)[0]
-        raise errors.InvalidArgument(f"{shown!r} is no address of a service: wanted http://HOST:PORT or https://HOST")
-    return url.rstrip("/")
-
-
-def _checked_key(key: str) -> str:
-    if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise errors.InvalidArgument("an API key is one word of ASCII characters, as the command key prints it")
-    return key
 
 
 def _reason(error: BaseException) -> str:

@@ -227,9 +227,9 @@ def created(url: str) -> Iterator[BinaryIO]:
     """Write a file in parts while it is made; it is there when all is written, and after an error it is not."""
     address = _Address(url)
     if address.is_web:
-        raise InvalidArgument(f"{shown(url)} cannot be written: name a file, s3://, gs:// or hf://")
+        raise InvalidArgument(f"{_cut(url)} cannot be written: name a file, s3://, gs:// or hf://")
     if is_folder(url):
-        raise InvalidArgument(f"{shown(url)} is a folder: name a file in it")
+        raise InvalidArgument(f"{_cut(url)} is a folder: name a file in it")
     with address.sentences():
         system, path = address.system()
         # The hub's client keeps a file on this machine until it is closed, and refuses this option.

@@ -132,7 +132,7 @@ def _score(sample: bytes, codec: str) -> float:
     return (known - _FAULT_WEIGHT * text.count(REPLACEMENT)) / len(text)
 
 
-@cache
+@cache  # Each takes up to 16 ms, and every file that is not UTF-8 is compared with four of them.
 def _plane(codec: str, first: int, last: int) -> frozenset[str]:
     """Return the two-byte characters of a codec whose lead bytes are in ``first..last``."""
     pairs = (bytes((a, b)) for a in range(first, last + 1) for b in range(0x40, 0xFF))

@@ -224,16 +224,15 @@ def _row(row: TextRow) -> str:
     if isinstance(row, Gap):
         kind = "equal characters" if row.equal else "characters"
         return f'<p class="gap">{row.left:,} {kind} of a and {row.right:,} of b left out</p>'
-    kind = "differs" if any(not isinstance(item, str) and len(item) == len("ab") for item in row) else "equal"
-    sides = (f'<div dir="auto">{"".join(_segment(item, at) for item in row).rstrip()}</div>' for at in (0, 1))
-    return f'<div class="row {kind}">{"".join(sides)}</div>'
-
-
-def _segment(segment: str | list[str | int], at: int) -> str:
-    if isinstance(segment, str):
-        return escape(segment)
-    words, mark = escape(str(segment[at])), ("del", "ins")[at]
-    return words if len(segment) > len("ab") or not words else f"<{mark}>{words}</{mark}>"
+    kind, sides = "equal", ["", ""]
+    for segment in row:
+        is_change = not isinstance(segment, str) and len(segment) == len("ab")
+        kind = "differs" if is_change else kind
+        for at, mark in enumerate(("del", "ins")):
+            words = escape(segment if isinstance(segment, str) else str(segment[at]))
+            sides[at] += f"<{mark}>{words}</{mark}>" if is_change and words else words
+    texts = "".join(f'<div dir="auto">{side.rstrip()}</div>' for side in sides)
+    return f'<div class="row {kind}">{texts}</div>'
 
 
 def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:

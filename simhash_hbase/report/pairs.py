@@ -93,7 +93,13 @@ def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned
     Records are told apart by their ids, since analysing all of them would take as long as deciding them. Of an id that
     comes twice the first record may have been refused for its text, so of such ids each record is analysed.
     """
-    repeated = _repeated_ids(corpus)
+    seen: set[bytes] = set()
+    repeated: set[bytes] = set()
+    # A repeated id is refused, so without refusals none is.
+    for record in scan(corpus.sources, corpus.settings, Progress()) if corpus.refused else ():
+        if record.id is not None:
+            digest = id_digest(record.id)
+            (repeated if digest in seen else seen).add(digest)
     decisions = read_decisions(corpus.lines())
     following = next(decisions, None)
     for record in scan(corpus.sources, corpus.settings, progress):
@@ -107,17 +113,6 @@ def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned
             following = next(decisions, None)
     if following is not None:
         raise InvalidInput(_CHANGED)
-
-
-def _repeated_ids(corpus: DecidedCorpus) -> set[bytes]:
-    """Return digests of the ids that come more than once; a repeated id is refused, so without refusals none is."""
-    seen: set[bytes] = set()
-    repeated: set[bytes] = set()
-    for record in scan(corpus.sources, corpus.settings, Progress()) if corpus.refused else ():
-        if record.id is not None:
-            digest = id_digest(record.id)
-            (repeated if digest in seen else seen).add(digest)
-    return repeated
 
 
 def _refusal(record: Scanned, analysis: Analysis) -> Reject | None:

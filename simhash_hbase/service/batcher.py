@@ -7,6 +7,7 @@ than one document: a commit, and most of a search, are paid once.
 import asyncio
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -23,40 +24,84 @@ from simhash_hbase.service.operations import ItemAnswer, Operation
 from simhash_hbase.service.problems import Problem
 
 
-def answer_batch(index: Index, operation: Operation, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
-    """Work on a batch of a stream."""
-    encoder, out = msgspec.json.Encoder(), bytearray()
-    for number, item, record in records(index, operation, batch):
-        outcomes[operation.outcome_of(record)] += 1
-        if isinstance(record, Problem):
-            name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
-            line: dict[str, object] = {"line": number, **({"id": name} if name else {}), "error": record.record()}
-        else:
-            line = record
-        encoder.encode_into(line, out, len(out))
-        out += b"\n"
-    return bytes(out)
+@dataclass(frozen=True, slots=True)
+class BatchWork:
+    """An operation on an index, for many documents and ids at once."""
 
+    index: Index
+    operation: Operation
 
-def records(
-    index: Index, operation: Operation, batch: Sequence[Ready]
-) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
-    """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
-    entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
-    ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
-    of_entries: Iterator[ItemAnswer] = iter(())
-    if entries and operation.on_entries is not None:
-        of_entries = iter(operation.on_entries(index, Entries.joined(entries)))
-    of_ids: Iterator[ItemAnswer] = iter(operation.on_ids(index, ids) if ids and operation.on_ids is not None else ())
-    for ready in batch:
-        position = 0
-        for number, item in zip(ready.chunk.numbers, ready.chunk.items, strict=True):
-            if isinstance(item, Document):
-                refused = ready.refused.get(position)
-                position += 1
-                yield number, item, next(of_entries) if refused is None else refused
+    def lines(self, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
+        """Work on a batch of a stream, and write the lines of its answer."""
+        encoder, out = msgspec.json.Encoder(), bytearray()
+        for number, item, record in self.records(batch):
+            outcomes[self.operation.outcome_of(record)] += 1
+            if isinstance(record, Problem):
+                name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
+                line: dict[str, object] = {"line": number, **({"id": name} if name else {}), "error": record.record()}
             else:
-                yield number, item, item if isinstance(item, Problem) else next(of_ids)
+                line = record
+            encoder.encode_into(line, out, len(out))
+            out += b"\n"
+        return bytes(out)
+
+    def records(self, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
+        """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
+        index, on_entries, on_ids = self.index, self.operation.on_entries, self.operation.on_ids
+        entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
+        ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
+        of_entries: Iterator[ItemAnswer] = iter(())
+        if entries and on_entries is not None:
+            of_entries = iter(on_entries(index, Entries.joined(entries)))
+        of_ids: Iterator[ItemAnswer] = iter(on_ids(index, ids) if ids and on_ids is not None else ())
+        for ready in batch:
+            position = 0
+            for number, item in zip(ready.chunk.numbers, ready.chunk.items, strict=True):
+                if isinstance(item, Document):
+                    refused = ready.refused.get(position)
+                    position += 1
+                    yield number, item, next(of_entries) if refused is None else refused
+                else:
+                    yield number, item, item if isinstance(item, Problem) else next(of_ids)
+
+    def answers(self, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
+        """Answer documents and ids in their order."""
+        return [record for _, _, record in self.records(list(self.ready(items)))]
+
+    def ready(self, items: Sequence[Item | Ready]) -> Iterator[Ready]:
+        """Analyse the documents that are not, as many at a time as can be."""
+        chunk = ItemChunk()
+        for number, item in enumerate(items):
+            if isinstance(item, Ready) or not chunk.takes(item):
+                yield self.analysed(chunk)
+                chunk = ItemChunk()
+            if isinstance(item, Ready):
+                yield item
+            else:
+                chunk.add(number, item, 0)
+        yield self.analysed(chunk)
+
+    def analysed(self, chunk: ItemChunk) -> Ready:
+        """Analyse the documents of a chunk."""
+        documents = chunk.documents
+        if not documents:
+            return Ready(chunk, None, {})
+        return Ready.of(chunk, analyse_chunk(self.index.analysis, *payload(documents)).analysed)
+
+    def outcomes(self, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
+        """Answer requests; where the batch fails for what may be one document's fault, each by itself."""
+        outcomes: list[ItemAnswer | Exception] = []
+        try:
+            outcomes += self.answers(items)
+        except Retryable as error:
+            outcomes += [error] * len(items)
+        except Exception:
+            for item in items:
+                try:
+                    outcomes += self.answers([item])
+                except Exception as error:
+                    outcomes.append(error)
+        return outcomes
 
 
 MOST_TOGETHER = 64  # Requests of one batch.
@@ -102,7 +147,7 @@ class Batcher:
         record = await queue.ask(item)
         if operation.hurried and isinstance(record, Problem) and record.retryable:
             # By itself it may take longer than a batch may wait for it.
-            [record] = await self._engine.run(lambda index: _records(index, operation, [item]))
+            [record] = await self._engine.run(lambda index: BatchWork(index, operation).answers([item]))
         return record
 
 
@@ -144,8 +189,15 @@ class _Queue:
 
     async def _work_on(self, batch: Sequence[_Single]) -> None:
         outcomes: Sequence[tuple[_Single, ItemAnswer | Exception]]
+
+        def work(index: Index) -> list[tuple[_Single, ItemAnswer | Exception]]:
+            """Answer those who still wait."""
+            waiting = [single for single in batch if not single.answer.cancelled()]
+            answered = BatchWork(index, self._operation).outcomes([single.item for single in waiting])
+            return list(zip(waiting, answered, strict=True))
+
         try:
-            outcomes = await self._engine.run(lambda index: _outcomes(index, self._operation, batch))
+            outcomes = await self._engine.run(work)
         except Exception as error:
             outcomes = [(single, error) for single in batch]
         finally:
@@ -161,49 +213,3 @@ class _Queue:
                 single.answer.set_result(outcome)
             else:
                 single.answer.set_exception(outcome)
-
-
-def _outcomes(
-    index: Index, operation: Operation, batch: Sequence[_Single]
-) -> list[tuple[_Single, ItemAnswer | Exception]]:
-    """Answer those who still wait; where the batch fails for what may be one document's fault, each by itself."""
-    waiting = [single for single in batch if not single.answer.cancelled()]
-    items = [single.item for single in waiting]
-    outcomes: list[ItemAnswer | Exception] = []
-    try:
-        outcomes += _records(index, operation, items)
-    except Retryable as error:
-        outcomes += [error] * len(items)
-    except Exception:
-        for item in items:
-            try:
-                outcomes += _records(index, operation, [item])
-            except Exception as error:
-                outcomes.append(error)
-    return list(zip(waiting, outcomes, strict=True))
-
-
-def _records(index: Index, operation: Operation, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
-    """Answer documents and ids in their order."""
-    return [record for _, _, record in records(index, operation, list(_ready(index, items)))]
-
-
-def _ready(index: Index, items: Sequence[Item | Ready]) -> Iterator[Ready]:
-    """Analyse the documents that are not, as many at a time as can be."""
-    chunk = ItemChunk()
-    for number, item in enumerate(items):
-        if isinstance(item, Ready) or not chunk.takes(item):
-            yield _analysed(index, chunk)
-            chunk = ItemChunk()
-        if isinstance(item, Ready):
-            yield item
-        else:
-            chunk.add(number, item, 0)
-    yield _analysed(index, chunk)
-
-
-def _analysed(index: Index, chunk: ItemChunk) -> Ready:
-    documents = chunk.documents
-    if not documents:
-        return Ready(chunk, None, {})
-    return Ready.of(chunk, analyse_chunk(index.analysis, *payload(documents)).analysed)

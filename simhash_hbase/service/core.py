@@ -173,16 +173,6 @@ def _other_media(wanted: str) -> Problem:
     return Problem("unsupported_media_type", f"the content type must be {wanted}")
 
 
-async def _stop(stopping: asyncio.Event, trail: Trail) -> End:
-    """Wait for the service, or the key's removal, to end a stream."""
-    while trail.is_allowed():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_S):
-                await stopping.wait()
-                return End.STOPPING
-    return End.KEY
-
-
 class _StreamResponse(Response):
     """Answers lines while they are read; the framework's own response would read the whole body first."""
 
@@ -195,7 +185,17 @@ class _StreamResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, limits, trail = self._service, self._service.limits, self._trail
-        stop = asyncio.create_task(_stop(service.stopping, trail))
+
+        async def end() -> End:
+            """Wait for the service, or the key's removal, to end the stream."""
+            while trail.is_allowed():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await service.stopping.wait()
+                        return End.STOPPING
+            return End.KEY
+
+        stop = asyncio.create_task(end())
         lines = RequestLines(receive, limits, stop, partial(service.bytes.ask, trail.payer, limits.body_bytes))
         stream = AnswerStream(service, self._operation, trail)
         try:

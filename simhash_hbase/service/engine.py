@@ -82,8 +82,15 @@ class Engine:
 
     async def analyse(self, what: Payload) -> Analysed:
         """Fingerprint and sketch documents; a process that was ended from outside costs one retry."""
+
+        def here() -> Analysed:
+            # Not the index's own analysis: threads with one document would wait for whole batches.
+            if self._analysis is None:
+                self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
+            return analyse_chunk(self._analysis, *what).analysed
+
         if self._workers <= 1:
-            return await asyncio.get_running_loop().run_in_executor(self._analysing, self._analyse_here, what)
+            return await asyncio.get_running_loop().run_in_executor(self._analysing, here)
         try:
             return await self._analyse_there(what)
         except WorkerLost:
@@ -144,12 +151,6 @@ class Engine:
     async def _analyse_there(self, what: Payload) -> Analysed:
         self._pool = self._pool or Workers(self.index.analysis, self._workers)
         return (await asyncio.wrap_future(self._pool.submit(analyse_chunk, *what))).analysed
-
-    def _analyse_here(self, what: Payload) -> Analysed:
-        # Not the index's own analysis: threads with one document would wait for whole batches.
-        if self._analysis is None:
-            self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
-        return analyse_chunk(self._analysis, *what).analysed
 
 
 async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) -> T:

@@ -1,9 +1,7 @@
 """Logs as JSON lines, without document texts and keys."""
 
 import logging
-import sys
 import traceback
-from typing import TextIO
 
 import msgspec
 
@@ -34,9 +32,9 @@ class JsonFormatter(logging.Formatter):
         return _encode(line).decode()
 
 
-def set_up_logs(stream: TextIO | None = None) -> None:
-    """Send this package's and the server's own records as JSON lines to a stream, by default standard error."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+def set_up_logs() -> None:
+    """Send this package's and the server's own records as JSON lines to standard error."""
+    handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     # The access lines of the server hold whole addresses, with ids in them; ours hold the route.
     for name, level in _LEVELS.items():

@@ -61,7 +61,14 @@ def reference_page(description: OpenApi) -> str:
         version=escape(description["info"]["version"]),
         sections="".join(f'<a href="#{operation["operationId"]}">{escape(name)}</a>' for name, operation in routes),
     )
-    sections = [_route(*route) for route in routes] + [_schema(*schema) for schema in schemas.items()]
+    sections = [_route(*route) for route in routes]
+    for name, schema in schemas.items():
+        needed, parts = schema.get("required", ()), schema.get("properties", {})
+        fields = _fields((field, _described(part, is_needed=field in needed)) for field, part in parts.items())
+        sections.append(
+            f'<section id="{name}" class="card">\n<h2>{name}</h2>\n<p>{escape(schema.get("description", ""))}</p>\n'
+            f"{fields}</section>\n"
+        )
     return "".join([head, *sections, _FOOT])
 
 
@@ -92,17 +99,6 @@ def _contents(body: OpenApi) -> str:
     examples = [content["example"] for content in contents.values() if "example" in content]
     fields = _fields((media, _described(content.get("schema", {}))) for media, content in contents.items())
     return fields + "".join(f'<pre tabindex="0">{escape(example)}</pre>\n' for example in examples)
-
-
-def _schema(name: str, schema: OpenApi) -> str:
-    needed = schema.get("required", ())
-    fields = _fields(
-        (field, _described(part, is_needed=field in needed)) for field, part in schema.get("properties", {}).items()
-    )
-    return (
-        f'<section id="{name}" class="card">\n<h2>{name}</h2>\n<p>{escape(schema.get("description", ""))}</p>\n'
-        f"{fields}</section>\n"
-    )
 
 
 def _fields(fields: Iterable[tuple[str, str]]) -> str:
@@ -167,7 +163,7 @@ async def reference(request: Request) -> Response:
     return Response(_reference(request.app), media_type="text/html", headers=_HEADERS)
 
 
-@lru_cache(1)
+@lru_cache(1)  # To write it takes some milliseconds, in which the event loop serves nobody.
 def _reference(app: FastAPI) -> str:
     return reference_page(app.openapi())
 

@@ -112,7 +112,14 @@ class _Server(uvicorn.Server):
         logger.info("stopping", extra={"fields": {"requests": len(self.server_state.tasks)}})
         self._service.end_by = time.monotonic() + self._grace_s
         self._service.stopping.set()
-        heeding = asyncio.create_task(self._heed_until_stopped())
+
+        async def heed() -> None:
+            """Take signals while accepted requests are finished: a second Ctrl-C gives them up."""
+            while self._owner is not None and not self.force_exit:
+                self._heed(self._owner)
+                await asyncio.sleep(1 / TICKS_A_SECOND)
+
+        heeding = asyncio.create_task(heed())
         await super().shutdown(sockets)
         heeding.cancel()
         given_up = self._service.engine.under_way
@@ -129,12 +136,6 @@ class _Server(uvicorn.Server):
                 self._stop(owner.recv())
         except (EOFError, OSError):
             self.should_exit = True
-
-    async def _heed_until_stopped(self) -> None:
-        """Take signals while accepted requests are finished: a second Ctrl-C gives them up."""
-        while self._owner is not None and not self.force_exit:
-            self._heed(self._owner)
-            await asyncio.sleep(1 / TICKS_A_SECOND)
 
     def _stop(self, sig: int) -> None:
         if sig == signal.SIGTERM and self._drain_s and not self._is_to_drain:

@@ -20,7 +20,7 @@ from starlette.types import Message, Receive
 
 from simhash_hbase.errors import Retryable, SimhashError
 from simhash_hbase.pipeline.analyse import payload
-from simhash_hbase.service.batcher import answer_batch
+from simhash_hbase.service.batcher import BatchWork
 from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document_or_id
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket, is_large
 from simhash_hbase.service.logs import logger
@@ -347,7 +347,7 @@ class AnswerStream:
         name = self._operation.name
         run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run
         with self._service.metrics.batch_seconds.labels(name).time():
-            answers = await run(lambda index: answer_batch(index, self._operation, batch, outcomes))
+            answers = await run(lambda index: BatchWork(index, self._operation).lines(batch, outcomes))
         self._trail.outcomes += outcomes
         self._service.metrics.count(name, outcomes)
         self._last_line = batch[-1].chunk.numbers[-1]

@@ -139,7 +139,12 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
     spark = documents.sparkSession
     targets = 2 * len(starts)
     cells = documents.mapInArrow(_cells(index.profile, index.collection.name, starts, stamp), CELLS)
-    keys = F.array(*(F.lit(key) for key in _keys(spark, targets)))
+    # For each partition an integer that Spark's hash sends there: then no two regions share one. Of one that is not
+    # found in so many tries the files are written all the same, after those of another region.
+    numbers = spark.range(TRIED * targets).select(F.col("id").cast("int"))
+    integers_there = numbers.select("id", F.pmod(F.hash("id"), F.lit(targets)).alias("partition")).collect()
+    integer_of = {row.partition: row.id for row in integers_there}
+    keys = F.array(*(F.lit(integer_of.get(partition, -1)) for partition in range(targets)))
     alone = cells.withColumn("goes", F.element_at(keys, F.col("target") + 1)).repartition(targets, "goes")
     sorted_ = alone.drop("goes").sortWithinPartitions("target", "key")
     written = sorted_.mapInArrow(_written(spark.sparkContext.broadcast(loader), stamp), FOLDERS).collect()
@@ -147,15 +152,6 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
         command = [*loader.program(Path(folder)), "load", loader.table, loader.staging]
         run_loader(command, ["\n".join(row.folder for row in written).encode()], loader.table)
     return sum(row.cells for row in written)
-
-
-def _keys(spark: SparkSession, count: int) -> list[int]:
-    """Find for each partition an integer that Spark's hash sends there: then no two regions share one."""
-    numbers = spark.range(TRIED * count).select(F.col("id").cast("int"))
-    rows = numbers.select("id", F.pmod(F.hash("id"), F.lit(count)).alias("partition")).collect()
-    keys = {row.partition: row.id for row in rows}
-    # Of one that was not found in so many tries the files are written all the same, after those of another region.
-    return [keys.get(partition, -1) for partition in range(count)]
 
 
 def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], stamp: int) -> Mapped:

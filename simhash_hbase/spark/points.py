@@ -11,7 +11,7 @@ each point and group, so a chain of versions takes one round, not one for each v
 undecided point, so there is an end. No component is collected, however large it is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, isqrt
@@ -54,36 +54,35 @@ def with_points(documents: DataFrame) -> DataFrame:
 def meeting_rows(points: DataFrame, profile: Profile, *, hot: int = HOT) -> DataFrame:
     """List the rows of all points, those of one prefix together and sorted by point, without those that meet none."""
 
+    def prefixes_of(batch: pa.RecordBatch) -> NDArray[np.uint64]:
+        """Return the prefixes of points, a row a point."""
+        sketches = sketches_of(batch["sketch"], profile.bands)
+        entries = Entries.of_fingerprints([""] * len(batch), unsigned(batch["simhash"]))
+        sketched = replace(entries, sketches=sketches.words, shingles=sketches.shingles, bands=sketches.segments)
+        return asked_prefixes(profile, sketched, profile.rule)
+
     def prefixes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            asked = _asked(batch, profile).reshape(-1)
+            asked = prefixes_of(batch).reshape(-1)
             yield batch_of(PREFIX, prefix=signed(asked[asked != NO_PREFIX]))
 
     count = partitions(points.sparkSession)
     sizes = points.mapInArrow(prefixes, PREFIX).groupBy("prefix").count().where(F.col("count") > hot)
     most = max(2, isqrt(2 * CELLS_A_PARTITION * count))
     slots = {row[0]: min(ceil(row[1] / hot), most) for row in sizes.collect()}
-    rows = points.mapInArrow(_rows(profile, slots), MEETING)
+    rows = points.mapInArrow(_rows(prefixes_of, slots), MEETING)
     together = rows.repartition(count, "prefix", "cell").sortWithinPartitions("prefix", "cell", "point")
     return together.mapInArrow(_several, MEETING)
 
 
-def _asked(batch: pa.RecordBatch, profile: Profile) -> NDArray[np.uint64]:
-    """Return the prefixes of points, a row a point."""
-    sketches = sketches_of(batch["sketch"], profile.bands)
-    entries = Entries.of_fingerprints([""] * len(batch), unsigned(batch["simhash"]))
-    sketched = replace(entries, sketches=sketches.words, shingles=sketches.shingles, bands=sketches.segments)
-    return asked_prefixes(profile, sketched, profile.rule)
-
-
-def _rows(profile: Profile, slots: dict[int, int]) -> Mapped:
+def _rows(prefixes_of: Callable[[pa.RecordBatch], NDArray[np.uint64]], slots: dict[int, int]) -> Mapped:
     """Make the function that expands points; each of a hot prefix goes to all cells that its slot has a part in."""
     hot = np.array(sorted(slots), np.uint64)
     sizes = np.array([slots[prefix] for prefix in sorted(slots)] + [1], np.int64)
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            asked = _asked(batch, profile)
+            asked = prefixes_of(batch)
             owners, columns = np.nonzero(asked != NO_PREFIX)
             prefixes = asked[owners, columns]
             at = np.searchsorted(hot, prefixes)

@@ -67,7 +67,13 @@ class InputFile:
 
 def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions) -> list[InputFile]:
     """List the files: local ones as every command does, others in the order of their paths, hidden ones left out."""
-    files = [file for name in named for file in _files(spark, name, options)]
+    files = []
+    for source, status in chain.from_iterable(_listed(spark, name) for name in named):
+        path, name = status.getPath(), format_of(source, options)
+        if name not in FORMATS or source.compression == "zst":
+            raise InvalidInput(f"{source.name}: Spark reads JSON lines, text and Parquet, as they are or as .gz")
+        uri, changed = path.toString(), status.getModificationTime()
+        files.append(InputFile(source.name, uri, name, status.getLen(), changed, (uri, path.toUri().toString())))
     twice = {file.uri for file in files if sum(other.uri == file.uri for other in files) > 1} if named[1:] else set()
     if twice:
         raise InvalidInput(f"{min(twice)} is named twice")
@@ -78,7 +84,8 @@ def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions
     return files
 
 
-def _files(spark: SparkSession, name: str, options: InputOptions) -> Iterator[InputFile]:
+def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject]]:
+    """Yield what a name leads to, each with its status as Hadoop has it."""
     path = spark._jvm.org.apache.hadoop.fs.Path(name)
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     if path.toUri().getScheme() is None and system.getUri().getScheme() == LOCAL:
@@ -87,7 +94,7 @@ def _files(spark: SparkSession, name: str, options: InputOptions) -> Iterator[In
                 raise InvalidInput(f"{source.name}: {source.fault or 'Spark reads files that have names'}")
             uri = spark._jvm.java.net.URI(Path(os.path.abspath(source.path)).as_uri())
             path = spark._jvm.org.apache.hadoop.fs.Path(uri)
-            yield _file(source, path.getFileSystem(spark._jsc.hadoopConfiguration()).getFileStatus(path), options)
+            yield source, path.getFileSystem(spark._jsc.hadoopConfiguration()).getFileStatus(path)
         return
     statuses = system.globStatus(path)
     if statuses is None or not len(statuses):
@@ -96,7 +103,7 @@ def _files(spark: SparkSession, name: str, options: InputOptions) -> Iterator[In
         alone = len(statuses) == 1 and not status.isDirectory()
         for below in _below(system, status):
             uri = below.getPath().toString()
-            yield _file(Source(name if alone else uri, uri, uri, not alone, size=below.getLen()), below, options)
+            yield Source(name if alone else uri, uri, uri, not alone, size=below.getLen()), below
 
 
 def _below(system: JavaObject, status: JavaObject) -> Iterator[JavaObject]:
@@ -106,15 +113,6 @@ def _below(system: JavaObject, status: JavaObject) -> Iterator[JavaObject]:
     for inner in sorted(system.listStatus(status.getPath()), key=lambda each: str(each.getPath().getName())):
         if not inner.getPath().getName().startswith((".", "_")):
             yield from _below(system, inner)
-
-
-def _file(source: Source, status: JavaObject, options: InputOptions) -> InputFile:
-    path = status.getPath()
-    name = format_of(source, options)
-    if name not in FORMATS or source.compression == "zst":
-        raise InvalidInput(f"{source.name}: Spark reads JSON lines, text and Parquet, as they are or as .gz")
-    keys = (path.toString(), path.toUri().toString())
-    return InputFile(source.name, path.toString(), name, status.getLen(), status.getModificationTime(), keys)
 
 
 MARK = b"\xef\xbb\xbf"

@@ -51,7 +51,11 @@ def session(options: SparkOptions) -> Iterator[SparkSession]:
         finally:
             spark.stop()
     except (PySparkException, Py4JJavaError) as error:
-        raise StoreUnavailable(f"Spark: {_sentence(error)}") from error
+        # The deepest cause in a trace of Java or of a Python worker.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        causes = [line for line in lines if line.startswith(("Caused by:", "simhash_hbase.errors."))]
+        reason = (causes or lines or ["no reason was given"])[-1 if causes else 0].rstrip(".")
+        raise StoreUnavailable(f"Spark: {reason}") from error
 
 
 @contextmanager
@@ -111,10 +115,3 @@ def java_home() -> str:
     """Find a Java, or fetch the runtime that HBase gets, too."""
     java = Downloads(cache_folder()).java().resolve()
     return str(java.parent.parent)
-
-
-def _sentence(error: Exception) -> str:
-    """Take the deepest cause out of a trace of Java or of a Python worker."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith(("Caused by:", "simhash_hbase.errors."))]
-    return (causes or lines or ["no reason was given"])[-1 if causes else 0].rstrip(".")

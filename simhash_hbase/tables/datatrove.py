@@ -6,6 +6,7 @@ from typing import Any, Literal
 from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, missing_extra, no_words
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.opening import open_index
+from simhash_hbase.tables.request import Unreadable, check_unreadable
 
 try:
     from datatrove.pipeline.filters.base_filter import BaseFilter
@@ -58,12 +59,11 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         action: Literal["claim", "ask"] = "claim",
         exclusion_writer: Any = None,  # noqa: ANN401 - datatrove has no types
         batch_size: int = 1_000,
-        unreadable: Literal["raise", "keep", "drop"] = "raise",
+        unreadable: Unreadable = "raise",
     ) -> None:
         if action not in ("claim", "ask"):
             raise InvalidArgument(f"action is {action!r}: wanted 'claim' or 'ask'")
-        if unreadable not in ("raise", "keep", "drop"):
-            raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
+        check_unreadable(unreadable)
         super().__init__(exclusion_writer, batch_size)
         self._url = url
         self._action = action

@@ -61,6 +61,13 @@ RowBatch = Any  # A pyarrow RecordBatch or Table.
 Read = Callable[[], Iterable[RowBatch]]
 Unreadable = Literal["raise", "keep", "drop"]
 
+
+def check_unreadable(unreadable: str) -> None:
+    """Refuse another choice of what becomes of documents that cannot be decided."""
+    if unreadable not in get_args(Unreadable):
+        raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
+
+
 _PACKAGE = f"{__name__.partition('.')[0]}."
 
 
@@ -122,8 +129,7 @@ class Request:
         for name, column in (("text", text), ("id", self.id)):
             if not isinstance(column, str) and (name, column) != ("id", None):
                 raise InvalidArgument(f"{name} is {column!r}: wanted the name of a column")
-        if unreadable not in get_args(Unreadable):
-            raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
+        check_unreadable(unreadable)
         if self.index is not None and self.id is None:
             raise InvalidArgument("index needs id=COLUMN: the row numbers of two tables are the same")
         if self.index is not None and self.profile:

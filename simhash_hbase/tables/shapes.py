@@ -131,7 +131,9 @@ class _WholeTable(NamedTuple):
 
 def apply(table: Any, request: Request) -> Any:  # noqa: ANN401 - of the type of the table
     """Decide the rows of a table, and give back what becomes of them."""
-    library, kind = _kind(type(table))
+    kinds = [(each.__module__.partition(".")[0], each.__name__) for each in type(table).__mro__]
+    # Of a subclass, such as geopandas' frames, library and name of the type that it extends.
+    library, kind = next((kind for kind in kinds if kind in _WHOLE), kinds[0])
     if (library, kind) == ("polars", "LazyFrame"):
         return apply(table.collect(), request).lazy()
     if (library, kind) == ("datasets", "IterableDataset"):
@@ -156,12 +158,6 @@ def apply(table: Any, request: Request) -> Any:  # noqa: ANN401 - of the type of
         f"a {library}.{kind} is no table: wanted one of pyarrow, Polars, pandas, DuckDB or datasets, "
         "a list of dictionaries or of strings, or what exports an Arrow stream"
     )
-
-
-def _kind(given: type) -> tuple[str, str]:
-    """Name library and type; of a subclass, such as geopandas' frames, those of the type that it extends."""
-    kinds = [(each.__module__.partition(".")[0], each.__name__) for each in given.__mro__]
-    return next((kind for kind in kinds if kind in _WHOLE), kinds[0])
 
 
 def _arrow(table: pa.Table) -> _WholeTable:

@@ -9,7 +9,7 @@ from support.bruteforce import entries
 from support.corpus import text, write_jsonl
 from support.sites import Site
 
-from simhash_hbase.cli.screen.tables import comparison
+from simhash_hbase.cli.screen.tables import ComparedPair
 from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.profile import Profile
 
@@ -140,7 +140,7 @@ def test_a_copy_that_no_sketch_could_join_is_not_found(bands, differing, reason)
     compared = compare(a, b, profile)
 
     assert compared["found"] is (None if reason is None else False)
-    drawn = [*map(str, comparison(a, b, compared, profile, 80))]
+    drawn = [*map(str, ComparedPair(a, b, compared, profile).drawn(80))]
     verdict = f"A query for one does not find the other: {reason}."
     assert (verdict in drawn) is (reason is not None)
 
@@ -199,7 +199,7 @@ def test_a_pair_that_too_few_bands_join_is_told_how_many_it_takes(bits, shared, 
     a = Side.of_entries("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
     b = Side.of_entries("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[0], bands=[segments]))
 
-    drawn = map(str, comparison(a, b, compare(a, b, profile), profile, 80))
+    drawn = map(str, ComparedPair(a, b, compare(a, b, profile), profile).drawn(80))
 
     [verdict] = [line for line in drawn if line.startswith("A query for")]
     assert verdict == (

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 
 
+def _urls(words: Sequence[str]) -> list[str]:
+    from simhash_hbase.opening import looks_like_address
+
+    return [word for word in words if looks_like_address(word)]
+
+
 @dataclass(frozen=True)
 class Named:
     """What a command that needs no address was called with; the index of None is a temporary one."""
@@ -46,26 +52,35 @@ class Named:
     url: str | None
     files: Sequence[str]
 
+    @classmethod
+    def of(cls, *, words: Sequence[str]) -> Self:
+        """Tell the address from the files."""
+        from simhash_hbase.opening import holds_index
 
-def _named(*, words: Sequence[str]) -> Named:
-    from simhash_hbase.opening import holds_index
+        urls = _urls(words)
+        files = [word for word in words if word not in urls]
+        if len(urls) > 1:
+            raise InvalidArgument(f"{secretless(' and '.join(urls))} are two addresses: name one index")
+        if not files:
+            raise click.UsageError("Missing argument 'FILE…'.", click.get_current_context())
+        for path in files:
+            if not urls and holds_index(path):
+                raise InvalidArgument(f"{path} is an index, not documents: wanted file:{path}")
+        return cls(urls[0] if urls else None, files)
 
-    urls = _urls(words)
-    files = [word for word in words if word not in urls]
-    if len(urls) > 1:
-        raise InvalidArgument(f"{secretless(' and '.join(urls))} are two addresses: name one index")
-    if not files:
-        raise click.UsageError("Missing argument 'FILE…'.", click.get_current_context())
-    for path in files:
-        if not urls and holds_index(path):
-            raise InvalidArgument(f"{path} is an index, not documents: wanted file:{path}")
-    return Named(urls[0] if urls else None, files)
+    def await_input(self, output: Output) -> None:
+        """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
+        from simhash_hbase.inputs.sources import STDIN
 
+        if STDIN in self.files:
+            output.give_way()
 
-def _urls(words: Sequence[str]) -> list[str]:
-    from simhash_hbase.opening import looks_like_address
-
-    return [word for word in words if looks_like_address(word)]
+    def say_gone(self, output: Output) -> None:
+        """End a summary: a temporary index keeps nothing."""
+        if self.url is None:
+            output.note(
+                "the index was temporary and is gone; an address, such as file:docs.index, names one that stays"
+            )
 
 
 def left_by_interrupt(  # noqa: PLR0913 - options of a command, by name
@@ -92,7 +107,7 @@ named_argument = collected(
     "named",
     click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…",
                    shell_complete=lambda *words: complete_address(*words) or complete_file(*words)),
-    make=_named,
+    make=Named.of,
 )  # fmt: skip
 
 
@@ -144,7 +159,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
         refused=documents.refused,
         **{"contested, claim again": contended},
     )
-    _say_gone(named.url, output)
+    named.say_gone(output)
     return after(documents.refused)
 
 
@@ -161,7 +176,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
         with open_index(named.url) as index:
             yield index, sources, reading
         return
-    _await_input(named.files, output)
+    named.await_input(output)
     with spooled(sources, wanted=True) as stdin:
         reading = replace(reading, settings=replace(reading.settings, stdin=stdin))
 
@@ -221,11 +236,11 @@ def dedup(
     from simhash_hbase.corpus import Deduplication
     from simhash_hbase.files.local import replacing
 
-    url, options = named.url, _dedup_options(named.url, choice, index_choice)
-    _await_input(named.files, output)
+    options = _dedup_options(named, choice, index_choice)
+    named.await_input(output)
     with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
         opened = replacing(choice.report) if choice.report else nullcontext()
-        with _open(url, corpus, index_choice, choice, output) as index, opened as report:
+        with _open(named, corpus, index_choice, choice, output) as index, opened as report:
             done = corpus.run(index.in_collection(collection))
             if report is not None:
                 # To import it takes longer than to decide a few documents.
@@ -239,7 +254,7 @@ def dedup(
                     refused=done.refused,
                 )
                 run = ReportRun(
-                    index=secretless(url or "a temporary index"),
+                    index=secretless(named.url or "a temporary index"),
                     time=datetime.now(UTC),
                     keep=options.keep,
                     dry=options.dry_run,
@@ -250,17 +265,18 @@ def dedup(
     if done.uncontained:
         counts["kept for too little in a near copy"] = done.uncontained
     output.summary("dedup", done.documents, decided_before=done.decided_before, **counts)
-    _say_gone(url, output)
+    named.say_gone(output)
     if choice.report:
         output.note(f"the report is in {choice.report}")
     return after(done.refused)
 
 
-def _dedup_options(url: str | None, choice: Choice, index_choice: Choice) -> DedupOptions:
+def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:
     """Complete the library's options by what it has to know of the index and of the report."""
     from simhash_hbase.files.local import partial_of
     from simhash_hbase.opening import folder_of
 
+    url = named.url
     options: DedupOptions = choice.options
     if url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
@@ -282,11 +298,11 @@ def _dedup_options(url: str | None, choice: Choice, index_choice: Choice) -> Ded
 
 
 def _open(
-    url: str | None, corpus: Deduplication, index_choice: Choice, choice: Choice, output: Output
+    named: Named, corpus: Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> AbstractContextManager[Index]:
     from simhash_hbase.opening import create_index, open_index
 
-    fields, table = profile_fields(index_choice), table_fields(index_choice)
+    url, fields, table = named.url, profile_fields(index_choice), table_fields(index_choice)
 
     def learn() -> Fields:
         return _learned(fields, corpus.reading, corpus.texts, output)
@@ -345,17 +361,3 @@ def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Outp
                     fields = {name: fields[name] for name in fields if name not in ("analyzer", "learn_from")}
             index = stack.enter_context(temporary_index(size, **fields))
         yield index
-
-
-def _await_input(files: Sequence[str], output: Output) -> None:
-    """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
-    from simhash_hbase.inputs.sources import STDIN
-
-    if STDIN in files:
-        output.give_way()
-
-
-def _say_gone(url: str | None, output: Output) -> None:
-    """End a summary: a temporary index keeps nothing."""
-    if url is None:
-        output.note("the index was temporary and is gone; an address, such as file:docs.index, names one that stays")

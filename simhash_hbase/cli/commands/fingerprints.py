@@ -251,7 +251,7 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | None) -> None:
-    from simhash_hbase.cli.screen.tables import comparison, print_wide
+    from simhash_hbase.cli.screen.tables import ComparedPair, print_wide
     from simhash_hbase.compare.explain import compare, word_cosine
     from simhash_hbase.files.local import replacing
     from simhash_hbase.profile.profile import SEGMENTING
@@ -268,7 +268,7 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
         with replacing(html) as file:
             file.write(comparison_page((a.text, b.text), record))
     if output.format == "table":
-        print_wide(lambda width: comparison(a.side, b.side, record, profile, width))
+        print_wide(ComparedPair(a.side, b.side, record, profile).drawn)
     else:
         output.line(record)
     output.close()

@@ -84,16 +84,12 @@ def vacuum(place: NamedIndex, output: Output) -> None:
 @output_options
 def backup(place: NamedIndex, destination: str | None, taken: str | None, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
-    if destination is not None and taken is None:
-        _copy(place, destination, output)
-    elif destination is None and taken is not None:
+    if destination is None and taken is not None:
         with output, place.open() as index:
             output.record({"last_backup": index.note_backup(taken)})
-    else:
+        return
+    if destination is None or taken is not None:
         raise click.UsageError("name DEST, or the time of a backup by --taken", click.get_current_context())
-
-
-def _copy(place: NamedIndex, destination: str, output: Output) -> None:
     from concurrent.futures import ThreadPoolExecutor, wait
 
     from simhash_hbase.opening import folder_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -18,8 +18,6 @@ from simhash_hbase.rows.layout import SIMHASH_BITS
 if TYPE_CHECKING:
     from simhash_hbase.compare.explain import Side
     from simhash_hbase.profile import Profile
-    from simhash_hbase.profile.matching import MatchRule
-    from simhash_hbase.rows.blocks import Scheme
 
 CELL_CHARACTERS = 100
 ESTIMATED_DIGITS = 3
@@ -135,139 +133,140 @@ def _written(value: object, number: Callable[[float], str]) -> str:
     return text
 
 
-def comparison(a: Side, b: Side, record: Mapping[str, Any], profile: Profile, width: int) -> Iterator[RenderableType]:
-    """Draw what `simhash_hbase.compare.explain.compare` returned.
+class ComparedPair(NamedTuple):
+    """Two documents, and what `simhash_hbase.compare.explain.compare` returned of them.
 
     Nothing is shown by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
     """
-    named = Column(no_wrap=True, overflow="ellipsis")
-    heads = Table.grid(Column(), Column(no_wrap=True), named, padding=(0, 1))
-    for label, side in (("a", a), ("b", b)):
-        heads.add_row(Text(label, style="bold"), f"{side.simhash:016x}", Text(shown(side.name)))
-    yield heads
-    similarity = "unknown" if record["similarity"] is None else f"{record['similarity']:.2f}"
-    measures = [f"distance {record['distance']} of {SIMHASH_BITS} bits", f"similarity {similarity}"]
-    if "cosine" in record:
-        measures.append(f"cosine {record['cosine']:.2f}")
-    if "word_cosine" in record:
-        measures.append(f"{record['word_cosine']:.2f} of unweighted words")
-    yield Text(", ".join(measures), style="bold")
-    yield Text("")
-    yield from _bits(a.simhash, b.simhash, profile.blocks, width)
-    yield from _judgement(a, b, record, profile)
-    yield Text("")
-    if "pulls" in record:
-        yield from _features(record)
-    else:
-        yield Text("The index keeps no texts: name files of texts instead to see what pulls them apart.")
 
+    a: Side
+    b: Side
+    record: Mapping[str, Any]
+    profile: Profile
 
-def _judgement(a: Side, b: Side, record: Mapping[str, Any], profile: Profile) -> Iterator[Text]:
-    """Say what joins them, what was decided of a copy, and whether a query finds one by the other."""
-    yield Text(_joined(record["tables"], profile.blocks))
-    if record.get("bands"):
-        joining = ", ".join(map(str, record["bands"]))
-        yield Text(f"Joined by {len(record['bands'])} of {profile.bands} bands: {joining}.")
-    elif record.get("bands") == []:
-        yield Text(f"No band joins them: {profile.band_bins} minima of their sketches have to be the same.")
-    for label, side in (("a", a), ("b", b)):
-        if side.decision is not None:
-            similarity = side.decision["similarity"]
-            estimate = "" if similarity is None else f", similarity {similarity:.2f}"
-            of, distance = shown(side.decision["of"]), side.decision["distance"]
-            yield Text(f"{label} was decided a duplicate of {of} (distance {distance}{estimate}).")
-    if record["found"]:
-        yield Text("A query for one finds the other.", style=AGREES)
-    elif record["found"] is None:
-        yield Text("Whether a query for one finds the other is not known: a copy keeps no sketch.")
-    else:
-        reasons = ", ".join(_reasons(record, profile.rule, unknown=a.misses_sketches(b)))
-        yield Text(f"A query for one does not find the other: {reasons}.", style=DIFFERS)
-
-
-def _bits(a: int, b: int, scheme: Scheme, width: int) -> Iterator[Text]:
-    """Draw the blocks, as many beside each other as there is room for."""
-    differing = scheme.differing_blocks(a, b)
-    for blocks in _lines_of_blocks(scheme.widths, width - LABEL):
-        lines = [Text(" " * LABEL), Text("a".ljust(LABEL)), Text("b".ljust(LABEL)), Text(" " * LABEL)]
-        for block in blocks:
-            for line, part in zip(lines, _block(a, b, scheme, block, agrees=block not in differing), strict=True):
-                line.append_text(part).append(" ")
-        for line in lines:
-            line.rstrip()
-            yield line
-
-
-def _lines_of_blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
-    row: list[int] = []
-    for block, bits in enumerate(widths):
-        if row and sum(widths[at] + 1 for at in row) + bits > room:
-            yield row
-            row = []
-        row.append(block)
-    yield row
-
-
-def _block(a: int, b: int, scheme: Scheme, block: int, *, agrees: bool) -> list[Text]:
-    """Draw one block: its number, its bits in both, and where they differ."""
-    bits, style = scheme.widths[block], AGREES if agrees else ""
-    shift = SIMHASH_BITS - sum(scheme.widths[: block + 1])
-    left, right = (f"{value >> shift & (1 << bits) - 1:0{bits}b}" for value in (a, b))
-    marks = "".join("^" if x != y else "=" if agrees else " " for x, y in zip(left, right, strict=True))
-    head = f"block {block + 1}"
-    rows = [Text(line, style=style) for line in (left, right, marks)]
-    for at, mark in enumerate(marks):
-        if mark == "^":
-            for row in rows:
-                row.stylize(DIFFERS, at, at + 1)
-    number = head if len(head) <= bits else str(block + 1)
-    return [Text(number.ljust(bits)[:bits], style=style), *rows]
-
-
-def _joined(flags: Sequence[int], scheme: Scheme) -> str:
-    if not flags:
-        return f"No table joins them: {scheme.choose} blocks have to agree in all their bits."
-    tables = [table for table in scheme.tables if table.flag in flags]
-    named = [f"{table.flag} (blocks {'+'.join(str(at + 1) for at in table.blocks)})" for table in tables[:TABLES]]
-    more = ", …" if len(tables) > TABLES else ""
-    return f"Joined by {len(tables)} of {len(scheme.tables)} tables: {', '.join(named)}{more}."
-
-
-def _reasons(record: Mapping[str, Any], rule: MatchRule, *, unknown: bool) -> Iterator[str]:
-    distance, similarity, bands = record["distance"], record["similarity"], record.get("bands", ())
-    by_sketch = rule.match == "verified" and (unknown or similarity is not None)
-    reads_bands = by_sketch and rule.band_distance is not None and "bands" in record
-    # Bands that are not known may all join them.
-    banded = reads_bands and bands != []
-    if not record["tables"] and not banded:
-        yield "no table joins them" + (", no band either" if reads_bands else "")
-    # Of two kinds of rows the one that reaches farther says what is too far.
-    limits = rule.band_distance if banded and rule.band_distance else ()
-    reach = max((rule.radius if by_sketch else rule.distance, *limits[: None if bands is None else len(bands)]))
-    if distance > reach:
-        wanted = next((f", for which {bands} bands have to join them" for bands, bits in enumerate(limits, 1)
-                       if distance <= bits), "")  # fmt: skip
-        yield f"more than {reach} bits differ{wanted}"
-    more = float(rule.more_asked(distance))
-    if by_sketch and similarity is not None and similarity - more < rule.similarity:
-        yield f"the similarity is below {rule.similarity + more:.4g}"
-
-
-def _features(record: Mapping[str, Any]) -> Iterator[RenderableType]:
-    counts = record["features"]
-    yield Text(
-        f"Features: {counts['shared']:,} in both, {counts['only_a']:,} only in a, {counts['only_b']:,} only in b."
-    )
-    for name, heaviest in (("a", record["only_a"]), ("b", record["only_b"])):
-        if heaviest:
-            yield Text(f"Heaviest only in {name}: {shown(heaviest[:FEATURES])}")
-    if record["pulls"]:
+    def drawn(self, width: int) -> Iterator[RenderableType]:
+        """Draw it in a terminal of some width."""
+        record = self.record
+        named = Column(no_wrap=True, overflow="ellipsis")
+        heads = Table.grid(Column(), Column(no_wrap=True), named, padding=(0, 1))
+        for label, side in (("a", self.a), ("b", self.b)):
+            heads.add_row(Text(label, style="bold"), f"{side.simhash:016x}", Text(shown(side.name)))
+        yield heads
+        similarity = "unknown" if record["similarity"] is None else f"{record['similarity']:.2f}"
+        measures = [f"distance {record['distance']} of {SIMHASH_BITS} bits", f"similarity {similarity}"]
+        if "cosine" in record:
+            measures.append(f"cosine {record['cosine']:.2f}")
+        if "word_cosine" in record:
+            measures.append(f"{record['word_cosine']:.2f} of unweighted words")
+        yield Text(", ".join(measures), style="bold")
         yield Text("")
-        table = Table(title="What pulls them apart", title_justify="left", title_style="bold")
-        table.add_column("feature", overflow="fold")
-        for name in ("weight in a", "in b", "share of the gap"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for feature, *weights, share in record["pulls"][:FEATURES]:
-            figures = (f"{weight:,.2f}" if weight else "" for weight in weights)
-            table.add_row(Text(shown(feature)), *figures, f"{share:.1%}")
-        yield table
+        yield from self.bits(width)
+        yield from self.judgement()
+        yield Text("")
+        if "pulls" in record:
+            yield from self.features()
+        else:
+            yield Text("The index keeps no texts: name files of texts instead to see what pulls them apart.")
+
+    def bits(self, width: int) -> Iterator[Text]:
+        """Draw the blocks, as many beside each other as there is room for."""
+        widths, rows = self.profile.blocks.widths, [[0]]
+        for block, bits in enumerate(widths[1:], 1):
+            if sum(widths[at] + 1 for at in rows[-1]) + bits > width - LABEL:
+                rows.append([])
+            rows[-1].append(block)
+        for row in rows:
+            lines = [Text(" " * LABEL), Text("a".ljust(LABEL)), Text("b".ljust(LABEL)), Text(" " * LABEL)]
+            for block in row:
+                for line, part in zip(lines, self.block(block), strict=True):
+                    line.append_text(part).append(" ")
+            for line in lines:
+                line.rstrip()
+                yield line
+
+    def block(self, block: int) -> list[Text]:
+        """Draw one block: its number, its bits in both, and where they differ."""
+        a, b, scheme = self.a.simhash, self.b.simhash, self.profile.blocks
+        agrees = block not in scheme.differing_blocks(a, b)
+        bits, style = scheme.widths[block], AGREES if agrees else ""
+        shift = SIMHASH_BITS - sum(scheme.widths[: block + 1])
+        left, right = (f"{value >> shift & (1 << bits) - 1:0{bits}b}" for value in (a, b))
+        marks = "".join("^" if x != y else "=" if agrees else " " for x, y in zip(left, right, strict=True))
+        head = f"block {block + 1}"
+        rows = [Text(line, style=style) for line in (left, right, marks)]
+        for at, mark in enumerate(marks):
+            if mark == "^":
+                for row in rows:
+                    row.stylize(DIFFERS, at, at + 1)
+        number = head if len(head) <= bits else str(block + 1)
+        return [Text(number.ljust(bits)[:bits], style=style), *rows]
+
+    def judgement(self) -> Iterator[Text]:
+        """Say what joins them, what was decided of a copy, and whether a query finds one by the other."""
+        record, profile, scheme = self.record, self.profile, self.profile.blocks
+        if flags := record["tables"]:
+            tables = [table for table in scheme.tables if table.flag in flags]
+            blocks = {table.flag: "+".join(str(at + 1) for at in table.blocks) for table in tables[:TABLES]}
+            named = ", ".join(f"{flag} (blocks {joined})" for flag, joined in blocks.items())
+            more = ", …" if len(tables) > TABLES else ""
+            yield Text(f"Joined by {len(tables)} of {len(scheme.tables)} tables: {named}{more}.")
+        else:
+            yield Text(f"No table joins them: {scheme.choose} blocks have to agree in all their bits.")
+        if record.get("bands"):
+            joining = ", ".join(map(str, record["bands"]))
+            yield Text(f"Joined by {len(record['bands'])} of {profile.bands} bands: {joining}.")
+        elif record.get("bands") == []:
+            yield Text(f"No band joins them: {profile.band_bins} minima of their sketches have to be the same.")
+        for label, side in (("a", self.a), ("b", self.b)):
+            if side.decision is not None:
+                similarity = side.decision["similarity"]
+                estimate = "" if similarity is None else f", similarity {similarity:.2f}"
+                of, distance = shown(side.decision["of"]), side.decision["distance"]
+                yield Text(f"{label} was decided a duplicate of {of} (distance {distance}{estimate}).")
+        if record["found"]:
+            yield Text("A query for one finds the other.", style=AGREES)
+        elif record["found"] is None:
+            yield Text("Whether a query for one finds the other is not known: a copy keeps no sketch.")
+        else:
+            yield Text(f"A query for one does not find the other: {', '.join(self.reasons())}.", style=DIFFERS)
+
+    def reasons(self) -> Iterator[str]:
+        """Say why a query for one does not find the other."""
+        record, rule, unknown = self.record, self.profile.rule, self.a.misses_sketches(self.b)
+        distance, similarity, bands = record["distance"], record["similarity"], record.get("bands", ())
+        by_sketch = rule.match == "verified" and (unknown or similarity is not None)
+        reads_bands = by_sketch and rule.band_distance is not None and "bands" in record
+        # Bands that are not known may all join them.
+        banded = reads_bands and bands != []
+        if not record["tables"] and not banded:
+            yield "no table joins them" + (", no band either" if reads_bands else "")
+        # Of two kinds of rows the one that reaches farther says what is too far.
+        limits = rule.band_distance if banded and rule.band_distance else ()
+        reach = max((rule.radius if by_sketch else rule.distance, *limits[: None if bands is None else len(bands)]))
+        if distance > reach:
+            wanted = next((f", for which {bands} bands have to join them" for bands, bits in enumerate(limits, 1)
+                           if distance <= bits), "")  # fmt: skip
+            yield f"more than {reach} bits differ{wanted}"
+        more = float(rule.more_asked(distance))
+        if by_sketch and similarity is not None and similarity - more < rule.similarity:
+            yield f"the similarity is below {rule.similarity + more:.4g}"
+
+    def features(self) -> Iterator[RenderableType]:
+        """List the features that both have, and those that pull them apart."""
+        record, counts = self.record, self.record["features"]
+        yield Text(
+            f"Features: {counts['shared']:,} in both, {counts['only_a']:,} only in a, {counts['only_b']:,} only in b."
+        )
+        for name, heaviest in (("a", record["only_a"]), ("b", record["only_b"])):
+            if heaviest:
+                yield Text(f"Heaviest only in {name}: {shown(heaviest[:FEATURES])}")
+        if record["pulls"]:
+            yield Text("")
+            table = Table(title="What pulls them apart", title_justify="left", title_style="bold")
+            table.add_column("feature", overflow="fold")
+            for name in ("weight in a", "in b", "share of the gap"):
+                table.add_column(name, justify="right", no_wrap=True)
+            for feature, *weights, share in record["pulls"][:FEATURES]:
+                figures = (f"{weight:,.2f}" if weight else "" for weight in weights)
+                table.add_row(Text(shown(feature)), *figures, f"{share:.1%}")
+            yield table

@@ -158,7 +158,7 @@ class _LoadPass:
         segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
         for before, part in self._new_parts():
             simhashes.append(part.entries.simhashes)
-            segments.append(entry_segments(profile, part.entries))
+            segments.append(entry_segments(part.entries, profile.bands))
             present.append(part.entries.sketched)
             places = np.unique(np.linspace(0, len(part.entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
             if len(part.entries):

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision, recorded_decision
 from simhash_hbase.index.candidates import find_crowded_documents
-from simhash_hbase.index.documentrows import DocumentCells, find_documents, read_for_writing, read_states
+from simhash_hbase.index.documentrows import DocumentCells, decisions_in_force, find_documents, read_states
 from simhash_hbase.index.exact import TextJudge, TextVerdict
 from simhash_hbase.index.search import Hit, Queries, TakeHit, find_nearest, found_since
-from simhash_hbase.index.timestamps import writing_time
+from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, estimated_containment, joined_within, judge, known_similarity
@@ -102,8 +102,10 @@ class Deduplicator:
         """Decide a batch without writing it; parameters and errors as for `decide`."""
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
-        own = read_for_writing(self._places[-1], entries.ids)
-        states = _in_force([*(find_documents(store, entries.ids) for store in self._places[:-1]), own])
+        target = self._places[-1]
+        own = find_documents(target, entries.ids, below=decision_time(target, len(entries)))
+        # A dry run's own word comes before the index's.
+        states = decisions_in_force(own, *(find_documents(store, entries.ids) for store in self._places[:-1]))
         oldest = self._profile.oldest(now)
         recorded = [recorded_decision(*each, oldest) for each in zip(entries.texts, states, strict=True)]
         fresh = [at for at, decision in enumerate(recorded) if decision is None]
@@ -166,7 +168,7 @@ class Deduplicator:
         if not named:
             return
         ids = [of for _, of in named]
-        originals = _in_force([find_documents(store, ids) for store in self._places])
+        originals = decisions_in_force(*(find_documents(store, ids) for store in reversed(self._places)))
         places = {decision.id: at for at, decision in decided.items()}
         for (at, of), state in zip(named, originals, strict=True):
             original = state and state.found(oldest)
@@ -177,14 +179,6 @@ class Deduplicator:
             duplicate = states[at]
             if is_of_removed(duplicate.of_text if duplicate else None, text):
                 decisions[at] = replace(decisions[at], of_removed=True)
-
-
-def _in_force(places: Sequence[DocumentCells]) -> list[DocumentState | None]:
-    """Take the decisions that places hold of the same documents; a dry run's own word comes before the index's."""
-    return [
-        next((stored[0].in_force() for stored in reversed(each) if stored), None)
-        for each in zip(*(cells.states for cells in places), strict=True)
-    ]
 
 
 class Rank(NamedTuple):

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.index.timestamps import decision_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches
 from simhash_hbase.rows.analysed import Entries
@@ -39,15 +38,10 @@ def asked_prefixes(profile: Profile, entries: Entries, rule: MatchRule) -> NDArr
     blocks = profile.blocks.prefixes(entries.simhashes)
     if rule.band_reach is None or not profile.bands:
         return blocks
-    return np.hstack([blocks, entry_band_prefixes(profile, entries)])
+    return np.hstack([blocks, band_prefixes(profile.blocks, entry_segments(entries, profile.bands), entries.sketched)])
 
 
-def entry_band_prefixes(profile: Profile, entries: Entries) -> NDArray[np.uint64]:
-    """Compute the prefixes of documents' sketch rows, shape (n, bands); `NO_PREFIX` where there is no sketch."""
-    return band_prefixes(profile.blocks, entry_segments(profile, entries), entries.sketched)
-
-
-def entry_segments(profile: Profile, entries: Entries) -> NDArray[np.uint32]:
+def entry_segments(entries: Entries, bands: int) -> NDArray[np.uint32]:
     """Return the segments of documents, as many as the index has bands; without sketches they may come with none.
 
     Raises
@@ -56,13 +50,13 @@ def entry_segments(profile: Profile, entries: Entries) -> NDArray[np.uint32]:
         When there are sketches without the bands that the index needs: rows would be missing.
     """
     segments = entries.segments
-    if segments.shape[1] == profile.bands:
+    if segments.shape[1] == bands:
         return segments
     if entries.sketched.any():
         raise InvalidArgument(
-            f"the documents have {segments.shape[1]} bands, the index has {profile.bands}: analyse them by it"
+            f"the documents have {segments.shape[1]} bands, the index has {bands}: analyse them by it"
         )
-    return np.zeros((len(entries), profile.bands), np.uint32)
+    return np.zeros((len(entries), bands), np.uint32)
 
 
 def entry_rows(
@@ -73,7 +67,7 @@ def entry_rows(
     with_bands: NDArray[np.bool_] | None = None,
 ) -> BlockRows:
     """List the rows of documents: block rows of those marked in one, sketch rows of those in the other; else of all."""
-    segments = entry_segments(profile, entries)
+    segments = entry_segments(entries, profile.bands)
     simhashes = entries.simhashes
     blocks = block_rows(profile.blocks, simhashes if with_blocks is None else simhashes[with_blocks])
     if not profile.bands:
@@ -185,8 +179,8 @@ class DocumentCells(NamedTuple):
         return DocumentCells([self.rows[at] for at in places], [self.states[at] for at in places], self.below)
 
 
-def find_documents(store: Store, ids: Sequence[str]) -> DocumentCells:
-    """Read the document cells of ids, and tell their rows."""
+def find_documents(store: Store, ids: Sequence[str], *, below: int | None = None) -> DocumentCells:
+    """Read the document cells of ids; `below`: the timestamp of first cells, which is chosen before."""
     rows = [document_row(id_digest(name)) for name in ids]
     cells = store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER) for row in rows])
     states: list[StoredState | None] = []
@@ -199,13 +193,13 @@ def find_documents(store: Store, ids: Sequence[str]) -> DocumentCells:
             both = f": that of {name!r} has {state.id!r}"
             raise CorruptIndex("a document cell holds another id than its own", named=both)
         states.append((state, cell.value))
-    return DocumentCells(rows, states)
+    return DocumentCells(rows, states, below)
 
 
-def read_for_writing(store: Store, ids: Sequence[str]) -> DocumentCells:
-    """Read the document cells of ids that are to be written, and choose the timestamp of first ones before that."""
-    below = decision_time(store, len(ids))
-    return find_documents(store, ids)._replace(below=below)
+def decisions_in_force(*places: DocumentCells) -> list[DocumentState | None]:
+    """Return the decisions in force about ids whose cells were read: of each, that of the first place with a cell."""
+    cells = (next(filter(None, each), None) for each in zip(*(place.states for place in places), strict=True))
+    return [stored and stored[0].in_force() for stored in cells]
 
 
 def read_states(store: Store, ids: Sequence[str]) -> Sequence[StoredState | None]:

@@ -24,11 +24,10 @@ from simhash_hbase.index.documentrows import (
     find_documents,
     kept_key,
     outdated_keys,
-    read_for_writing,
     read_states,
     stored_rows,
 )
-from simhash_hbase.index.timestamps import writing_time
+from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
@@ -112,48 +111,76 @@ def write_documents(
 
     The store is called seven times at most, whatever the size of the batch, and twice more each minute for the server's
     time; more often where other writers change the same documents meanwhile. In a store with transactions it is six
-    calls, in one transaction. With `cells`, what `read_for_writing` read of these documents, it is a call less; a
+    calls, in one transaction. With `cells`, the document cells as they were read before, it is a call less; a
     transaction reads them again.
     """
     now = writing_time(store, now)
+    batch = WriteBatch(store, profile, entries)
     outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
     cells = None if isinstance(store, Transactional) else cells
-    read = read_for_writing
+    below = decision_time(store, len(entries)) if cells is None else cells.below
     for attempt in attempts(store):
         with attempt, atomically(store):
-            cells = cells or read(store, [entries.ids[at] for at in pending])
+            cells = cells or find_documents(store, [entries.ids[at] for at in pending])
             attempt.cells_were_read()
-            changes = plan_changes(profile, entries, outcomes, pending, cells, now=now)
+            changes = batch.plan(outcomes, pending, cells, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
-            pending = [change.at for change in apply_changes(store, profile, entries, changes, below=cells.below)]
+            pending = [change.at for change in batch.apply(changes, below=below)]
         # A delete may hide what is placed in an empty cell: only a compare-and-set says so.
-        cells, read = None, find_documents
+        cells = below = None
         if not pending:
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
     raise _lost(len(pending), entries.ids[pending[0]])
 
 
-def plan_changes(
-    profile: Profile,
-    entries: Entries,
-    outcomes: Sequence[Outcome],
-    places: Sequence[int],
-    cells: DocumentCells,
-    *,
-    now: int,
-) -> list[Change]:
-    """Say what the documents at these places change in the cells that were read of them."""
-    oldest = profile.oldest(now)
-    changes = []
-    for at, row, stored in zip(places, cells.rows, cells.states, strict=True):
-        old, old_value = stored or (None, None)
-        new = _next_state(entries.ids[at], entries.texts[at], (now, at), outcomes[at], old, oldest)
-        changes.append(Change(at, row, old, old_value, new))
-    return changes
+class WriteBatch(NamedTuple):
+    """Documents on their way into the store of an index."""
+
+    store: Store
+    profile: Profile  # That of the index.
+    entries: Entries
+
+    def plan(
+        self, outcomes: Sequence[Outcome], places: Sequence[int], cells: DocumentCells, *, now: int
+    ) -> list[Change]:
+        """Say what the documents at these places change in the cells that were read of them."""
+        oldest = self.profile.oldest(now)
+        changes = []
+        for at, row, stored in zip(places, cells.rows, cells.states, strict=True):
+            old, old_value = stored or (None, None)
+            new = _next_state(self.entries.ids[at], self.entries.texts[at], (now, at), outcomes[at], old, oldest)
+            changes.append(Change(at, row, old, old_value, new))
+        return changes
+
+    def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
+        """Write planned changes in the order that keeps documents findable; return what other writers got ahead of."""
+        self.put_rows_and_members(changes)
+        refused = commit(self.store, changes, below=below)
+        lost = {change.at for change in refused}
+        drop_members(self.store, [change for change in changes if change.at not in lost])
+        return refused
+
+    def put_rows_and_members(self, changes: Sequence[Change]) -> None:
+        """Write what makes documents findable: members and entries among copies, then the rows that are not there."""
+        if not changes:
+            return
+        places = [change.at for change in changes]
+        entries = self.entries if places == list(range(len(self.entries))) else self.entries.take(places)
+        found = np.array([not change.new.is_duplicate for change in changes])
+        # Where HBase collects what is old, a refresh rewrites all cells of a document.
+        all_again = self.profile.ttl_ms is not None
+        lacking = np.array([all_again or not change.has_rows for change in changes])
+        # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
+        rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
+        digests = [row_digest(change.row) for change in changes]
+        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes], digests=digests))
+        if len(rows.prefixes):
+            seen = max(change.new.seen for change in changes if not change.new.is_duplicate)
+            self.store.put_rows(rows, timestamp=seen)
 
 
 def _next_state(
@@ -178,35 +205,6 @@ def _next_state(
         digest=text.digest,
         of_text=outcome.of_text,
     )
-
-
-def apply_changes(
-    store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
-) -> list[Change]:
-    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
-    put_rows_and_members(store, profile, entries, changes)
-    refused = commit(store, changes, below=below)
-    lost = {change.at for change in refused}
-    drop_members(store, [change for change in changes if change.at not in lost])
-    return refused
-
-
-def put_rows_and_members(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
-    """Write what makes documents findable: members and entries among copies, then the rows that are not there."""
-    if not changes:
-        return
-    places = [change.at for change in changes]
-    entries = entries if places == list(range(len(entries))) else entries.take(places)
-    found = np.array([not change.new.is_duplicate for change in changes])
-    # Where HBase collects what is old, a refresh rewrites all cells of a document.
-    all_again = profile.ttl_ms is not None
-    lacking = np.array([all_again or not change.has_rows for change in changes])
-    # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
-    rows = entry_rows(profile, entries, with_blocks=found & lacking, with_bands=found)
-    digests = [row_digest(change.row) for change in changes]
-    store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes], digests=digests))
-    if len(rows.prefixes):
-        store.put_rows(rows, timestamp=max(change.new.seen for change in changes if not change.new.is_duplicate))
 
 
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:

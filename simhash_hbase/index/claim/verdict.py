@@ -3,18 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from simhash_hbase.index.claim.commit import bury, commit, give_up, refresh
-from simhash_hbase.index.claim.state import (
-    Claim,
-    Neighbour,
-    Run,
-    Step,
-    anew,
-    as_duplicate,
-    as_original,
-    give_way,
-    key_of,
-)
+from simhash_hbase.index.claim.run import Run
+from simhash_hbase.index.claim.state import Claim, Neighbour, Step, anew, as_duplicate, as_original, give_way, key_of
 from simhash_hbase.index.dedup import rank_of
 from simhash_hbase.index.documentrows import StoredState, read_states
 from simhash_hbase.index.write import Outcome
@@ -43,10 +33,10 @@ def look(run: Run, claims: Sequence[Claim]) -> None:
             _judge_yielded(run, claim, claim.state, cells, verdicts)
         elif claim.state is not None:
             _judge_pending(run, claim, claim.state, cells, verdicts)
-    give_up(run, verdicts.overdue)
-    bury(run, verdicts.expired)
-    changed = refresh(run, [new.of for _, new in verdicts.own])
-    commit(run, [(claim, new) for claim, new in verdicts.own if new.of not in changed])
+    run.give_up(verdicts.overdue)
+    run.bury(verdicts.expired)
+    changed = run.refresh([new.of for _, new in verdicts.own])
+    run.commit([(claim, new) for claim, new in verdicts.own if new.of not in changed])
 
 
 def _judge_pending(

@@ -101,7 +101,8 @@ class ReadableIndex(OpenedIndex):
         InvalidArgument
             When `since` is no point in time, or `limit` is below 1.
         """
-        return self.query_entries(self._analysed("", text), rule=rule, limit=limit, since=since)[0]
+        [answer] = self.answer_entries(self._analysed("", text), rule=rule, limit=limit, since=since)
+        return answer
 
     def query_many(
         self,
@@ -167,14 +168,18 @@ class ReadableIndex(OpenedIndex):
     ) -> Answer:
         """Find the documents near a ready fingerprint, by distance: it has no sketch."""
         entries = Entries.of_fingerprints([""], np.array([check_simhash(simhash)], dtype=np.uint64))
-        return self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
+        [answer] = self.answer_entries(entries, rule=rule, limit=limit, since=since)
+        return answer
 
     def query_id(
         self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> Answer | None:
         """Find the near-duplicates of a stored document; None when the index does not hold the id."""
         entries = self.entries_of(document_id)
-        return None if entries is None else self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
+        if entries is None:
+            return None
+        [answer] = self.answer_entries(entries, rule=rule, limit=limit, since=since)
+        return answer
 
     def entries_of(self, document_id: str) -> Entries | None:
         """Read a document back as analysis made it, None if it is not there; of a duplicate only the fingerprint."""

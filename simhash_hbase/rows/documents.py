@@ -189,16 +189,16 @@ def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
             fit = {0, sketch_bytes(bands)}.issuperset(len(member.sketch) for member in members)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             fit = False
-        sketches += [member.sketch for member in members] if fit else [_sketch(value, bands) for value in some]
+        if fit:
+            sketches += [member.sketch for member in members]
+            continue
+        for value in some:
+            try:
+                sketches.append(decode_member(value, bands=bands).sketch)
+            except CorruptIndex:
+                # Whether it matters is seen when its document counts.
+                sketches.append(b"")
     return sketches
-
-
-def _sketch(value: bytes, bands: int) -> bytes:
-    try:
-        return decode_member(value, bands=bands).sketch
-    except CorruptIndex:
-        # Whether it matters is seen when its document counts.
-        return b""
 
 
 def decode_document(value: bytes) -> DocumentState:

@@ -159,9 +159,9 @@ def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 class Tally:
     """Weights, each weighted by what its slice stands for."""
 
-    def __init__(self, profile: Profile, watch: ProgressCallback | None = None) -> None:
+    def __init__(self, profile: Profile, walk: Walk) -> None:
         self._profile = profile
-        self._walk = Walk(watch)
+        self._walk = walk
         self.rows_in: WeightsByKey = defaultdict(float)  # Block rows by region.
         self.cells_in: WeightsByKey = defaultdict(float)  # Member and document cells by region.
         self.prefixes: WeightsByKey = defaultdict(float)  # Prefixes by the number of their rows.
@@ -268,13 +268,13 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
     places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
     whole = exact or _is_small(store, size)
-    tally = Tally(profile)
+    tally = Tally(profile, Walk())
     if not whole:
         tally.read(store, sampled_slices(bounds))
         # A sample says little about an index that could have been read whole.
         whole = size.rows is None and tally.rows <= READ_WHOLE_REMOTELY
     if whole:
-        tally = Tally(profile, watch)
+        tally = Tally(profile, Walk(watch))
         tally.read(store, whole_slices(bounds))
     result = _figures(tally, exact=whole)
     result.bytes = size.bytes

@@ -46,7 +46,7 @@ ProgressCallback = Callable[[int, float], None]
 class Walk:
     """Reports to a watcher after every page."""
 
-    def __init__(self, watch: ProgressCallback | None, *, passes: int = 2) -> None:
+    def __init__(self, watch: ProgressCallback | None = None, *, passes: int = 2) -> None:
         self._watch = watch
         self._passes = passes
         self._count = 0

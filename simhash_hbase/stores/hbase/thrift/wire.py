@@ -79,6 +79,7 @@ class GatewayConnection:
 
     def __init__(self, gateway: Gateway, options: HBaseOptions) -> None:
         self.gateway = gateway
+        self.options = options
         self.used = time.monotonic()
         self.broken = False
         self._closed = False
@@ -90,7 +91,14 @@ class GatewayConnection:
 
         self._channel = HttpChannel(connected, gateway, options) if options.http else connected()
         try:
-            self._protocol, self._transport = self._stack(options)
+            if options.kerberos:
+                from simhash_hbase.stores.hbase.thrift.kerberos import authenticated  # noqa: PLC0415 - an extra
+
+                self._channel.allow(options.connect_timeout_s)
+                self._transport = authenticated(self._channel, gateway, options.kerberos)
+                self._protocol = _protocol(options)(self._transport, decode_response=False)
+            else:
+                self._protocol, self._transport = make_protocol(self._channel, options)
         except BaseException:
             self._channel.close()
             raise
@@ -162,15 +170,6 @@ class GatewayConnection:
         """Close it, even with calls under way."""
         self._closed = True
         self._channel.close()
-
-    def _stack(self, options: HBaseOptions) -> tuple[Interface, Interface]:
-        if not options.kerberos:
-            return make_protocol(self._channel, options)
-        from simhash_hbase.stores.hbase.thrift.kerberos import authenticated  # noqa: PLC0415 - an extra
-
-        self._channel.allow(options.connect_timeout_s)
-        transport = authenticated(self._channel, self.gateway, options.kerberos)
-        return _protocol(options)(transport, decode_response=False), transport
 
     def _read(self, call: Call, sequence: int) -> Reply:
         name, kind, number = self._protocol.read_message_begin()
@@ -307,7 +306,7 @@ def _refusal(error: TApplicationException, what: str) -> SimhashError:
         return errors.Unsupported(f"{what}: the gateway does not know this call")
     if error.type == TApplicationException.INTERNAL_ERROR and what.startswith(_PLACES):
         return errors.StoreUnavailable(f"{what}: a region has no server yet")
-    return errors.StoreRefused(f"{what}: {_short(error)}")
+    return errors.StoreRefused(f"{what}: {_first_line(_message(error))}")
 
 
 def _from_server(error: TException, what: str, table: str) -> SimhashError:

@@ -272,23 +272,24 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Translate."""
-        # None of the package's own errors is one of sockets or Thrift.
-        if error is not None and (known := self._translate(error)):
-            raise known from error
-
-    def _translate(self, error: BaseException) -> SimhashError | None:
+        """Translate; none of the package's own errors is one of sockets or Thrift."""
+        if error is None:
+            return
         what = f"{self._what} at {self._gateway}"
+        known: SimhashError | None = None
         if isinstance(error, TimeoutError):
-            return errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
-        if isinstance(error, (OSError, UnreadableAnswer)):
+            known = errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
+        elif isinstance(error, (OSError, UnreadableAnswer)):
             question = "; is the gateway up?" if isinstance(error, ConnectionRefusedError) else ""
-            return errors.StoreUnavailable(f"{what}: {_short(error)}{question}")
-        if isinstance(error, HttpRefusal):
-            return _of_status(error, what)
-        if isinstance(error, TApplicationException):
-            return _refusal(error, what)
-        return _from_server(error, what, self._table) if isinstance(error, TException) else None
+            known = errors.StoreUnavailable(f"{what}: {_short(error)}{question}")
+        elif isinstance(error, HttpRefusal):
+            known = _of_status(error, what)
+        elif isinstance(error, TApplicationException):
+            known = _refusal(error, what)
+        elif isinstance(error, TException):
+            known = _from_server(error, what, self._table)
+        if known is not None:
+            raise known from error
 
 
 def _of_status(error: HttpRefusal, what: str) -> SimhashError:

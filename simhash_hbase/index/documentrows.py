@@ -15,19 +15,10 @@ from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, encode
-from simhash_hbase.rows.keys import (
-    BlockRows,
-    band_prefixes,
-    band_rows,
-    block_rows,
-    copies_row,
-    document_row,
-    id_digest,
-    member_row,
-)
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode, kept_key
+from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_rows, document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, CellKey, Store
+from simhash_hbase.stores.base import Cell, Store
 
 StoredState: TypeAlias = tuple[DocumentState, bytes]
 """What a document cell says, and its bytes."""
@@ -115,33 +106,6 @@ def document_cells(
     values = member_values(entries, [state.order[0] for state in states], with_sketch=is_found)
     columns = zip(states, names, values, strict=True)
     return [Cell(*kept_key(state, digest), value, state.stamp) for state, digest, value in columns]
-
-
-def kept_key(state: DocumentState, digest: bytes) -> CellKey:
-    """Return row and qualifier of the cell that goes with a document cell; `digest`: of the id."""
-    if state.is_duplicate and state.of is not None:
-        return copies_row(id_digest(state.of)), digest
-    return member_key(state.text, digest)
-
-
-def member_key(text: Text, digest: bytes) -> CellKey:
-    """Return row and qualifier of the member cell of a text; `digest`: of the id."""
-    return member_row(text.simhash), digest + text.digest
-
-
-def copy_key(state: DocumentState) -> CellKey | None:
-    """Return row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
-    decision = state.in_force()
-    is_copy = decision is not None and decision.is_duplicate and decision.of is not None
-    return kept_key(decision, id_digest(decision.id)) if decision and is_copy else None
-
-
-def outdated_keys(old: DocumentState, new: DocumentState, digest: bytes) -> list[CellKey]:
-    """List row and qualifier of the cells that one document cell of an id names and a later one does not."""
-    copy = copy_key(old)
-    copies = [copy] if copy and copy != copy_key(new) else []
-    named = {state.text for state in (old, old.previous) if state is not None}
-    return [*copies, *(member_key(text, digest) for text in sorted(named - new.member_texts()))]
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:

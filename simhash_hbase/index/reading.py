@@ -8,7 +8,7 @@ import numpy as np
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.index.copies import Copies, find_copies
-from simhash_hbase.index.documentrows import bare_entries, kept_key, member_entries, read_states
+from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
 from simhash_hbase.index.opened import GivenDocument, OpenedIndex, checked_ids
 from simhash_hbase.index.search import Neighbours, Queries
 from simhash_hbase.index.timestamps import Timer
@@ -16,7 +16,7 @@ from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
-from simhash_hbase.rows.documents import DocumentState, Member, decode_member
+from simhash_hbase.rows.documents import DocumentState, Member, decode_member, kept_key
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, Store

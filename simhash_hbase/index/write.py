@@ -18,12 +18,9 @@ from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.index.copies import delete_copies
 from simhash_hbase.index.documentrows import (
     DocumentCells,
-    StoredState,
     document_cells,
     entry_rows,
     find_documents,
-    kept_key,
-    outdated_keys,
     read_states,
     stored_rows,
 )
@@ -31,7 +28,7 @@ from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode
+from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode, kept_key, outdated_keys
 from simhash_hbase.rows.keys import document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -89,6 +86,14 @@ class Change(NamedTuple):
     def has_rows(self) -> bool:
         """Whether the block rows stand already, because the document counts under this fingerprint."""
         return self.before is not None and self.before.is_found and self.before.simhash == self.new.simhash
+
+    def cell(self, timestamp: int | None = None) -> Cell:
+        """Return the new document cell."""
+        return Cell(self.row, STATE_QUALIFIER, encode(self.new), timestamp)
+
+    def swap(self) -> Swap:
+        """Return the change as a compare-and-set of the document cell."""
+        return Swap(self.row, STATE_QUALIFIER, self.old_value, encode(self.new))
 
     def was_shown_since(self, oldest: int) -> bool:
         """Return whether the index showed the document, last seen at that time or later, in ms since 1970."""
@@ -213,23 +218,23 @@ def commit(store: Store, changes: Sequence[Change], *, below: int | None = None)
     Without transactions first cells are put at the timestamp `below`, `decision_time`, or compared and set without it.
     """
     first = [change for change in changes if change.old is None]
-    later = [change for change in changes if change.old is not None]
+    compared = [change for change in changes if change.old is not None]
+    refused: list[Change] = []
     if not isinstance(store, CompareAndSet):
-        _put(store, changes)
-        return []
-    if isinstance(store, Transactional):
-        _put(store, first)
-        return _compare_and_set(store, later)
-    if below is None:
-        return _compare_and_set(store, changes)
-    stand = put_first(store, [Cell(change.row, STATE_QUALIFIER, encode(change.new), below) for change in first])
-    refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
-    return refused + _compare_and_set(store, later)
-
-
-def _put(store: Store, changes: Sequence[Change]) -> None:
-    if changes:
-        store.put(FAMILY_DOCUMENTS, [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in changes])
+        # Nothing can be compared: the later of two writers wins.
+        first, compared = list(changes), []
+    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+        if first:
+            store.put(FAMILY_DOCUMENTS, [change.cell() for change in first])
+    elif below is None:
+        compared = list(changes)
+    else:
+        stand = put_first(store, [change.cell(below) for change in first])
+        refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
+    if compared and isinstance(store, CompareAndSet):
+        swapped = store.compare_and_set([change.swap() for change in compared])
+        refused += [change for change, done in zip(compared, swapped, strict=True) if not done]
+    return refused
 
 
 def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
@@ -239,13 +244,6 @@ def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
     store.put(FAMILY_DOCUMENTS, cells)
     stored = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
     return [now is not None and now.value == cell.value for now, cell in zip(stored, cells, strict=True)]
-
-
-def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Change]:
-    if not changes:
-        return []
-    swaps = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
-    return [change for change, done in zip(changes, store.compare_and_set(swaps), strict=True) if not done]
 
 
 def drop_members(store: Store, changes: Sequence[Change]) -> None:
@@ -320,8 +318,18 @@ def refresh_within(
     """
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
         return (), ()
+    # What was seen long ago, but has not expired: that stays away.
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
-    changes = list(_refreshes(read_states(store, ids), due, now))
+    changes = []
+    for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):
+        decision = old.shown()
+        if decision is not None and decision.seen in due:
+            stamp = max(now, old.stamp + 1)
+            new = msgspec.structs.replace(decision, seen=now, stamp=stamp)
+            if old.is_undecided:
+                # What is moving is refreshed in the text that counts as yet.
+                new = msgspec.structs.replace(old, previous=new, stamp=stamp)
+            changes.append(Change(at, document_row(id_digest(old.id)), old, value, new))
     seen = [state for change in changes if (state := change.new.shown())]
     kept = store.get(FAMILY_DOCUMENTS, [kept_key(state, id_digest(state.id)) for state in seen])
     pairs = [(state, cell) for state, cell in zip(seen, kept, strict=True) if cell is not None]
@@ -335,19 +343,6 @@ def refresh_within(
     refused = commit(store, changes)
     lost = {change.at for change in refused}
     return [change for change in changes if change.at not in lost], refused
-
-
-def _refreshes(states: Sequence[StoredState | None], due: range, now: int) -> Iterator[Change]:
-    """Choose what was seen long ago, but has not expired: that stays away."""
-    for at, (old, value) in enumerate(stored for stored in states if stored is not None):
-        decision = old.shown()
-        if decision is None or decision.seen not in due:
-            continue
-        stamp = max(now, old.stamp + 1)
-        seen = msgspec.structs.replace(decision, seen=now, stamp=stamp)
-        # What is moving is refreshed in the text that counts as yet.
-        new = seen if not old.is_undecided else msgspec.structs.replace(old, previous=seen, stamp=stamp)
-        yield Change(at, document_row(id_digest(old.id)), old, value, new)
 
 
 def _lost(count: int, name: str) -> StoreBusy:

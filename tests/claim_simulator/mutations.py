@@ -15,7 +15,7 @@ from simhash_hbase.stores.base import Cell
 
 _begun, _next_state, _put_first = state._begun, write._next_state, write.put_first
 _decision_time = write.decision_time
-_as_pending, _judge_pending = steps.as_pending, verdict._judge_pending
+_as_pending, _judge_pending = steps.as_pending, verdict.Verdicts.judge_pending
 
 
 def take_out(name: str) -> None:
@@ -46,9 +46,9 @@ def _start_over_blindly(run, claims) -> None:
         claim.step = Step.QUERY
 
 
-def _pass_expired(run, claim, state, cells, verdicts) -> None:
+def _pass_expired(verdicts, claim, state) -> None:
     """Take expired originals for no obstacle, and leave them as they are."""
-    _judge_pending(run, claim, state, cells, verdicts)
+    _judge_pending(verdicts, claim, state)
     if verdicts.expired:
         verdicts.expired.clear()
         verdicts.own.append((claim, as_original(state)))
@@ -105,7 +105,7 @@ MUTATIONS = {
     "stamps": [(state, "_begun", _at_own_time)],
     "raising": [(write, "_next_state", _with_equal_bytes)],
     "refresh": [(Run, "refresh", lambda run, named: set())],
-    "expiry": [(verdict, "_judge_pending", _pass_expired)],
+    "expiry": [(verdict.Verdicts, "judge_pending", _pass_expired)],
     "below": [(run, "put_first", _put_unstamped)],
     "placed": [(write, "put_first", _put_unstamped)],
     "above-claims": [(module, "decision_time", _below_claims) for module in (dedup, write)],

@@ -75,7 +75,7 @@ def claim_by_protocol(
     run = Run(store, profile, entries, clock, timer, Leases(profile.lease_s, timer), claims)
     end = None if deadline_s is None else timer.monotonic() + deadline_s
     idle = 0
-    while waiting := _open(run):
+    while waiting := run.undecided():
         if end is not None and timer.monotonic() >= end:
             # What is not decided is given up, so that nobody has to wait for it.
             held = [claim for claim in waiting if claim.holds_cell]
@@ -85,7 +85,7 @@ def claim_by_protocol(
             break
         before = [(claim.step, claim.value) for claim in waiting]
         _advance(run)
-        moved = before != [(claim.step, claim.value) for claim in waiting] or len(_open(run)) < len(waiting)
+        moved = before != [(claim.step, claim.value) for claim in waiting] or len(run.undecided()) < len(waiting)
         idle = 0 if moved else idle + 1
         if idle:
             _pause(run, idle, end)
@@ -104,12 +104,8 @@ def _advance(run: Run) -> None:
         (Step.HELD, release),
     ):
         run.renew()
-        if claims := [claim for claim in run.claims if claim.answer is None and claim.step is step]:
+        if claims := [claim for claim in run.undecided() if claim.step is step]:
             act(run, claims)
-
-
-def _open(run: Run) -> list[Claim]:
-    return [claim for claim in run.claims if claim.answer is None]
 
 
 def _pause(run: Run, idle: int, end: float | None) -> None:

@@ -16,8 +16,8 @@ from simhash_hbase.index.write import Change, drop_members, put_first, refresh_w
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, encode
-from simhash_hbase.rows.keys import document_row, id_digest
+from simhash_hbase.rows.documents import DocumentState, document_key, encode
+from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap
 
@@ -40,6 +40,10 @@ class Run:
     timer: Timer
     leases: Leases
     claims: list[Claim]
+
+    def undecided(self) -> list[Claim]:
+        """Return the claims that have no answer yet."""
+        return [claim for claim in self.claims if claim.answer is None]
 
     def answer(self, claim: Claim, decision: Decision) -> None:
         """Answer a claim."""
@@ -143,7 +147,7 @@ class Run:
     def give_up(self, cells: Iterable[StoredState]) -> None:
         """Put back the cells of crashed writers; whether it was done is seen by the next look."""
         swaps = [
-            Swap(document_row(id_digest(state.id)), STATE_QUALIFIER, value, encode(state.abandoned()))
+            Swap(*document_key(id_digest(state.id)), value, encode(state.abandoned()))
             for state, value in {state.id: (state, value) for state, value in cells}.values()
         ]
         self._swap(swaps)
@@ -157,8 +161,8 @@ class Run:
                 # The decision before it has expired; the claim goes on.
                 change = change._replace(new=msgspec.structs.replace(state, previous=None))
             changes.append(change)
-        swaps = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
-        buried = [change for change, done in zip(changes, self._swap(swaps), strict=True) if done]
+        swapped = self._swap([change.swap() for change in changes])
+        buried = [change for change, done in zip(changes, swapped, strict=True) if done]
         self._follow(buried)
         drop_members(self.store, buried)
 
@@ -167,7 +171,7 @@ class Run:
 
         A claim that missed it would start over, and be decided after later documents of the input.
         """
-        claims = {(claim.id, claim.value): claim for claim in self.claims if claim.answer is None}
+        claims = {(claim.id, claim.value): claim for claim in self.undecided()}
         for change in changes:
             if claim := claims.get((change.new.id, change.old_value)):
                 claim.state, claim.value = change.new, encode(change.new)

@@ -186,17 +186,14 @@ class Tally:
         """Count what is in slices; memory is bounded by a page."""
         for part in slices:
             for prefixes, rows in _runs(store, part, self._walk):
-                self._count_prefixes(prefixes, rows, part)
+                self.rows_in[part.region] += part.weight * int(rows.sum())
+                for size, n in zip(*(column.tolist() for column in np.unique(rows, return_counts=True)), strict=True):
+                    self.prefixes[size] += part.weight * n
+                hot = np.argsort(rows)[-HOTTEST:]
+                pairs = zip(rows[hot].tolist(), prefixes[hot].tolist(), strict=True)
+                self.hottest = sorted([*self.hottest, *pairs], reverse=True)[:HOTTEST]
         for part in slices:
             self._count_cells(store, part)
-
-    def _count_prefixes(self, prefixes: NDArray[np.uint64], rows: NDArray[np.intp], part: Slice) -> None:
-        self.rows_in[part.region] += part.weight * int(rows.sum())
-        for size, n in zip(*(column.tolist() for column in np.unique(rows, return_counts=True)), strict=True):
-            self.prefixes[size] += part.weight * n
-        hot = np.argsort(rows)[-HOTTEST:]
-        pairs = zip(rows[hot].tolist(), prefixes[hot].tolist(), strict=True)
-        self.hottest = sorted([*self.hottest, *pairs], reverse=True)[:HOTTEST]
 
     def _count_cells(self, store: Store, part: Slice) -> None:
         row, members = b"", 0

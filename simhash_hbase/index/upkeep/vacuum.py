@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.copies import stale_copies
-from simhash_hbase.index.documentrows import member_key
 from simhash_hbase.index.indexrows import read_open_load
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import (
@@ -19,7 +18,7 @@ from simhash_hbase.index.upkeep.walk import (
     up_to_date,
 )
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import encode
+from simhash_hbase.rows.documents import encode, member_key
 from simhash_hbase.rows.keys import ALL_PREFIXES, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically

@@ -17,7 +17,6 @@ from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
-from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
@@ -117,12 +116,17 @@ class _LoadPass:
 
     def add_known(self) -> None:
         """Add documents with known ids through the index, and remember the others."""
+        ours = self._stamp, added_ms(self._stamp)
         for before, part in self._spool.parts():
-            held = self._held(part.entries)
-            if not held.any():
+            is_known = list[bool]()
+            for first in range(0, len(part.entries), BATCH_DOCUMENTS):
+                states = read_states(self._index.store, part.entries.ids[first : first + BATCH_DOCUMENTS])
+                # Not those of an earlier attempt of this load: their block rows may still be missing.
+                is_known += [state is not None and (state[0].stamp, state[0].order[0]) != ours for state in states]
+            if not any(is_known):
                 continue
-            self._fresh[before] = np.flatnonzero(~held)
-            places = np.flatnonzero(held)
+            self._fresh[before] = np.flatnonzero(~np.array(is_known))
+            places = np.flatnonzero(is_known)
             for first in range(0, len(places), BATCH_DOCUMENTS):
                 some = part.entries.take(places[first : first + BATCH_DOCUMENTS])
                 done = self._index.add_entries(self._index.collection.given(some))
@@ -158,7 +162,7 @@ class _LoadPass:
         segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
         for before, part in self._new_parts():
             simhashes.append(part.entries.simhashes)
-            segments.append(entry_segments(profile, part.entries))
+            segments.append(entry_segments(part.entries, profile.bands))
             present.append(part.entries.sketched)
             places = np.unique(np.linspace(0, len(part.entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
             if len(part.entries):
@@ -169,18 +173,6 @@ class _LoadPass:
         cuts = [len(sample) * number // ranges for number in range(1, ranges)]
         corpus = Corpus.of(profile.blocks, found, np.concatenate(segments), np.concatenate(present))
         return corpus, sample[cuts]
-
-    def _held(self, entries: Entries) -> NDArray[np.bool_]:
-        """Return which documents the index holds, but for those of an earlier attempt of this load.
-
-        The block rows of those may still be missing.
-        """
-        held: list[bool] = []
-        ours = self._stamp, added_ms(self._stamp)
-        for first in range(0, len(entries), BATCH_DOCUMENTS):
-            states = read_states(self._index.store, entries.ids[first : first + BATCH_DOCUMENTS])
-            held += [state is not None and (state[0].stamp, state[0].order[0]) != ours for state in states]
-        return np.array(held, dtype=np.bool_)
 
 
 def check_empty(index: Index) -> None:

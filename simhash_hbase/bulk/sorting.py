@@ -1,6 +1,6 @@
 """All rows and cells of a corpus in byte order: sorted a range of keys at a time, the cells through files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise, repeat
 from pathlib import Path
@@ -16,17 +16,17 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, member_rows
 from simhash_hbase.rows.layout import (
-    BLOCK_ROW_BYTES,
     DOCUMENT_ROW_BYTES,
     FLAG_MEMBERS,
     ID_DIGEST_BYTES,
+    MEMBER_ID_BYTES,
+    MEMBER_ROW_BYTES,
     SEGMENT_BYTES,
     STATE_QUALIFIER,
     TEXT_BYTES,
 )
 from simhash_hbase.stores.base import Cell
 
-MEMBER_ID_BYTES = BLOCK_ROW_BYTES + ID_DIGEST_BYTES
 KEY_BYTES = MEMBER_ID_BYTES + TEXT_BYTES
 KEY = np.dtype(f"S{KEY_BYTES}")
 """Row, then qualifier. Both kinds of rows differ within their first five bytes, so keys sort as the cells do; numpy
@@ -50,7 +50,7 @@ class CellBlock(NamedTuple):
         """Return the positions in each key at which its row and its qualifier end."""
         packed = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)
         members = packed[:, SEGMENT_BYTES] == FLAG_MEMBERS
-        rows = np.where(members, np.uint8(BLOCK_ROW_BYTES), np.uint8(DOCUMENT_ROW_BYTES))
+        rows = np.where(members, np.uint8(MEMBER_ROW_BYTES), np.uint8(DOCUMENT_ROW_BYTES))
         # The key of a member without a text ends with its id; a digest of zeros does not occur.
         with_text = packed[:, MEMBER_ID_BYTES:].any(axis=1)
         ends = np.where(with_text, np.uint8(KEY_BYTES), np.uint8(MEMBER_ID_BYTES))
@@ -116,7 +116,12 @@ class Sorter:
         with ExitStack() as stack:
             files = [stack.enter_context(path.open("wb")) for path in self._paths]
             for block in blocks:
-                self._add(files, block)
+                ranges = np.searchsorted(self._bounds, block.keys, side="right")
+                order = np.argsort(ranges, kind="stable")
+                cuts = np.searchsorted(ranges[order], np.arange(len(files) + 1))
+                for number, file in enumerate(files):
+                    if cuts[number] < cuts[number + 1]:
+                        file.writelines(block.take(order[cuts[number] : cuts[number + 1]]).pack())
 
     def blocks(self) -> Iterator[CellBlock]:
         """Yield all cells sorted, a range at a time."""
@@ -128,14 +133,6 @@ class Sorter:
                 keys = np.concatenate([piece.keys for piece in pieces])
                 values = [value for piece in pieces for value in piece.values]
                 yield CellBlock(keys, values).take(np.argsort(keys, kind="stable"))
-
-    def _add(self, files: Sequence[BinaryIO], block: CellBlock) -> None:
-        ranges = np.searchsorted(self._bounds, block.keys, side="right")
-        order = np.argsort(ranges, kind="stable")
-        cuts = np.searchsorted(ranges[order], np.arange(len(files) + 1))
-        for number, file in enumerate(files):
-            if cuts[number] < cuts[number + 1]:
-                file.writelines(block.take(order[cuts[number] : cuts[number + 1]]).pack())
 
 
 U64 = np.uint64
@@ -209,10 +206,16 @@ def _bounds(corpus: Corpus, rows_a_pass: int) -> list[int]:
 
 def _one_pass(corpus: Corpus, start: int, stop: int) -> BlockRows:
     """Sort the rows of one range; prefix and owner are one integer where both fit, which sorts many times faster."""
+    found, whose = [], []
+    for first in range(0, len(corpus.simhashes), CHUNK):
+        some = corpus.prefixes(slice(first, first + CHUNK))
+        inside = (some >= U64(start)) & (some < U64(stop))
+        found.append(some[inside])
+        # The fingerprints ascend, so owners order rows by them.
+        whose.append(np.nonzero(inside)[0].astype(U64) + U64(first))
+    prefixes, owners = np.concatenate(found), np.concatenate(whose)
     owner_bits = max(1, (len(corpus.simhashes) - 1).bit_length())
-    fits = (stop - start - 1).bit_length() + owner_bits <= U64(0).nbytes * 8
-    prefixes, owners = _select(corpus, start, stop)
-    if not fits:
+    if (stop - start - 1).bit_length() + owner_bits > U64(0).nbytes * 8:
         order = np.lexsort((owners, prefixes))
         return BlockRows(prefixes[order], corpus.simhashes[owners[order]]).without_repeats()
     keys = (prefixes - U64(start)) << U64(owner_bits) | owners
@@ -220,14 +223,3 @@ def _one_pass(corpus: Corpus, start: int, stop: int) -> BlockRows:
     places = (keys & U64((1 << owner_bits) - 1)).astype(np.intp)
     # Documents of one fingerprint share rows.
     return BlockRows((keys >> U64(owner_bits)) + U64(start), corpus.simhashes[places]).without_repeats()
-
-
-def _select(corpus: Corpus, start: int, stop: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Compute the prefixes in a range, and whose each is; the fingerprints ascend, so owners order rows by them."""
-    found, whose = [], []
-    for first in range(0, len(corpus.simhashes), CHUNK):
-        prefixes = corpus.prefixes(slice(first, first + CHUNK))
-        inside = (prefixes >= U64(start)) & (prefixes < U64(stop))
-        found.append(prefixes[inside])
-        whose.append(np.nonzero(inside)[0].astype(U64) + U64(first))
-    return np.concatenate(found), np.concatenate(whose)

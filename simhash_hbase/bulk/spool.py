@@ -57,17 +57,15 @@ class SeenIds:
         came[order[1:]] = ascending[1:] == ascending[:-1]
         for run in self._runs:
             came |= run[np.minimum(np.searchsorted(run, digests), len(run) - 1)] == digests
-        self._keep(np.sort(digests[~came]))
+        fresh = np.sort(digests[~came])
+        while self._runs and len(self._runs[-1]) < 2 * len(fresh):
+            fresh = np.sort(np.concatenate([self._runs.pop(), fresh]), kind="stable")
+        if len(fresh):
+            self._runs.append(fresh)
         return came
 
-    def _keep(self, run: NDArray[np.bytes_]) -> None:
-        while self._runs and len(self._runs[-1]) < 2 * len(run):
-            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
-        if len(run):
-            self._runs.append(run)
 
-
-CHECKSUM_BYTES = 16
+DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +155,8 @@ def write_file(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _checksum(encoded: bytes) -> str:
-    return blake2b(encoded, digest_size=CHECKSUM_BYTES).hexdigest()
+def _checksum(content: bytes) -> str:
+    return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _bytes(text: str) -> bytes:
@@ -213,7 +211,6 @@ def read_manifest(folder: Path) -> Manifest | None:
 PART_CHUNKS = 16
 """Chunks of the pipeline in a part: a kill costs at most 16,000 documents or 32 million characters of work."""
 
-DIGEST_BYTES = 16
 SCRATCH = "simhash-hbase-scratch"
 
 
@@ -238,7 +235,7 @@ class Spool:
         self.resumed = 0
         """Documents that an earlier attempt had analysed."""
         folder.mkdir(parents=True, exist_ok=True)
-        digest = blake2b(profile.encode(), digest_size=DIGEST_BYTES).hexdigest()
+        digest = _checksum(profile.encode())
         found = read_manifest(folder)
         if found is not None and (found.url, found.profile) != (url, digest):
             raise InvalidArgument(
@@ -308,7 +305,7 @@ class Spool:
 
     def _finished(self, note: PartNote, records: Sequence[Scanned]) -> Part | None:
         """Return a part of an earlier attempt if it is sound and of the same records."""
-        if len(records) != note.records or _joined(map(_digest, records)) != note.input:
+        if len(records) != note.records or _checksum(b"".join(map(_digest, records))) != note.input:
             return None
         try:
             return read_part(self.folder / note.file, note.checksum)
@@ -316,39 +313,31 @@ class Spool:
             return None
 
     def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> Part:
-        part = _part(group, seen, self._collection)
+        """Write chunks as one part, without the documents whose id came before."""
+        pieces, digests, rejects = [], [], []
+        for chunk in group:
+            entries = self._collection.stored(chunk.entries)
+            ids = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
+            came = seen.add(ids)
+            rejects += chunk.rejects
+            if came.any():
+                repeated = compress(chunk.kept, came.tolist())
+                rejects += [Reject(d.place, repeated_id(d.id, d.place), d.raw or b"", d.id) for d in repeated]
+            pieces.append(entries.take(np.flatnonzero(~came)) if came.any() else entries)
+            digests.append(ids[~came])
+        part = Part(entries=Entries.joined(pieces), digests=np.concatenate(digests), rejects=rejects)
         records = sum(chunk.records for chunk in group)
         file = f"part-{len(self.manifest.parts):06d}"
         note = PartNote(
             file=file,
             checksum=write_part(self.folder / file, part),
             records=records,
-            input=_joined(read.popleft() for _ in range(records)),
+            input=_checksum(b"".join(read.popleft() for _ in range(records))),
             documents=len(part.entries),
         )
         self.manifest.parts.append(note)
         self.save()
         return part
-
-
-def _part(group: list[Chunk], seen: SeenIds, collection: Collection) -> Part:
-    """Join chunks, without the documents whose id came before."""
-    pieces, digests, rejects = [], [], []
-    for chunk in group:
-        entries = collection.stored(chunk.entries)
-        found = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
-        came = seen.add(found)
-        rejects += chunk.rejects
-        if came.any():
-            repeated = compress(chunk.kept, came.tolist())
-            rejects += [Reject(d.place, repeated_id(d.id, d.place), d.raw or b"", d.id) for d in repeated]
-        pieces.append(entries.take(np.flatnonzero(~came)) if came.any() else entries)
-        digests.append(found[~came])
-    return Part(entries=Entries.joined(pieces), digests=np.concatenate(digests), rejects=rejects)
-
-
-def _joined(digests: Iterable[bytes]) -> str:
-    return blake2b(b"".join(digests), digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _digest(record: Scanned) -> bytes:

@@ -7,17 +7,25 @@ before the decision, at the stamp of the copy's document cell: above every delet
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.documentrows import copy_key, read_states
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member, is_of_removed
-from simhash_hbase.rows.keys import copies_row, document_row, id_digest, row_digest
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.rows.documents import (
+    DocumentState,
+    copy_key,
+    decode_document,
+    decode_member,
+    document_key,
+    is_of_removed,
+)
+from simhash_hbase.rows.keys import copies_row, id_digest, row_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store
 
 FIRST_COPIES = 100
@@ -99,10 +107,10 @@ def _standing(
     store: Store, profile: Profile, cells: Sequence[Cell], original: DocumentState, oldest: int
 ) -> Iterator[Copy]:
     """Yield the copies whose own document cell names the original."""
-    keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in cells]
+    keys = [document_key(cell.qualifier) for cell in cells]
     for cell, document in zip(cells, store.get(FAMILY_DOCUMENTS, keys), strict=True):
         copy = document and decode_document(document.value).shown(oldest)
-        if copy is not None and _names_original(copy, cell):
+        if copy is not None and copy_key(copy) == (cell.row, cell.qualifier):
             yield Copy(
                 id=own_id(copy.id),
                 added=rfc3339(copy.order[0]),
@@ -134,8 +142,14 @@ def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[C
 
     An original that has expired, or is a duplicate itself, may be one again: its copies wait for that.
     """
-    copies = _read_documents(store, [cell.qualifier for cell in cells])
-    return [cell for cell, copy in zip(cells, copies, strict=True) if not _may_name(cell, copy, oldest)]
+    stale = []
+    for cell, copy in zip(cells, _read_documents(store, [cell.qualifier for cell in cells]), strict=True):
+        # One that does not decode may name it.
+        with suppress(CorruptIndex):
+            state = copy and decode_document(copy.value).shown(oldest)
+            if state is None or copy_key(state) != (cell.row, cell.qualifier):
+                stale.append(cell)
+    return stale
 
 
 def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
@@ -144,33 +158,20 @@ def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[Docume
     cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
     lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
     originals = _read_documents(store, [row_digest(row) for (row, _), _ in lacking])
-    return [state for (_, state), original in zip(lacking, originals, strict=True) if _may_be_found(original)]
-
-
-def _names_original(copy: DocumentState, cell: Cell) -> bool:
-    """Return whether a document was decided a copy of the original in whose row a cell is."""
-    return copy_key(copy) == (cell.row, cell.qualifier)
+    missing = []
+    for (_, state), original in zip(lacking, originals, strict=True):
+        try:
+            may_be_found = original is not None and decode_document(original.value).found() is not None
+        except CorruptIndex:
+            may_be_found = True
+        if may_be_found:
+            missing.append(state)
+    return missing
 
 
 def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
     """Read the document cells of ids with these digests, each once."""
     distinct = sorted(set(digests))
-    found = store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in distinct])
+    found = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in distinct])
     held = dict(zip(distinct, found, strict=True))
     return [held[digest] for digest in digests]
-
-
-def _may_name(cell: Cell, copy: Cell | None, oldest: int) -> bool:
-    """Return whether a document, last seen at that time or later, names an original; one that does not decode may."""
-    try:
-        state = copy and decode_document(copy.value).shown(oldest)
-    except CorruptIndex:
-        return True
-    return state is not None and _names_original(state, cell)
-
-
-def _may_be_found(original: Cell | None) -> bool:
-    try:
-        return original is not None and decode_document(original.value).found() is not None
-    except CorruptIndex:
-        return True

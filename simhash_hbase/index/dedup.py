@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.answers import Decision, recorded_decision
+from simhash_hbase.index.answers import Decision, NearCopy, recorded_decision
 from simhash_hbase.index.candidates import find_crowded_documents
-from simhash_hbase.index.documentrows import DocumentCells, find_documents, read_for_writing, read_states
+from simhash_hbase.index.documentrows import DocumentCells, decisions_in_force, find_documents, read_states
 from simhash_hbase.index.exact import TextJudge, TextVerdict
 from simhash_hbase.index.search import Hit, Queries, TakeHit, find_nearest, found_since
-from simhash_hbase.index.timestamps import writing_time
+from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, estimated_containment, joined_within, judge, known_similarity
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.collections import collection_of
+from simhash_hbase.rows.collections import collection_of, own_id
 from simhash_hbase.rows.documents import DocumentState, Text, is_of_removed
 from simhash_hbase.stores.base import Store
 
@@ -102,8 +102,10 @@ class Deduplicator:
         """Decide a batch without writing it; parameters and errors as for `decide`."""
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
-        own = read_for_writing(self._places[-1], entries.ids)
-        states = _in_force([*(find_documents(store, entries.ids) for store in self._places[:-1]), own])
+        target = self._places[-1]
+        own = find_documents(target, entries.ids, below=decision_time(target, len(entries)))
+        # A dry run's own word comes before the index's.
+        states = decisions_in_force(own, *(find_documents(store, entries.ids) for store in self._places[:-1]))
         oldest = self._profile.oldest(now)
         recorded = [recorded_decision(*each, oldest) for each in zip(entries.texts, states, strict=True)]
         fresh = [at for at, decision in enumerate(recorded) if decision is None]
@@ -111,7 +113,6 @@ class Deduplicator:
             for text, decision in zip(entries.texts, recorded, strict=True):
                 if decision is not None and decision.is_original:
                     self._judge.keep(text)
-            self._judge.choose(fresh)
         batch = UndecidedBatch(
             entries.take(fresh) if len(fresh) < len(entries) else entries,
             [states[at] for at in fresh],
@@ -166,7 +167,7 @@ class Deduplicator:
         if not named:
             return
         ids = [of for _, of in named]
-        originals = _in_force([find_documents(store, ids) for store in self._places])
+        originals = decisions_in_force(*(find_documents(store, ids) for store in reversed(self._places)))
         places = {decision.id: at for at, decision in decided.items()}
         for (at, of), state in zip(named, originals, strict=True):
             original = state and state.found(oldest)
@@ -177,14 +178,6 @@ class Deduplicator:
             duplicate = states[at]
             if is_of_removed(duplicate.of_text if duplicate else None, text):
                 decisions[at] = replace(decisions[at], of_removed=True)
-
-
-def _in_force(places: Sequence[DocumentCells]) -> list[DocumentState | None]:
-    """Take the decisions that places hold of the same documents; a dry run's own word comes before the index's."""
-    return [
-        next((stored[0].in_force() for stored in reversed(each) if stored), None)
-        for each in zip(*(cells.states for cells in places), strict=True)
-    ]
 
 
 class Rank(NamedTuple):
@@ -237,16 +230,19 @@ class UndecidedBatch:
         self._kept_count = 0
         self._end = len(entries)
         self._stored: list[OriginalOption | None] = [None] * self._end
+        # For documents: the first near copy that does not hold enough of them.
+        self._uncontained: dict[int, NearCopy] = {}
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
     def take_hit(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
-        state, verdict = hit.state, TextVerdict(True, hit.similarity, hit.containment)
+        state, similarity, containment = hit.state, hit.similarity, hit.containment
         if self._judge is not None:
-            verdict = self._judge.judge_stored(at, hit)
-            if not verdict.accepted:
+            verdict = self._judge.judge_stored(self._texts[at], hit)
+            if not self._accept(at, state.id, verdict):
                 return False
+            similarity, containment = verdict.similarity, verdict.containment
         turn = self._moving.get(state.id, self._end)
         if turn < at:
             self.leaving[at].add(turn)
@@ -254,7 +250,7 @@ class UndecidedBatch:
             if turn < self._end:
                 self.left_by[at].add(turn)
             rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-            option = OriginalOption(rank, verdict.similarity, verdict.containment, hit.text)
+            option = OriginalOption(rank, similarity, containment, hit.text)
             self._stored[at] = _better(self._stored[at], option)
         return turn == self._end
 
@@ -276,7 +272,7 @@ class UndecidedBatch:
                 self._kept_count += 1
             self.mates.append(None)
             self.outcomes.append(ORIGINAL)
-            decisions.append(Decision(name, True, near=self._judge.uncontained.get(at) if self._judge else None))
+            decisions.append(Decision(name, True, near=self._uncontained.get(at)))
         return decisions
 
     def later_near(self, at: int) -> list[int]:
@@ -300,10 +296,17 @@ class UndecidedBatch:
         if self._judge is None:
             return min(options, default=None, key=lambda o: o.rank)
         for option in sorted(options, key=lambda o: o.rank):
-            verdict = self._judge.judge_mate(at, option.mate or 0, option.rank.id)
-            if verdict.accepted:
+            verdict = self._judge.judge_mate(self._texts[at], option.text)
+            if self._accept(at, option.rank.id, verdict):
                 return option._replace(similarity=verdict.similarity, containment=verdict.containment)
         return None
+
+    def _accept(self, at: int, name: str, verdict: TextVerdict) -> bool:
+        """Return whether a document duplicates an original by their texts; note one that does not hold enough of it."""
+        if verdict.is_similar and not verdict.is_contained:
+            near = NearCopy(own_id(name), verdict.similarity or 0.0, verdict.containment or 0.0)
+            self._uncontained.setdefault(at, near)
+        return verdict.is_similar and verdict.is_contained
 
     def _accepted_mates(
         self, at: int, others: NDArray[np.intp]

@@ -12,23 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.index.timestamps import decision_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, encode
-from simhash_hbase.rows.keys import (
-    BlockRows,
-    band_prefixes,
-    band_rows,
-    block_rows,
-    copies_row,
-    document_row,
-    id_digest,
-    member_row,
-)
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode, kept_key
+from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_rows, document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, CellKey, Store
+from simhash_hbase.stores.base import Cell, Store
 
 StoredState: TypeAlias = tuple[DocumentState, bytes]
 """What a document cell says, and its bytes."""
@@ -39,15 +29,10 @@ def asked_prefixes(profile: Profile, entries: Entries, rule: MatchRule) -> NDArr
     blocks = profile.blocks.prefixes(entries.simhashes)
     if rule.band_reach is None or not profile.bands:
         return blocks
-    return np.hstack([blocks, entry_band_prefixes(profile, entries)])
+    return np.hstack([blocks, band_prefixes(profile.blocks, entry_segments(entries, profile.bands), entries.sketched)])
 
 
-def entry_band_prefixes(profile: Profile, entries: Entries) -> NDArray[np.uint64]:
-    """Compute the prefixes of documents' sketch rows, shape (n, bands); `NO_PREFIX` where there is no sketch."""
-    return band_prefixes(profile.blocks, entry_segments(profile, entries), entries.sketched)
-
-
-def entry_segments(profile: Profile, entries: Entries) -> NDArray[np.uint32]:
+def entry_segments(entries: Entries, bands: int) -> NDArray[np.uint32]:
     """Return the segments of documents, as many as the index has bands; without sketches they may come with none.
 
     Raises
@@ -56,13 +41,13 @@ def entry_segments(profile: Profile, entries: Entries) -> NDArray[np.uint32]:
         When there are sketches without the bands that the index needs: rows would be missing.
     """
     segments = entries.segments
-    if segments.shape[1] == profile.bands:
+    if segments.shape[1] == bands:
         return segments
     if entries.sketched.any():
         raise InvalidArgument(
-            f"the documents have {segments.shape[1]} bands, the index has {profile.bands}: analyse them by it"
+            f"the documents have {segments.shape[1]} bands, the index has {bands}: analyse them by it"
         )
-    return np.zeros((len(entries), profile.bands), np.uint32)
+    return np.zeros((len(entries), bands), np.uint32)
 
 
 def entry_rows(
@@ -73,7 +58,7 @@ def entry_rows(
     with_bands: NDArray[np.bool_] | None = None,
 ) -> BlockRows:
     """List the rows of documents: block rows of those marked in one, sketch rows of those in the other; else of all."""
-    segments = entry_segments(profile, entries)
+    segments = entry_segments(entries, profile.bands)
     simhashes = entries.simhashes
     blocks = block_rows(profile.blocks, simhashes if with_blocks is None else simhashes[with_blocks])
     if not profile.bands:
@@ -123,33 +108,6 @@ def document_cells(
     return [Cell(*kept_key(state, digest), value, state.stamp) for state, digest, value in columns]
 
 
-def kept_key(state: DocumentState, digest: bytes) -> CellKey:
-    """Return row and qualifier of the cell that goes with a document cell; `digest`: of the id."""
-    if state.is_duplicate and state.of is not None:
-        return copies_row(id_digest(state.of)), digest
-    return member_key(state.text, digest)
-
-
-def member_key(text: Text, digest: bytes) -> CellKey:
-    """Return row and qualifier of the member cell of a text; `digest`: of the id."""
-    return member_row(text.simhash), digest + text.digest
-
-
-def copy_key(state: DocumentState) -> CellKey | None:
-    """Return row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
-    decision = state.in_force()
-    is_copy = decision is not None and decision.is_duplicate and decision.of is not None
-    return kept_key(decision, id_digest(decision.id)) if decision and is_copy else None
-
-
-def outdated_keys(old: DocumentState, new: DocumentState, digest: bytes) -> list[CellKey]:
-    """List row and qualifier of the cells that one document cell of an id names and a later one does not."""
-    copy = copy_key(old)
-    copies = [copy] if copy and copy != copy_key(new) else []
-    named = {state.text for state in (old, old.previous) if state is not None}
-    return [*copies, *(member_key(text, digest) for text in sorted(named - new.member_texts()))]
-
-
 def bare_entries(states: Sequence[DocumentState]) -> Entries:
     """Make the documents of which only document cells are left."""
     simhashes = np.array([state.simhash for state in states], dtype=np.uint64)
@@ -185,8 +143,8 @@ class DocumentCells(NamedTuple):
         return DocumentCells([self.rows[at] for at in places], [self.states[at] for at in places], self.below)
 
 
-def find_documents(store: Store, ids: Sequence[str]) -> DocumentCells:
-    """Read the document cells of ids, and tell their rows."""
+def find_documents(store: Store, ids: Sequence[str], *, below: int | None = None) -> DocumentCells:
+    """Read the document cells of ids; `below`: the timestamp of first cells, which is chosen before."""
     rows = [document_row(id_digest(name)) for name in ids]
     cells = store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER) for row in rows])
     states: list[StoredState | None] = []
@@ -199,13 +157,13 @@ def find_documents(store: Store, ids: Sequence[str]) -> DocumentCells:
             both = f": that of {name!r} has {state.id!r}"
             raise CorruptIndex("a document cell holds another id than its own", named=both)
         states.append((state, cell.value))
-    return DocumentCells(rows, states)
+    return DocumentCells(rows, states, below)
 
 
-def read_for_writing(store: Store, ids: Sequence[str]) -> DocumentCells:
-    """Read the document cells of ids that are to be written, and choose the timestamp of first ones before that."""
-    below = decision_time(store, len(ids))
-    return find_documents(store, ids)._replace(below=below)
+def decisions_in_force(*places: DocumentCells) -> list[DocumentState | None]:
+    """Return the decisions in force about ids whose cells were read: of each, that of the first place with a cell."""
+    cells = (next(filter(None, each), None) for each in zip(*(place.states for place in places), strict=True))
+    return [stored and stored[0].in_force() for stored in cells]
 
 
 def read_states(store: Store, ids: Sequence[str]) -> Sequence[StoredState | None]:

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import RecordFile
-from simhash_hbase.index.answers import NearCopy
 from simhash_hbase.index.search import Hit
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import batches
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.choices import check_share
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import Text
 
 MARGIN = 0.1
@@ -89,7 +87,8 @@ def _characters(normal: str) -> NDArray[np.uint32]:
 class TextVerdict(NamedTuple):
     """What two texts say of a document and an original."""
 
-    accepted: bool
+    is_similar: bool  # Enough for the document to be a near copy.
+    is_contained: bool  # Whether the original holds enough of the document.
     similarity: float | None
     containment: float | None
 
@@ -123,12 +122,9 @@ class TextJudge:
         self._file = RecordFile()
         self._places: dict[Text, int] = {}
         self._pack, self._unpack = zstandard.ZstdCompressor(level=1).compress, zstandard.ZstdDecompressor().decompress
-        self._texts: Sequence[Text] = ()
         self._normals: dict[Text, str] = {}
         self._own_shingles: tuple[Text, Shingles] | None = None
         self._sizes: dict[Text, int] = {}
-        self.uncontained: dict[int, NearCopy] = {}
-        """For documents of the batch: the first near copy that does not hold enough of them."""
 
     def __enter__(self) -> Self:
         return self
@@ -148,14 +144,8 @@ class TextJudge:
         """
         if len(texts) != len(entries):
             raise InvalidArgument("texts are judged: give one for each document, to dedup_entries")
-        self._texts = entries.texts
         normals = chain.from_iterable(batch.normal_forms() for batch in batches(texts))
-        self._normals = dict(zip(self._texts, normals, strict=True))
-        self.uncontained = {}
-
-    def choose(self, places: Sequence[int]) -> None:
-        """Leave out the documents of the batch that need no decision: places are those of the others from here on."""
-        self._texts = [self._texts[at] for at in places]
+        self._normals = dict(zip(entries.texts, normals, strict=True))
 
     def keep(self, text: Text) -> None:
         """Remember the text of a document of this batch that was kept."""
@@ -164,21 +154,18 @@ class TextJudge:
         self._places[text] = len(self._file)
         self._file.append(self._pack(self._normals[text].encode()))
 
-    def judge_stored(self, at: int, hit: Hit) -> TextVerdict:
+    def judge_stored(self, text: Text, hit: Hit) -> TextVerdict:
         """Judge a document of this batch and an original of a store."""
         if (place := self._places.get(hit.text)) is not None:
-            normal = self._unpack(self._file.read(place)).decode()
-            return self._judge(at, hit.text, normal, hit.state.id)
+            return self._judge(text, hit.text, self._unpack(self._file.read(place)).decode())
         least = self._own.similarity + float(self._own.more_asked(hit.distance))
-        return self._verdict(at, hit.state.id, hit.similarity, hit.containment, least=least)
+        return self._verdict(hit.similarity, hit.containment, least=least)
 
-    def judge_mate(self, at: int, mate: int, name: str) -> TextVerdict:
+    def judge_mate(self, text: Text, mate: Text) -> TextVerdict:
         """Judge two documents of this batch."""
-        text = self._texts[mate]
-        return self._judge(at, text, self._normals[text], name)
+        return self._judge(text, mate, self._normals[mate])
 
-    def _judge(self, at: int, original: Text, normal: str, name: str) -> TextVerdict:
-        text = self._texts[at]
+    def _judge(self, text: Text, original: Text, normal: str) -> TextVerdict:
         if self._own_shingles is None or self._own_shingles[0] != text:
             self._own_shingles = text, Shingles(self._normals[text])
         own = self._own_shingles[1]
@@ -186,17 +173,12 @@ class TextJudge:
             self._sizes[original] = len(Shingles(normal))
         shared = own.count_in(normal)
         similarity, containment = shared / (len(own) + self._sizes[original] - shared), shared / len(own)
-        return self._verdict(at, name, similarity, containment, least=self._own.similarity)
+        return self._verdict(similarity, containment, least=self._own.similarity)
 
-    def _verdict(
-        self, at: int, name: str, similarity: float | None, containment: float | None, *, least: float
-    ) -> TextVerdict:
-        """Compare what is known of a pair with what is asked; note an original that does not hold enough."""
-        accepted = similarity is None or similarity >= least
-        if accepted and similarity is not None and containment is not None and containment < (self._contained or 0):
-            self.uncontained.setdefault(at, NearCopy(own_id(name), similarity, containment))
-            accepted = False
-        return TextVerdict(accepted, similarity, containment)
+    def _verdict(self, similarity: float | None, containment: float | None, *, least: float) -> TextVerdict:
+        """Compare what is known of a pair with what is asked; what is not known is enough."""
+        is_contained = similarity is None or containment is None or containment >= (self._contained or 0)
+        return TextVerdict(similarity is None or similarity >= least, is_contained, similarity, containment)
 
 
 def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:

@@ -1,5 +1,7 @@
 """The index's own rows in family ``m``: profile, learned idf table in pieces, the load under way, the last backup."""
 
+from typing import TypeVar
+
 import msgspec
 
 from simhash_hbase.digests import blake2b
@@ -9,6 +11,8 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
+
+T = TypeVar("T")
 
 _PROFILE_ROW = index_row("profile")
 _LOAD_ROW = index_row("load")
@@ -74,6 +78,14 @@ def _piece_row(number: int) -> bytes:
     return index_row(f"idf/{number:06d}")
 
 
+def _read_json(store: Store, row: bytes, form: type[T], name: str) -> T | None:
+    cell = _read(store, row)
+    try:
+        return cell and msgspec.json.decode(cell.value, type=form)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptIndex(f"the row of {name} at {store.url} does not decode: {error}") from error
+
+
 class OpenLoad(msgspec.Struct, frozen=True):
     """What the row of loads holds."""
 
@@ -83,14 +95,8 @@ class OpenLoad(msgspec.Struct, frozen=True):
 
 def read_open_load(store: Store) -> OpenLoad | None:
     """Read which load is under way."""
-    cell = _read(store, _LOAD_ROW)
-    if cell is None:
-        return None
-    try:
-        found = msgspec.json.decode(cell.value, type=OpenLoad)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"the row of loads at {store.url} does not decode: {error}") from error
-    return found if found.is_open else None
+    load = _read_json(store, _LOAD_ROW, OpenLoad, "loads")
+    return load if load and load.is_open else None
 
 
 def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
@@ -124,13 +130,8 @@ class NotedBackup(msgspec.Struct, frozen=True):
 
 def read_last_backup(store: Store) -> int | None:
     """Read when the last backup began, in ms since 1970; None if none was noted."""
-    cell = _read(store, _BACKUP_ROW)
-    if cell is None:
-        return None
-    try:
-        return msgspec.json.decode(cell.value, type=NotedBackup).time
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"the row of backups at {store.url} does not decode: {error}") from error
+    backup = _read_json(store, _BACKUP_ROW, NotedBackup, "backups")
+    return None if backup is None else backup.time
 
 
 def write_last_backup(store: Store, time: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.index.copies import Copies, find_copies
-from simhash_hbase.index.documentrows import bare_entries, kept_key, member_entries, read_states
+from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
 from simhash_hbase.index.opened import GivenDocument, OpenedIndex, checked_ids
 from simhash_hbase.index.search import Neighbours, Queries
 from simhash_hbase.index.timestamps import Timer
@@ -16,7 +16,7 @@ from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
-from simhash_hbase.rows.documents import DocumentState, Member, decode_member
+from simhash_hbase.rows.documents import DocumentState, Member, decode_member, kept_key
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, Store
@@ -101,7 +101,8 @@ class ReadableIndex(OpenedIndex):
         InvalidArgument
             When `since` is no point in time, or `limit` is below 1.
         """
-        return self.query_entries(self._analysed("", text), rule=rule, limit=limit, since=since)[0]
+        [answer] = self.answer_entries(self._analysed("", text), rule=rule, limit=limit, since=since)
+        return answer
 
     def query_many(
         self,
@@ -167,14 +168,18 @@ class ReadableIndex(OpenedIndex):
     ) -> Answer:
         """Find the documents near a ready fingerprint, by distance: it has no sketch."""
         entries = Entries.of_fingerprints([""], np.array([check_simhash(simhash)], dtype=np.uint64))
-        return self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
+        [answer] = self.answer_entries(entries, rule=rule, limit=limit, since=since)
+        return answer
 
     def query_id(
         self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> Answer | None:
         """Find the near-duplicates of a stored document; None when the index does not hold the id."""
         entries = self.entries_of(document_id)
-        return None if entries is None else self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
+        if entries is None:
+            return None
+        [answer] = self.answer_entries(entries, rule=rule, limit=limit, since=since)
+        return answer
 
     def entries_of(self, document_id: str) -> Entries | None:
         """Read a document back as analysis made it, None if it is not there; of a duplicate only the fingerprint."""

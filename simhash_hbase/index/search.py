@@ -21,9 +21,17 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches, estimated_containment, judge, known_similarity
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
-from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, decode_member, decode_sketches
-from simhash_hbase.rows.keys import distinct, document_row, member_row, member_rows
-from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_DOCUMENTS, ID_DIGEST_BYTES, STATE_QUALIFIER
+from simhash_hbase.rows.documents import (
+    DocumentState,
+    Member,
+    Text,
+    decode_document,
+    decode_member,
+    decode_sketches,
+    document_key,
+)
+from simhash_hbase.rows.keys import distinct, member_row, member_rows
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, MEMBER_ID_BYTES, MEMBER_ROW_BYTES
 from simhash_hbase.stores.base import UNLIMITED, Store
 from simhash_hbase.stores.columns import Columns, columns_of
 
@@ -38,8 +46,6 @@ FARTHEST = 255
 MORE_TRANCHE = 4
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
-MEMBER_ROW_BYTES = BLOCK_ROW_BYTES  # A row of members has the form of a block row.
-MEMBER_ID_BYTES = MEMBER_ROW_BYTES + ID_DIGEST_BYTES
 
 
 class Hit(NamedTuple):
@@ -164,21 +170,19 @@ class _Nearest:
         """Hand on the first members of all fingerprints near some documents, then as many more as it takes."""
         simhashes = distinct(near.simhashes)
         self._look_at(near, self._members.page(simhashes))
-        if self._members.wide:
-            for simhash in filter(self._members.wide.__contains__, simhashes.tolist()):
-                self._read_on(simhash, near)
-
-    def _read_on(self, simhash: int, near: Near) -> None:
-        """Hand on the other members of one fingerprint where nothing as near was enough."""
-        after: bytes | None = self._members.wide[simhash]
-        near = near.where(near.simhashes == np.uint64(simhash))
-        while after is not None:
-            near = near.where(near.distances < self._settled[near.queries])
-            if not len(near.queries):
-                return
-            page = self._members.next_page(simhash, after, MORE_MEMBERS)
-            self._look_at(near, page)
-            after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
+        if not self._members.wide:
+            return
+        for simhash in filter(self._members.wide.__contains__, simhashes.tolist()):
+            # The other members of this fingerprint, where nothing as near was enough.
+            after: bytes | None = self._members.wide[simhash]
+            unsettled = near.where(near.simhashes == np.uint64(simhash))
+            while after is not None:
+                unsettled = unsettled.where(unsettled.distances < self._settled[unsettled.queries])
+                if not len(unsettled.queries):
+                    break
+                page = self._members.next_page(simhash, after, MORE_MEMBERS)
+                self._look_at(unsettled, page)
+                after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
 
     def _look_at(self, near: Near, page: MemberPage) -> None:
         """Hand the hits of each query on, the best first, until farther ones are not wanted."""
@@ -388,7 +392,7 @@ class Members:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
         if missing:
-            cells = self._store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in missing])
+            cells = self._store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in missing])
             states = [cell and decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 

@@ -17,7 +17,6 @@ decision, `time_below`, is above what `vacuum` has deleted.
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -81,19 +80,19 @@ def server_time(store: Store) -> int:
     return cell.timestamp
 
 
-def _server_time_by_retries(store: Store) -> int:
-    for _ in range(TRIES - 1):
-        with suppress(StoreTimeout, StoreUnavailable):
-            return server_time(store)
-    return server_time(store)
-
-
 def time_below(store: Store) -> int:
     """Choose a timestamp below all that the store's own clock gives from now on."""
     reading = _readings.get(store)
     if reading is None or reading.is_old():
+        for attempt in range(1, TRIES + 1):
+            try:
+                server_ms = server_time(store)
+                break
+            except (StoreTimeout, StoreUnavailable):
+                if attempt == TRIES:
+                    raise
         # Afterwards: the server's clock was at least there when these were read.
-        reading = _readings[store] = _Reading(_server_time_by_retries(store), time.monotonic(), time.time())
+        reading = _readings[store] = _Reading(server_ms, time.monotonic(), time.time())
     elapsed_ms = int((time.monotonic() - reading.monotonic_s) * 1000)
     with _lock:
         _given[store] = max(reading.server_ms + elapsed_ms - MARGIN_MS, _given.get(store, 0) + 1)

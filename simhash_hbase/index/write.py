@@ -18,21 +18,17 @@ from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.index.copies import delete_copies
 from simhash_hbase.index.documentrows import (
     DocumentCells,
-    StoredState,
     document_cells,
     entry_rows,
     find_documents,
-    kept_key,
-    outdated_keys,
-    read_for_writing,
     read_states,
     stored_rows,
 )
-from simhash_hbase.index.timestamps import writing_time
+from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode
+from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode, kept_key, outdated_keys
 from simhash_hbase.rows.keys import document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -91,6 +87,14 @@ class Change(NamedTuple):
         """Whether the block rows stand already, because the document counts under this fingerprint."""
         return self.before is not None and self.before.is_found and self.before.simhash == self.new.simhash
 
+    def cell(self, timestamp: int | None = None) -> Cell:
+        """Return the new document cell."""
+        return Cell(self.row, STATE_QUALIFIER, encode(self.new), timestamp)
+
+    def swap(self) -> Swap:
+        """Return the change as a compare-and-set of the document cell."""
+        return Swap(self.row, STATE_QUALIFIER, self.old_value, encode(self.new))
+
     def was_shown_since(self, oldest: int) -> bool:
         """Return whether the index showed the document, last seen at that time or later, in ms since 1970."""
         return self.old is not None and self.old.shown(oldest) is not None
@@ -112,48 +116,76 @@ def write_documents(
 
     The store is called seven times at most, whatever the size of the batch, and twice more each minute for the server's
     time; more often where other writers change the same documents meanwhile. In a store with transactions it is six
-    calls, in one transaction. With `cells`, what `read_for_writing` read of these documents, it is a call less; a
+    calls, in one transaction. With `cells`, the document cells as they were read before, it is a call less; a
     transaction reads them again.
     """
     now = writing_time(store, now)
+    batch = WriteBatch(store, profile, entries)
     outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
     cells = None if isinstance(store, Transactional) else cells
-    read = read_for_writing
+    below = decision_time(store, len(entries)) if cells is None else cells.below
     for attempt in attempts(store):
         with attempt, atomically(store):
-            cells = cells or read(store, [entries.ids[at] for at in pending])
+            cells = cells or find_documents(store, [entries.ids[at] for at in pending])
             attempt.cells_were_read()
-            changes = plan_changes(profile, entries, outcomes, pending, cells, now=now)
+            changes = batch.plan(outcomes, pending, cells, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
-            pending = [change.at for change in apply_changes(store, profile, entries, changes, below=cells.below)]
+            pending = [change.at for change in batch.apply(changes, below=below)]
         # A delete may hide what is placed in an empty cell: only a compare-and-set says so.
-        cells, read = None, find_documents
+        cells = below = None
         if not pending:
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
     raise _lost(len(pending), entries.ids[pending[0]])
 
 
-def plan_changes(
-    profile: Profile,
-    entries: Entries,
-    outcomes: Sequence[Outcome],
-    places: Sequence[int],
-    cells: DocumentCells,
-    *,
-    now: int,
-) -> list[Change]:
-    """Say what the documents at these places change in the cells that were read of them."""
-    oldest = profile.oldest(now)
-    changes = []
-    for at, row, stored in zip(places, cells.rows, cells.states, strict=True):
-        old, old_value = stored or (None, None)
-        new = _next_state(entries.ids[at], entries.texts[at], (now, at), outcomes[at], old, oldest)
-        changes.append(Change(at, row, old, old_value, new))
-    return changes
+class WriteBatch(NamedTuple):
+    """Documents on their way into the store of an index."""
+
+    store: Store
+    profile: Profile  # That of the index.
+    entries: Entries
+
+    def plan(
+        self, outcomes: Sequence[Outcome], places: Sequence[int], cells: DocumentCells, *, now: int
+    ) -> list[Change]:
+        """Say what the documents at these places change in the cells that were read of them."""
+        oldest = self.profile.oldest(now)
+        changes = []
+        for at, row, stored in zip(places, cells.rows, cells.states, strict=True):
+            old, old_value = stored or (None, None)
+            new = _next_state(self.entries.ids[at], self.entries.texts[at], (now, at), outcomes[at], old, oldest)
+            changes.append(Change(at, row, old, old_value, new))
+        return changes
+
+    def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
+        """Write planned changes in the order that keeps documents findable; return what other writers got ahead of."""
+        self.put_rows_and_members(changes)
+        refused = commit(self.store, changes, below=below)
+        lost = {change.at for change in refused}
+        drop_members(self.store, [change for change in changes if change.at not in lost])
+        return refused
+
+    def put_rows_and_members(self, changes: Sequence[Change]) -> None:
+        """Write what makes documents findable: members and entries among copies, then the rows that are not there."""
+        if not changes:
+            return
+        places = [change.at for change in changes]
+        entries = self.entries if places == list(range(len(self.entries))) else self.entries.take(places)
+        found = np.array([not change.new.is_duplicate for change in changes])
+        # Where HBase collects what is old, a refresh rewrites all cells of a document.
+        all_again = self.profile.ttl_ms is not None
+        lacking = np.array([all_again or not change.has_rows for change in changes])
+        # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
+        rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
+        digests = [row_digest(change.row) for change in changes]
+        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes], digests=digests))
+        if len(rows.prefixes):
+            seen = max(change.new.seen for change in changes if not change.new.is_duplicate)
+            self.store.put_rows(rows, timestamp=seen)
 
 
 def _next_state(
@@ -180,58 +212,29 @@ def _next_state(
     )
 
 
-def apply_changes(
-    store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
-) -> list[Change]:
-    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
-    put_rows_and_members(store, profile, entries, changes)
-    refused = commit(store, changes, below=below)
-    lost = {change.at for change in refused}
-    drop_members(store, [change for change in changes if change.at not in lost])
-    return refused
-
-
-def put_rows_and_members(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
-    """Write what makes documents findable: members and entries among copies, then the rows that are not there."""
-    if not changes:
-        return
-    places = [change.at for change in changes]
-    entries = entries if places == list(range(len(entries))) else entries.take(places)
-    found = np.array([not change.new.is_duplicate for change in changes])
-    # Where HBase collects what is old, a refresh rewrites all cells of a document.
-    all_again = profile.ttl_ms is not None
-    lacking = np.array([all_again or not change.has_rows for change in changes])
-    # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
-    rows = entry_rows(profile, entries, with_blocks=found & lacking, with_bands=found)
-    digests = [row_digest(change.row) for change in changes]
-    store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes], digests=digests))
-    if len(rows.prefixes):
-        store.put_rows(rows, timestamp=max(change.new.seen for change in changes if not change.new.is_duplicate))
-
-
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
     """Write the document cells so that no late request of it does harm; return what other writers got ahead of.
 
     Without transactions first cells are put at the timestamp `below`, `decision_time`, or compared and set without it.
     """
     first = [change for change in changes if change.old is None]
-    later = [change for change in changes if change.old is not None]
+    compared = [change for change in changes if change.old is not None]
+    refused: list[Change] = []
     if not isinstance(store, CompareAndSet):
-        _put(store, changes)
-        return []
-    if isinstance(store, Transactional):
-        _put(store, first)
-        return _compare_and_set(store, later)
-    if below is None:
-        return _compare_and_set(store, changes)
-    stand = put_first(store, [Cell(change.row, STATE_QUALIFIER, encode(change.new), below) for change in first])
-    refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
-    return refused + _compare_and_set(store, later)
-
-
-def _put(store: Store, changes: Sequence[Change]) -> None:
-    if changes:
-        store.put(FAMILY_DOCUMENTS, [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in changes])
+        # Nothing can be compared: the later of two writers wins.
+        first, compared = list(changes), []
+    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+        if first:
+            store.put(FAMILY_DOCUMENTS, [change.cell() for change in first])
+    elif below is None:
+        compared = list(changes)
+    else:
+        stand = put_first(store, [change.cell(below) for change in first])
+        refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
+    if compared and isinstance(store, CompareAndSet):
+        swapped = store.compare_and_set([change.swap() for change in compared])
+        refused += [change for change, done in zip(compared, swapped, strict=True) if not done]
+    return refused
 
 
 def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
@@ -241,13 +244,6 @@ def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
     store.put(FAMILY_DOCUMENTS, cells)
     stored = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
     return [now is not None and now.value == cell.value for now, cell in zip(stored, cells, strict=True)]
-
-
-def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Change]:
-    if not changes:
-        return []
-    swaps = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
-    return [change for change, done in zip(changes, store.compare_and_set(swaps), strict=True) if not done]
 
 
 def drop_members(store: Store, changes: Sequence[Change]) -> None:
@@ -322,8 +318,18 @@ def refresh_within(
     """
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
         return (), ()
+    # What was seen long ago, but has not expired: that stays away.
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
-    changes = list(_refreshes(read_states(store, ids), due, now))
+    changes = []
+    for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):
+        decision = old.shown()
+        if decision is not None and decision.seen in due:
+            stamp = max(now, old.stamp + 1)
+            new = msgspec.structs.replace(decision, seen=now, stamp=stamp)
+            if old.is_undecided:
+                # What is moving is refreshed in the text that counts as yet.
+                new = msgspec.structs.replace(old, previous=new, stamp=stamp)
+            changes.append(Change(at, document_row(id_digest(old.id)), old, value, new))
     seen = [state for change in changes if (state := change.new.shown())]
     kept = store.get(FAMILY_DOCUMENTS, [kept_key(state, id_digest(state.id)) for state in seen])
     pairs = [(state, cell) for state, cell in zip(seen, kept, strict=True) if cell is not None]
@@ -337,19 +343,6 @@ def refresh_within(
     refused = commit(store, changes)
     lost = {change.at for change in refused}
     return [change for change in changes if change.at not in lost], refused
-
-
-def _refreshes(states: Sequence[StoredState | None], due: range, now: int) -> Iterator[Change]:
-    """Choose what was seen long ago, but has not expired: that stays away."""
-    for at, (old, value) in enumerate(stored for stored in states if stored is not None):
-        decision = old.shown()
-        if decision is None or decision.seen not in due:
-            continue
-        stamp = max(now, old.stamp + 1)
-        seen = msgspec.structs.replace(decision, seen=now, stamp=stamp)
-        # What is moving is refreshed in the text that counts as yet.
-        new = seen if not old.is_undecided else msgspec.structs.replace(old, previous=seen, stamp=stamp)
-        yield Change(at, document_row(id_digest(old.id)), old, value, new)
 
 
 def _lost(count: int, name: str) -> StoreBusy:

@@ -213,10 +213,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         made |= {name: new[name] for name in new if name not in fields and made[name] == old[name]}
         return self._convert(made)
 
-    def without_bands(self) -> "Profile":
-        """Make the profile of an index without sketch rows."""
-        return self.replace(bands=0)
-
     @property
     def rule(self) -> MatchRule:
         """The rule of `claim` and `dedup`, and of a query that asks for no other."""

@@ -22,7 +22,7 @@ from simhash_hbase.rows.layout import FLAG_BITS, MAX_TABLES, SEGMENT_BITS, SIMHA
 U64 = np.uint64
 # One fingerprint as an integer, or an array of them: the same operators work on both.
 Simhashes: TypeAlias = Any
-# Up to so many fingerprints, integers are faster than arrays.
+# Up to so many fingerprints, integers are faster than arrays: 4 µs for one, rather than 50.
 FEW = 4
 
 
@@ -116,7 +116,6 @@ class Scheme:
         """
         shape = (len(simhashes), len(self.tables))
         if len(simhashes) <= FEW:
-            # The calls of numpy cost more than the bits do.
             return np.array([list(self._prefixes(simhash)) for simhash in simhashes.tolist()], dtype=U64).reshape(shape)
         out = np.empty(shape, dtype=U64)
         for table, prefixes in enumerate(self._prefixes(simhashes)):
@@ -135,10 +134,6 @@ class Scheme:
 
     def _prefixes(self, simhashes: Simhashes) -> Iterator[Simhashes]:
         """Compute the prefix in each table, of one fingerprint or of an array of them."""
-        if self.choose == 2:  # noqa: PLR2004 - the default scheme, written out: a query does not wait for the loop
-            for flag, ((right, mask, left), (right2, mask2, left2)) in self._moves:
-                yield (simhashes >> right & mask) << left | (simhashes >> right2 & mask2) << left2 | flag
-            return
         for flag, moves in self._moves:
             prefix = flag
             for right, mask, left in moves:

@@ -1,4 +1,4 @@
-"""What the cells of family ``d`` hold, and their bytes (MessagePack arrays, fields by position).
+"""What the cells of family ``d`` hold, their bytes (MessagePack arrays, fields by position), and where they are.
 
 A *member* cell says what a search needs of a document and lives in the row of its fingerprint. The *document* cell is
 the one authoritative word on an id: a member counts only while the document cell names its text.
@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SKETCH_BYTES
+from simhash_hbase.rows.keys import copies_row, document_row, id_digest, member_row
+from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SKETCH_BYTES, STATE_QUALIFIER
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
@@ -189,16 +190,16 @@ def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
             fit = {0, sketch_bytes(bands)}.issuperset(len(member.sketch) for member in members)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             fit = False
-        sketches += [member.sketch for member in members] if fit else [_sketch(value, bands) for value in some]
+        if fit:
+            sketches += [member.sketch for member in members]
+            continue
+        for value in some:
+            try:
+                sketches.append(decode_member(value, bands=bands).sketch)
+            except CorruptIndex:
+                # Whether it matters is seen when its document counts.
+                sketches.append(b"")
     return sketches
-
-
-def _sketch(value: bytes, bands: int) -> bytes:
-    try:
-        return decode_member(value, bands=bands).sketch
-    except CorruptIndex:
-        # Whether it matters is seen when its document counts.
-        return b""
 
 
 def decode_document(value: bytes) -> DocumentState:
@@ -207,3 +208,35 @@ def decode_document(value: bytes) -> DocumentState:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptIndex(f"a document cell does not decode: {error}") from error
+
+
+def document_key(digest: bytes) -> tuple[bytes, bytes]:
+    """Return row and qualifier of the document cell of an id; `digest`: of the id."""
+    return document_row(digest), STATE_QUALIFIER
+
+
+def kept_key(state: DocumentState, digest: bytes) -> tuple[bytes, bytes]:
+    """Return row and qualifier of the cell that goes with a document cell; `digest`: of the id."""
+    if state.is_duplicate and state.of is not None:
+        return copies_row(id_digest(state.of)), digest
+    return member_key(state.text, digest)
+
+
+def member_key(text: Text, digest: bytes) -> tuple[bytes, bytes]:
+    """Return row and qualifier of the member cell of a text; `digest`: of the id."""
+    return member_row(text.simhash), digest + text.digest
+
+
+def copy_key(state: DocumentState) -> tuple[bytes, bytes] | None:
+    """Return row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
+    decision = state.in_force()
+    is_copy = decision is not None and decision.is_duplicate and decision.of is not None
+    return kept_key(decision, id_digest(decision.id)) if decision and is_copy else None
+
+
+def outdated_keys(old: DocumentState, new: DocumentState, digest: bytes) -> list[tuple[bytes, bytes]]:
+    """List row and qualifier of the cells that one document cell of an id names and a later one does not."""
+    copy = copy_key(old)
+    copies = [copy] if copy and copy != copy_key(new) else []
+    named = {state.text for state in (old, old.previous) if state is not None}
+    return [*copies, *(member_key(text, digest) for text in sorted(named - new.member_texts()))]

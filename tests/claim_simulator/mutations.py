@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from simhash_hbase.index import dedup, documentrows, search, write
-from simhash_hbase.index.claim import commit, protocol, state, steps, verdict
+from simhash_hbase.index import dedup, search, write
+from simhash_hbase.index.claim import protocol, run, state, steps, verdict
+from simhash_hbase.index.claim.run import Run
 from simhash_hbase.index.claim.state import Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.rows.documents import DocumentState, Text
@@ -13,8 +14,8 @@ from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
 _begun, _next_state, _put_first = state._begun, write._next_state, write.put_first
-_decision_time = documentrows.decision_time
-_as_pending, _judge_pending = steps.as_pending, verdict._judge_pending
+_decision_time = write.decision_time
+_as_pending, _judge_pending = steps.as_pending, verdict.Verdicts.judge_pending
 
 
 def take_out(name: str | None) -> None:
@@ -45,9 +46,9 @@ def _start_over_blindly(run, claims) -> None:
         claim.step = Step.QUERY
 
 
-def _pass_expired(run, claim, state, cells, verdicts) -> None:
+def _pass_expired(verdicts, claim, state) -> None:
     """Take expired originals for no obstacle, and leave them as they are."""
-    _judge_pending(run, claim, state, cells, verdicts)
+    _judge_pending(verdicts, claim, state)
     if verdicts.expired:
         verdicts.expired.clear()
         verdicts.own.append((claim, as_original(state)))
@@ -94,19 +95,19 @@ def _with_equal_bytes(name: str, text: Text, order: tuple[int, int], *given) -> 
 MUTATIONS = {
     "second-query": [(protocol, "second_query", _find_nobody)],
     "yielding": [(verdict, "give_way", _become_its_duplicate)],
-    "own-cell": [(commit, "look_again", _start_over_blindly)],
+    "own-cell": [(Run, "look_again", _start_over_blindly)],
     "sketch-rows": [(write, "entry_rows", _block_rows_alone)],
-    "copies": [(commit, "document_cells", lambda entries, states: [])],
+    "copies": [(run, "document_cells", lambda entries, states: [])],
     "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
     "previous": [(steps, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
     "stamps": [(state, "_begun", _at_own_time)],
     "raising": [(write, "_next_state", _with_equal_bytes)],
-    "refresh": [(module, "refresh", lambda run, named: set()) for module in (steps, verdict)],
-    "expiry": [(verdict, "_judge_pending", _pass_expired)],
-    "below": [(commit, "put_first", _put_unstamped)],
+    "refresh": [(Run, "refresh", lambda run, named: set())],
+    "expiry": [(verdict.Verdicts, "judge_pending", _pass_expired)],
+    "below": [(run, "put_first", _put_unstamped)],
     "placed": [(write, "put_first", _put_unstamped)],
-    "above-claims": [(documentrows, "decision_time", _below_claims)],
+    "above-claims": [(module, "decision_time", _below_claims) for module in (dedup, write)],
     "read-back": [(write, "put_first", _put_and_hope)],
 }

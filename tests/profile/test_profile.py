@@ -192,8 +192,8 @@ def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_a
 def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
     asked = Profile.resolve(short=25)
 
-    assert asked.without_bands() == Profile.resolve(bands=0, short=25)
-    assert asked.without_bands().replace(bands=6) == asked
+    assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
+    assert asked.replace(bands=0).replace(bands=6) == asked
     assert Profile.resolve().replace(bands=0, short=10).short == 10
 
 
@@ -266,9 +266,8 @@ def test_as_many_bands_as_fit_are_taken():
 def test_bands_are_given_up_and_taken_up():
     profile = Profile.resolve()
 
-    assert profile.without_bands() == Profile.resolve(bands=0)
-    assert profile.without_bands().replace(bands=6) == profile
-    assert profile.replace(bands=0) == profile.without_bands()
+    assert profile.replace(bands=0) == Profile.resolve(bands=0)
+    assert profile.replace(bands=0).replace(bands=6) == profile
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
     assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
     assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)

@@ -156,7 +156,7 @@ def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, connect, sec
     options = serve(lambda number: [unknown_method(ASK, number)], second)
     connection = connect(options)
 
-    assert ask_version(connection, options) == version
+    assert ask_version(connection) == version
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve
     connection = connect(options)
 
     with pytest.raises(StoreTimeout) as failure:
-        ask_version(connection, options)
+        ask_version(connection)
 
     assert "no Thrift gateway" not in str(failure.value)
 
@@ -277,14 +277,14 @@ def test_another_refusal_than_that_of_an_unknown_call_is_reported_as_it_is(serve
     connection = connect(options)
 
     with pytest.raises(StoreUnavailable, match="oops"):
-        ask_version(connection, options, explain=False)
+        ask_version(connection, explain=False)
 
 
 def test_a_gateway_that_rested_is_asked_who_it_is_before_it_is_lent_again(serve):
     one, two = serve(right), serve(right)
     greeted, now = [], [0.0]
     options = replace(one, gateways=(*one.gateways, *two.gateways), idle_s=60.0)
-    pool = Pool(options, lambda connection, _, known: greeted.append((connection.gateway, known)))
+    pool = Pool(options, lambda connection, known: greeted.append((connection.gateway, known)))
     pool._resting = Resting(lambda: now[0])
     # Each caller begins with another gateway.
     for _ in range(2):

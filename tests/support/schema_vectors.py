@@ -21,7 +21,7 @@ from simhash_hbase.features.fingerprints import (
     integer_weights,
 )
 from simhash_hbase.features.idf import STOP_WORDS, IdfTable
-from simhash_hbase.index.documentrows import document_cells, entry_band_prefixes
+from simhash_hbase.index.documentrows import asked_prefixes, document_cells
 from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, estimated_containment, hamming, judge, known_similarity
@@ -213,7 +213,8 @@ def stored(profile, name, entries):
     state = DocumentState(name, simhash, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 0), digest=text.digest)
     [member] = document_cells(entries, [state])
     [packed] = Sketches.of_entries(entries).packed()
-    bands = [key.hex() + f"{simhash:016x}" for key in pack_prefixes(entry_band_prefixes(profile, entries)[0])]
+    prefixes = asked_prefixes(profile, entries, profile.rule)[0, len(profile.blocks.tables) :]
+    bands = [key.hex() + f"{simhash:016x}" for key in pack_prefixes(prefixes)]
     return {
         "fingerprint": f"{simhash:016x}",
         "feature_count": int(entries.features[0]),

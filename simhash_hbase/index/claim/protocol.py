@@ -7,26 +7,18 @@ one with the smaller order. `Step` lists the steps; each is one round of calls f
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from simhash_hbase.errors import ClaimContended, StoreBusy
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.claim.commit import give_up, renew
-from simhash_hbase.index.claim.state import Claim, Claimed, Leases, Run, Step, SwappingStore
+from simhash_hbase.index.claim.run import Run
+from simhash_hbase.index.claim.state import Claim, Claimed, Leases, Step, SwappingStore
 from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
 from simhash_hbase.index.claim.verdict import look
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.documentrows import find_documents, read_states
 from simhash_hbase.index.timestamps import Timer
-from simhash_hbase.index.write import (
-    apply_changes,
-    attempts,
-    commit,
-    drop_members,
-    plan_changes,
-    refresh_within,
-    removal,
-)
+from simhash_hbase.index.write import WriteBatch, attempts, commit, drop_members, refresh_within, removal
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
@@ -52,9 +44,8 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                     drop_members(store, burials)
                     # What was buried may be a document of this batch.
                     cells = find_documents(store, plan.entries.ids)
-                places = range(len(plan.entries))
-                changes = plan_changes(profile, plan.entries, plan.outcomes, places, cells, now=now)
-                apply_changes(store, profile, plan.entries, changes)
+                batch = WriteBatch(store, profile, plan.entries)
+                batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), cells, now=now))
                 refresh_within(store, profile, plan.seen, now=now)
             return plan.decisions
     raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
@@ -84,13 +75,17 @@ def claim_by_protocol(
     run = Run(store, profile, entries, clock, timer, Leases(profile.lease_s, timer), claims)
     end = None if deadline_s is None else timer.monotonic() + deadline_s
     idle = 0
-    while waiting := _open(run):
+    while waiting := run.undecided():
         if end is not None and timer.monotonic() >= end:
-            _withdraw(run, waiting, deadline_s)
+            # What is not decided is given up, so that nobody has to wait for it.
+            held = [claim for claim in waiting if claim.holds_cell]
+            run.give_up([(c.state, c.value) for c in held if c.state is not None and c.value is not None])
+            for claim in waiting:
+                claim.answer = ClaimContended(f"{own_id(claim.id)!r} was not decided within {deadline_s:g} s")
             break
         before = [(claim.step, claim.value) for claim in waiting]
         _advance(run)
-        moved = before != [(claim.step, claim.value) for claim in waiting] or len(_open(run)) < len(waiting)
+        moved = before != [(claim.step, claim.value) for claim in waiting] or len(run.undecided()) < len(waiting)
         idle = 0 if moved else idle + 1
         if idle:
             _pause(run, idle, end)
@@ -108,13 +103,9 @@ def _advance(run: Run) -> None:
         (Step.LOOK, look),
         (Step.HELD, release),
     ):
-        renew(run, run.claims)
-        if claims := [claim for claim in run.claims if claim.answer is None and claim.step is step]:
+        run.renew()
+        if claims := [claim for claim in run.undecided() if claim.step is step]:
             act(run, claims)
-
-
-def _open(run: Run) -> list[Claim]:
-    return [claim for claim in run.claims if claim.answer is None]
 
 
 def _pause(run: Run, idle: int, end: float | None) -> None:
@@ -123,10 +114,3 @@ def _pause(run: Run, idle: int, end: float | None) -> None:
     pause = random.uniform(0.5, 1.0) * min(longest, FIRST_PAUSE_S * 2 ** min(idle, 10))
     left = pause if end is None else end - run.timer.monotonic()
     run.timer.sleep(max(0.0, min(pause, left)))
-
-
-def _withdraw(run: Run, claims: Sequence[Claim], deadline_s: float | None) -> None:
-    """Give up what is not decided, so that nobody has to wait for it."""
-    give_up(run, [(c.state, c.value) for c in claims if c.holds_cell and c.state is not None and c.value is not None])
-    for claim in claims:
-        claim.answer = ClaimContended(f"{own_id(claim.id)!r} was not decided within {deadline_s:g} s")

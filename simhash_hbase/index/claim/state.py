@@ -1,6 +1,5 @@
-"""The states of a claim: its steps, what a claim and its batch know on the way, and the cells of each step."""
+"""The states of a claim: its steps, what it knows on the way, and the cells of each step."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from os import urandom
@@ -10,18 +9,13 @@ import msgspec
 
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.dedup import with_short
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.write import Outcome
-from simhash_hbase.profile import Profile
-from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, State, Text
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import CompareAndSet, Store
 
 TOKEN_BYTES = 8
-ATTEMPTS = 5
 
 Claimed: TypeAlias = Decision | ClaimContended
 """What became of one document; of one that others kept winning, the error."""
@@ -122,34 +116,6 @@ class Leases:
             self._seen[name] = (value, now)
             return False
         return now - since >= self._lease_s
-
-
-@dataclass(slots=True, eq=False)
-class Run:
-    """A batch of claims."""
-
-    store: SwappingStore
-    profile: Profile
-    entries: Entries
-    clock: Callable[[], int]  # Milliseconds since 1970; may be wrong.
-    timer: Timer
-    leases: Leases
-    claims: list[Claim]
-
-    def answer(self, claim: Claim, decision: Decision) -> None:
-        """Answer a claim."""
-        features, length = int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at])
-        claim.answer = with_short(self.profile, decision, features, length)
-        claim.near = []
-
-    def start_over(self, claim: Claim) -> None:
-        """Begin another attempt, unless there were too many."""
-        claim.failed += 1
-        claim.begin()
-        if claim.failed >= ATTEMPTS:
-            claim.answer = ClaimContended(
-                f"{own_id(claim.id)!r}: other writers kept changing it, {ATTEMPTS} attempts failed"
-            )
 
 
 def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:

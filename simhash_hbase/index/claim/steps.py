@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from simhash_hbase.index.answers import Decision, recorded_decision
-from simhash_hbase.index.claim.commit import commit, give_up, refresh
-from simhash_hbase.index.claim.state import Claim, Neighbour, Run, Step, as_duplicate, as_pending
+from simhash_hbase.index.claim.run import Run
+from simhash_hbase.index.claim.state import Claim, Neighbour, Step, as_duplicate, as_pending
 from simhash_hbase.index.dedup import UndecidedBatch
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
-from simhash_hbase.index.write import Change, put_rows_and_members
+from simhash_hbase.index.write import Change, WriteBatch
 from simhash_hbase.rows.documents import is_of_removed
 
 
@@ -27,7 +27,7 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
             run.answer(claim, decision)
         else:
             claim.step = Step.QUERY
-    give_up(run, overdue)
+    run.give_up(overdue)
 
 
 def first_query(run: Run, claims: Sequence[Claim]) -> None:
@@ -45,7 +45,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     decisions = batch.decide()
     held = _earlier_mates(batch)
     named = [None if held[at] else decision.of for at, decision in enumerate(decisions)]
-    changed = refresh(run, named)
+    changed = run.refresh(named)
     wanted = []
     for at, (claim, decision) in enumerate(zip(claims, decisions, strict=True)):
         if held[at]:
@@ -56,7 +56,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
             wanted.append((claim, as_pending(claim, now=now, oldest=oldest)))
         elif decision.of not in changed:
             wanted.append((claim, as_duplicate(claim, batch.outcomes[at], now=now)))
-    commit(run, wanted)
+    run.commit(wanted)
 
 
 def _earlier_mates(batch: UndecidedBatch) -> list[set[int]]:
@@ -89,13 +89,13 @@ def release(run: Run, claims: Sequence[Claim]) -> None:
             wanted.append((claim, as_duplicate(claim, claim.planned, now=now)))
         else:
             claim.step = Step.READ_OWN
-    commit(run, wanted)
+    run.commit(wanted)
 
 
 def write(run: Run, claims: Sequence[Claim]) -> None:
     """Write members and block rows of pending claims: others' second queries find them from then on."""
     changes = [Change(claim.at, claim.row, None, None, claim.state) for claim in claims if claim.state is not None]
-    put_rows_and_members(run.store, run.profile, run.entries, changes)
+    WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
     for claim in claims:
         claim.step = Step.QUERY_AGAIN
 
@@ -137,4 +137,4 @@ def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
             claim.answer = replace(decision, of_removed=True)
         else:
             seen.append(decision.of)
-    refresh(run, seen)
+    run.refresh(seen)

@@ -159,9 +159,9 @@ def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 class Tally:
     """Weights, each weighted by what its slice stands for."""
 
-    def __init__(self, profile: Profile, watch: ProgressCallback | None = None) -> None:
+    def __init__(self, profile: Profile, walk: Walk) -> None:
         self._profile = profile
-        self._walk = Walk(watch)
+        self._walk = walk
         self.rows_in: WeightsByKey = defaultdict(float)  # Block rows by region.
         self.cells_in: WeightsByKey = defaultdict(float)  # Member and document cells by region.
         self.prefixes: WeightsByKey = defaultdict(float)  # Prefixes by the number of their rows.
@@ -186,17 +186,14 @@ class Tally:
         """Count what is in slices; memory is bounded by a page."""
         for part in slices:
             for prefixes, rows in _runs(store, part, self._walk):
-                self._count_prefixes(prefixes, rows, part)
+                self.rows_in[part.region] += part.weight * int(rows.sum())
+                for size, n in zip(*(column.tolist() for column in np.unique(rows, return_counts=True)), strict=True):
+                    self.prefixes[size] += part.weight * n
+                hot = np.argsort(rows)[-HOTTEST:]
+                pairs = zip(rows[hot].tolist(), prefixes[hot].tolist(), strict=True)
+                self.hottest = sorted([*self.hottest, *pairs], reverse=True)[:HOTTEST]
         for part in slices:
             self._count_cells(store, part)
-
-    def _count_prefixes(self, prefixes: NDArray[np.uint64], rows: NDArray[np.intp], part: Slice) -> None:
-        self.rows_in[part.region] += part.weight * int(rows.sum())
-        for size, n in zip(*(column.tolist() for column in np.unique(rows, return_counts=True)), strict=True):
-            self.prefixes[size] += part.weight * n
-        hot = np.argsort(rows)[-HOTTEST:]
-        pairs = zip(rows[hot].tolist(), prefixes[hot].tolist(), strict=True)
-        self.hottest = sorted([*self.hottest, *pairs], reverse=True)[:HOTTEST]
 
     def _count_cells(self, store: Store, part: Slice) -> None:
         row, members = b"", 0
@@ -268,13 +265,13 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
     places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
     whole = exact or _is_small(store, size)
-    tally = Tally(profile)
+    tally = Tally(profile, Walk())
     if not whole:
         tally.read(store, sampled_slices(bounds))
         # A sample says little about an index that could have been read whole.
         whole = size.rows is None and tally.rows <= READ_WHOLE_REMOTELY
     if whole:
-        tally = Tally(profile, watch)
+        tally = Tally(profile, Walk(watch))
         tally.read(store, whole_slices(bounds))
     result = _figures(tally, exact=whole)
     result.bytes = size.bytes

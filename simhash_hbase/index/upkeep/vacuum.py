@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.copies import stale_copies
-from simhash_hbase.index.documentrows import member_key
 from simhash_hbase.index.indexrows import read_open_load
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import (
@@ -19,8 +18,8 @@ from simhash_hbase.index.upkeep.walk import (
     up_to_date,
 )
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import encode
-from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, row_digest, row_flag
+from simhash_hbase.rows.documents import encode, member_key
+from simhash_hbase.rows.keys import ALL_PREFIXES, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
@@ -57,9 +56,21 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: ProgressCallback 
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store):
             result += _vacuum_cells(store, profile, up_to_date(store, cells), now)
+    cutoff = cutoff_of(store, profile, now)
     for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
         with atomically(store):
-            result.rows += _vacuum_rows(store, profile, rows, now)
+            doomed = rows.where(memberless(store, profile, rows))
+            if not len(doomed.prefixes):
+                continue
+            store.delete_rows(doomed, timestamp=cutoff)
+            if isinstance(store, Transactional):
+                result.rows += len(doomed.prefixes)
+                continue
+            back = ~memberless(store, profile, doomed)
+            if back.any():
+                # Above the delete, which hides what is written at its own time.
+                store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
+            result.rows += int((~store.has_rows(doomed)).sum())
     return result
 
 
@@ -96,19 +107,3 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
         # Up to the timestamp that was read: what another writer put there since is newer and stays.
         store.delete(FAMILY_DOCUMENTS, doomed + stale + idle)
     return result
-
-
-def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> int:
-    orphans = memberless(store, profile, rows)
-    if not orphans.any():
-        return 0
-    doomed = rows.where(orphans)
-    cutoff = cutoff_of(store, profile, now)
-    store.delete_rows(doomed, timestamp=cutoff)
-    if isinstance(store, Transactional):
-        return len(doomed.prefixes)
-    back = ~memberless(store, profile, doomed)
-    if back.any():
-        # Above the delete, which hides what is written at its own time.
-        store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
-    return int((~store.has_rows(doomed)).sum())

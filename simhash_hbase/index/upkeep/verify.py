@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.index.copies import missing_copies, stale_copies
-from simhash_hbase.index.documentrows import bare_entries, document_cells, member_key, stored_rows
+from simhash_hbase.index.documentrows import bare_entries, document_cells, stored_rows
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import (
     PAGE,
@@ -23,9 +23,16 @@ from simhash_hbase.index.upkeep.walk import (
     up_to_date,
 )
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState, decode_document, decode_sketches, encode
-from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, row_flag
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS, STATE_QUALIFIER
+from simhash_hbase.rows.documents import (
+    DocumentState,
+    decode_document,
+    decode_sketches,
+    document_key,
+    encode,
+    member_key,
+)
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest, row_flag
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
 
@@ -190,7 +197,7 @@ class _Verification(NamedTuple):
         if not isinstance(self.store, CompareAndSet):
             return 0
         pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
-        swaps = [Swap(document_row(id_digest(old.id)), STATE_QUALIFIER, encode(old), encode(new)) for old, new in pairs]
+        swaps = [Swap(*document_key(id_digest(old.id)), encode(old), encode(new)) for old, new in pairs]
         return sum(self.store.compare_and_set(swaps))
 
 
@@ -202,7 +209,7 @@ def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
 
 def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
     """Leave out documents that a writer has changed since they were read."""
-    again = store.get(FAMILY_DOCUMENTS, [(document_row(id_digest(state.id)), STATE_QUALIFIER) for state in states])
+    again = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(state.id)) for state in states])
     now = [cell and decode_document(cell.value).in_force() for cell in again]
     return [state for state, present in zip(states, now, strict=True) if state == present]
 

@@ -4,6 +4,7 @@ The progress of a walk is told by its keys: these spread evenly, so nothing has 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import numpy as np
@@ -13,20 +14,26 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
-from simhash_hbase.rows.documents import DocumentState, Text, decode_document, decode_member, decode_sketches
+from simhash_hbase.rows.documents import (
+    DocumentState,
+    Text,
+    decode_document,
+    decode_member,
+    decode_sketches,
+    document_key,
+)
 from simhash_hbase.rows.keys import (
     ALL_PREFIXES,
     FLAGS,
     BlockRows,
     band_prefixes,
-    document_row,
     member_row,
     member_rows,
     row_flag,
     row_prefix,
     row_simhash,
 )
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, ID_DIGEST_BYTES, PREFIX_BITS, STATE_QUALIFIER
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, ID_DIGEST_BYTES, PREFIX_BITS
 from simhash_hbase.stores.base import Cell, Store, Transactional
 from simhash_hbase.stores.columns import columns_of
 
@@ -46,7 +53,7 @@ ProgressCallback = Callable[[int, float], None]
 class Walk:
     """Reports to a watcher after every page."""
 
-    def __init__(self, watch: ProgressCallback | None, *, passes: int = 2) -> None:
+    def __init__(self, watch: ProgressCallback | None = None, *, passes: int = 2) -> None:
         self._watch = watch
         self._passes = passes
         self._count = 0
@@ -99,17 +106,15 @@ def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, Do
 
 def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
     """Select the member cells that no document cell names; one that does not decode may."""
-    keys = [(document_row(cell.qualifier[:ID_DIGEST_BYTES]), STATE_QUALIFIER) for cell in members]
+    keys = [document_key(cell.qualifier[:ID_DIGEST_BYTES]) for cell in members]
     states = store.get(FAMILY_DOCUMENTS, keys)
-    return [member for member, cell in zip(members, states, strict=True) if cell is None or not _may_name(cell, member)]
-
-
-def _may_name(cell: Cell, member: Cell) -> bool:
-    try:
+    stale = []
+    for member, cell in zip(members, states, strict=True):
         text = Text(row_simhash(member.row), member.qualifier[ID_DIGEST_BYTES:])
-        return text in decode_document(cell.value).member_texts()
-    except CorruptIndex:
-        return True
+        with suppress(CorruptIndex):
+            if cell is None or text not in decode_document(cell.value).member_texts():
+                stale.append(member)
+    return stale
 
 
 def memberless(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:

@@ -103,13 +103,38 @@ PAUSE_S = 0.002
 
 
 def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[Any, bool]:
-    """Open the environment of a folder; also returns whether its reads are invisible to writers."""
-    try:
-        return _open_within(path, options, writable=writable, lock=True), False
-    except lmdb.ReadonlyError:
-        if writable:
-            raise
-        return _open_within(path, options, writable=False, lock=False), True
+    """Open the environment of a folder; return also whether its reads are invisible to writers."""
+    size, lock = options.map_bytes, True
+    while True:
+        try:
+            environment = lmdb.open(
+                path,
+                map_size=size,
+                max_dbs=len(DATABASES),
+                max_readers=options.max_readers,
+                # A spare transaction keeps its slot among the readers, and a forked child that closes its copy frees
+                # that slot under its parent, whose next read then fails. Without spares a read takes 0.1 µs more.
+                max_spare_txns=0,
+                sync=options.durable,
+                readonly=not writable,
+                lock=lock,
+                # Rows lie anywhere in the file: reading ahead is wasted as soon as it exceeds the memory.
+                readahead=False,
+            )
+        except lmdb.ReadonlyError:
+            if writable or not lock:
+                raise
+            lock = False
+        except lmdb.MapResizedError:
+            # The driver begins a transaction of its own, and another process has just grown the map: open it again.
+            continue
+        except lmdb.MemoryError:
+            # `ulimit -v` or a container limits the address space.
+            size //= 2
+            if size < LEAST_MAP_BYTES:
+                raise
+        else:
+            return environment, not lock
 
 
 def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN401 - lmdb has no precise types
@@ -137,34 +162,6 @@ def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN40
                 "without write permission on lock.mdb: make that file writable for this user"
             )
         time.sleep(PAUSE_S)
-
-
-def _open_within(path: str, options: EmbeddedOptions, *, writable: bool, lock: bool) -> Any:  # noqa: ANN401
-    size = options.map_bytes
-    while True:
-        try:
-            return lmdb.open(
-                path,
-                map_size=size,
-                max_dbs=len(DATABASES),
-                max_readers=options.max_readers,
-                # A spare transaction keeps its slot among the readers, and a forked child that closes its copy frees
-                # that slot under its parent, whose next read then fails. Without spares a read takes 0.1 µs more.
-                max_spare_txns=0,
-                sync=options.durable,
-                readonly=not writable,
-                lock=lock,
-                # Rows lie anywhere in the file: reading ahead is wasted as soon as it exceeds the memory.
-                readahead=False,
-            )
-        except lmdb.MapResizedError:
-            # The driver begins a transaction of its own, and another process has just grown the map: open it again.
-            continue
-        except lmdb.MemoryError:
-            # `ulimit -v` or a container limits the address space.
-            size //= 2
-            if size < LEAST_MAP_BYTES:
-                raise
 
 
 _REMEDY = "restore a backup, or make the index again"

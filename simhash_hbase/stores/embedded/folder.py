@@ -27,7 +27,11 @@ def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environ
     """Open the environment in a folder and make sure that it is an index."""
     with lmdb_errors(path):
         if create:
-            _make_folder(path)
+            if os.path.lexists(path) and not os.path.isdir(path):
+                raise NotAnIndex(f"{path} is a file: an index needs a folder of its own")
+            os.makedirs(path, exist_ok=True)
+            if not OWN_FILES.issuperset(os.listdir(path)):
+                raise NotAnIndex(f"{path} holds other files: an index needs a folder of its own")
         else:
             _refuse_unless_index(path)
     environment = Environment(path, options)
@@ -41,14 +45,6 @@ def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environ
         environment.close()
         raise
     return environment
-
-
-def _make_folder(path: str) -> None:
-    if os.path.lexists(path) and not os.path.isdir(path):
-        raise NotAnIndex(f"{path} is a file: an index needs a folder of its own")
-    os.makedirs(path, exist_ok=True)
-    if not OWN_FILES.issuperset(os.listdir(path)):
-        raise NotAnIndex(f"{path} holds other files: an index needs a folder of its own")
 
 
 def _refuse_unless_index(path: str) -> None:

@@ -63,11 +63,11 @@ class Gateways:
         """Close all connections."""
         self._pool.close()
 
-    def _greet(self, connection: GatewayConnection, options: HBaseOptions, known: bool) -> None:
-        if options.http and options.version:
+    def _greet(self, connection: GatewayConnection, known: bool) -> None:
+        if self.options.http and self.options.version:
             # The gateways of some clouds do not know the calls by which the versions are told apart.
             return
-        found = ask_version(connection, options, explain=not known)
+        found = ask_version(connection, explain=not known)
         if self._version is None:
             self._version = found
         if found != self._version:
@@ -75,16 +75,17 @@ class Gateways:
             raise StoreUnavailable(f"{connection.gateway} speaks Thrift {found}, {wanted} Thrift {self._version}")
 
 
-def ask_version(connection: GatewayConnection, options: HBaseOptions, *, explain: bool = True) -> int:
+def ask_version(connection: GatewayConnection, *, explain: bool = True) -> int:
     """Ask a gateway for its Thrift version."""
     try:
-        return _version_of(connection, options)
+        return _version_of(connection)
     except HttpRefused:
         raise
     except SimhashError as error:
         if not explain:
             raise StoreUnavailable(str(error)) from error
         # What took the ticket of Kerberos is a gateway.
+        options = connection.options
         found = "" if options.kerberos else describe_gateway(connection.gateway, options)
         if not found:
             # It is a gateway: it stood still, or that answer was cut off on its way.
@@ -133,9 +134,9 @@ def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
     return "it does not speak HTTP"
 
 
-def _version_of(connection: GatewayConnection, options: HBaseOptions) -> int:
+def _version_of(connection: GatewayConnection) -> int:
     """Ask for the type of the server; ask older ones for a call that only Thrift 1 knows."""
-    idl = interface("either")
+    idl, options = interface("either"), connection.options
     with thrift_errors("getThriftServerType", connection.gateway, options.table):
         connection.send([Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
         try:

@@ -148,7 +148,14 @@ class HBaseReader:
         many = len(prefixes) > FEW_PREFIXES and self._driver.prefixes_per_scan > 1
         sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
         try:
-            groups = self._groups(prefixes) if many else (prefixes[i : i + 1] for i in range(len(prefixes)))
+            if many:
+                # Where regions begin, and each part in equal parts of a bounded size.
+                edges = np.searchsorted(prefixes, np.array(list(map(row_prefix, self._regions.starts())), dtype=U64))
+                most = self._driver.prefixes_per_scan
+                parts = np.split(prefixes, edges)
+                groups = [group for part in parts for group in np.array_split(part, -(-len(part) // most) or 1)]
+            else:
+                groups = [prefixes[at : at + 1] for at in range(len(prefixes))]
             jobs = left = [_Job(group, limit, self._scan_size) for group in groups if len(group)]
             while left:
                 tasks = [partial(job.next_page, self._driver) for job in left]
@@ -158,12 +165,6 @@ class HBaseReader:
             self._regions.forget()
             raise
         return first_rows(unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
-
-    def _groups(self, prefixes: NDArray[np.uint64]) -> Iterator[NDArray[np.uint64]]:
-        """Split prefixes where regions begin, and each part into equal parts of a bounded size."""
-        edges = np.searchsorted(prefixes, np.array(list(map(row_prefix, self._regions.starts())), dtype=U64))
-        for group in np.split(prefixes, edges):
-            yield from np.array_split(group, -(-len(group) // self._driver.prefixes_per_scan) or 1)
 
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
         """Ask for single items in groups, and return what is known of each in their order."""

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -70,24 +70,18 @@ def parse_url(url: str) -> RedisOptions:
         raise InvalidArgument(f"addresses of Redis start with redis: or rediss: {_FORM}")
     if parts.query or parts.fragment:
         raise InvalidArgument(f"an address of Redis ends with the database, without ? and #: {_FORM}")
+    database = parts.path.removeprefix("/") or "0"
+    # More digits than any server has databases are no number of one, and int() of very many is refused.
+    if not (database.isascii() and database.isdigit() and len(database) <= len(str(MOST_PORT)) + 4):
+        raise InvalidArgument(f"a Redis address has the number of a database after the host: {_FORM}")
     return RedisOptions(
         host=parts.hostname or "",
         port=DEFAULT_PORT if port is None else port,
-        database=_database(parts),
+        database=int(database),
         user=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password else None,
         tls=parts.scheme == "rediss",
     )
-
-
-def _database(parts: SplitResult) -> int:
-    text = parts.path.removeprefix("/")
-    if not text:
-        return 0
-    # More digits than any server has databases are no number of one, and int() of very many is refused.
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PORT)) + 4):
-        raise InvalidArgument(f"a Redis address has the number of a database after the host: {_FORM}")
-    return int(text)
 
 
 Argument = bytes | str | int

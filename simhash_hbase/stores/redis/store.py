@@ -1,7 +1,7 @@
 """The store over one Redis database."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -71,23 +71,27 @@ class RedisStore(Store, CellCounts):
     def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
         """Take a database for a new index; other keys in it are left alone."""
         store = cls(RedisConnection(options), clock=clock)
-        with store._closed_on_error():
+        with ExitStack() as on_error:
+            on_error.callback(store.close)
             store._check_server()
             if store._connection.ask("SET", FORMAT, VERSION, "NX") is None:
                 raise IndexExists(f"there is an index at {options.url} already, complete or begun")
+            on_error.pop_all()
         return store
 
     @classmethod
     def open(cls, options: RedisOptions, *, readonly: bool = False, clock: Callable[[], int] | None = None) -> Self:
         """Open a database that holds an index."""
         store = cls(RedisConnection(options), readonly=readonly, clock=clock)
-        with store._closed_on_error():
+        with ExitStack() as on_error:
+            on_error.callback(store.close)
             store._check_server()
             version = store._connection.ask("GET", FORMAT)
             if version is None:
                 raise IndexMissing(f"there is no index at {options.url}: simhash-hbase create makes one")
             if version != VERSION:
                 raise CorruptIndex(f"the index at {options.url} has form {version!r}: this version reads {VERSION!r}")
+            on_error.pop_all()
         return store
 
     @property
@@ -189,7 +193,7 @@ class RedisStore(Store, CellCounts):
     def size(self) -> StoreSize:
         counters = self._counters()
         rows = {family: sum(n for kind, n in counters.items() if kind[0] == family) for family in FAMILIES}
-        return StoreSize(int(self._memory()["used_memory_dataset"]), rows)
+        return StoreSize(int(self._connection.ask("INFO", "memory")["used_memory_dataset"]), rows)
 
     def count_cells(self, family: str, flag: int) -> int:
         base.check_cell_family(family)
@@ -210,27 +214,15 @@ class RedisStore(Store, CellCounts):
             "a file: or hbase: index for the rest"
         )
 
-    @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
     def _check_server(self) -> None:
         """Refuse a server that drops keys when its memory is full: a query would miss documents in silence."""
-        memory = self._memory()
+        memory: dict[str, Any] = self._connection.ask("INFO", "memory")
         policy = str(memory.get("maxmemory_policy", "noeviction"))
         if int(memory.get("maxmemory", 0)) and policy.startswith("allkeys"):
             raise Unsupported(
                 f"{self.url}: the server evicts keys when its memory is full (maxmemory-policy {policy}), and a query "
                 "would miss documents: set it to noeviction"
             )
-
-    def _memory(self) -> dict[str, Any]:
-        memory: dict[str, Any] = self._connection.ask("INFO", "memory")
-        return memory
 
     def _counters(self) -> dict[str, int]:
         held: dict[bytes, bytes] = self._connection.ask("HGETALL", COUNTERS)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -139,16 +140,13 @@ def installed_java() -> Path | None:
     home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     candidates = [Path(home) / "bin" / "java"] if home else []
     candidates += [Path(on_path)] if on_path else []
-    return next((java for java in candidates if _java_version(java) in JAVA_VERSIONS), None)
-
-
-def _java_version(java: Path) -> int | None:
-    try:
-        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    version = re.search(r'version "(\d+)', shown)
-    return int(version[1]) if version else None
+    for java in candidates:
+        with suppress(OSError, subprocess.CalledProcessError):
+            shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+            version = re.search(r'version "(\d+)', shown)
+            if version and int(version[1]) in JAVA_VERSIONS:
+                return java
+    return None
 
 
 def _pip(python: Path, wanted: Sequence[str | Path], help_: str) -> None:

@@ -286,7 +286,14 @@ def stop_all(processes: Sequence[Process], grace_s: float = STOP_S) -> None:
 def _look(pid: int) -> tuple[str, str, str] | None:
     """Return state, start time and command line of a process that has not ended."""
     if not Path("/proc/self/stat").exists():
-        return _look_with_ps(pid)
+        # macOS.
+        words = ["ps", "-ww", "-o", "state=,lstart=,command=", "-p", str(pid)]
+        environment = {**os.environ, "LC_ALL": "C"}
+        shown = subprocess.run(words, capture_output=True, text=True, check=False, env=environment).stdout
+        fields = shown.split(None, 6)
+        if len(fields) < 7 or fields[0].startswith("Z"):  # noqa: PLR2004 - state, five words of lstart, command
+            return None
+        return fields[0], " ".join(fields[1:6]), fields[6]
     try:
         # The name in parentheses may hold blanks and parentheses itself.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -295,13 +302,3 @@ def _look(pid: int) -> tuple[str, str, str] | None:
         return None
     state, started = fields[0], fields[19]
     return None if state in "ZX" else (state, started, command.replace(b"\0", b" ").decode(errors="replace"))
-
-
-def _look_with_ps(pid: int) -> tuple[str, str, str] | None:
-    """Ask ps, where there is no /proc (macOS)."""
-    words = ["ps", "-ww", "-o", "state=,lstart=,command=", "-p", str(pid)]
-    environment = {**os.environ, "LC_ALL": "C"}
-    shown = subprocess.run(words, capture_output=True, text=True, check=False, env=environment).stdout.split(None, 6)
-    if len(shown) < 7 or shown[0].startswith("Z"):  # noqa: PLR2004 - state, five words of lstart, command
-        return None
-    return shown[0], " ".join(shown[1:6]), shown[6]

@@ -19,7 +19,7 @@ FIRST_REST_S = 5.0
 LONGEST_REST_S = 60.0
 
 
-Greet: TypeAlias = Callable[[GatewayConnection, HBaseOptions, bool], None]
+Greet: TypeAlias = Callable[[GatewayConnection, bool], None]
 """Raises when the gateway of a new connection is not the expected one; an error of a known one is not explained."""
 
 
@@ -189,7 +189,7 @@ class Pool:
             connection = GatewayConnection(gateway, options)
         try:
             if gateway not in self._greeted:
-                self._greet(connection, options, gateway in self._known)
+                self._greet(connection, gateway in self._known)
                 self._greeted.add(gateway)
                 self._known.add(gateway)
         except BaseException:

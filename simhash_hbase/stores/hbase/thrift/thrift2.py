@@ -63,7 +63,7 @@ class Thrift2(Driver):
             columns=self._block_columns,
             caching=rows,
             limit=rows,
-            cacheBlocks=_caching(walk),
+            cacheBlocks=False if walk else None,
             # Short scans share the open file; long ones get a stream of their own.
             readType=self._idl.ReadType.STREAM if prefixes is not None else self._idl.ReadType.PREAD,
             filterBytes=None if prefixes is None else ranges_filter(start, prefixes),
@@ -86,7 +86,7 @@ class Thrift2(Driver):
             columns=[self._idl.Column(family=family.encode())],
             caching=rows,
             batchSize=row_part,
-            cacheBlocks=_caching(walk=True),
+            cacheBlocks=False,
         )
         [found] = yield [self._call("getScannerResults", tscan=scan, numRows=rows)]
         return [_cells(result) for result in found]
@@ -95,9 +95,8 @@ class Thrift2(Driver):
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
         columns = [self._idl.Column(family=family.encode())]
-        get = self._idl.Get(
-            row=row, columns=columns, filterString=after_qualifier(after), storeLimit=limit, cacheBlocks=_caching(walk)
-        )
+        caching, after_one = False if walk else None, after_qualifier(after)
+        get = self._idl.Get(row=row, columns=columns, filterString=after_one, storeLimit=limit, cacheBlocks=caching)
         [[found]] = yield [self._call("getMultiple", tgets=[get])]
         return _cells(found)
 
@@ -230,11 +229,6 @@ class Thrift2(Driver):
             "BLOCKSIZE": family.blockSize,
         }
         return {**{name: str(value) for name, value in names.items()}, **_texts(family.configuration)}
-
-
-def _caching(walk: bool) -> bool | None:
-    """Leave it to the server, which caches by default, unless it is a walk."""
-    return False if walk else None
 
 
 def _cells(result: Reply) -> list[Cell]:

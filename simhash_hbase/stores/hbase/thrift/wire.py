@@ -79,6 +79,7 @@ class GatewayConnection:
 
     def __init__(self, gateway: Gateway, options: HBaseOptions) -> None:
         self.gateway = gateway
+        self.options = options
         self.used = time.monotonic()
         self.broken = False
         self._closed = False
@@ -90,7 +91,14 @@ class GatewayConnection:
 
         self._channel = HttpChannel(connected, gateway, options) if options.http else connected()
         try:
-            self._protocol, self._transport = self._stack(options)
+            if options.kerberos:
+                from simhash_hbase.stores.hbase.thrift.kerberos import authenticated  # noqa: PLC0415 - an extra
+
+                self._channel.allow(options.connect_timeout_s)
+                self._transport = authenticated(self._channel, gateway, options.kerberos)
+                self._protocol = _protocol(options)(self._transport, decode_response=False)
+            else:
+                self._protocol, self._transport = make_protocol(self._channel, options)
         except BaseException:
             self._channel.close()
             raise
@@ -162,15 +170,6 @@ class GatewayConnection:
         """Close it, even with calls under way."""
         self._closed = True
         self._channel.close()
-
-    def _stack(self, options: HBaseOptions) -> tuple[Interface, Interface]:
-        if not options.kerberos:
-            return make_protocol(self._channel, options)
-        from simhash_hbase.stores.hbase.thrift.kerberos import authenticated  # noqa: PLC0415 - an extra
-
-        self._channel.allow(options.connect_timeout_s)
-        transport = authenticated(self._channel, self.gateway, options.kerberos)
-        return _protocol(options)(transport, decode_response=False), transport
 
     def _read(self, call: Call, sequence: int) -> Reply:
         name, kind, number = self._protocol.read_message_begin()
@@ -272,23 +271,24 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Translate."""
-        # None of the package's own errors is one of sockets or Thrift.
-        if error is not None and (known := self._translate(error)):
-            raise known from error
-
-    def _translate(self, error: BaseException) -> SimhashError | None:
+        """Translate; none of the package's own errors is one of sockets or Thrift."""
+        if error is None:
+            return
         what = f"{self._what} at {self._gateway}"
+        known: SimhashError | None = None
         if isinstance(error, TimeoutError):
-            return errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
-        if isinstance(error, (OSError, UnreadableAnswer)):
+            known = errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
+        elif isinstance(error, (OSError, UnreadableAnswer)):
             question = "; is the gateway up?" if isinstance(error, ConnectionRefusedError) else ""
-            return errors.StoreUnavailable(f"{what}: {_short(error)}{question}")
-        if isinstance(error, HttpRefusal):
-            return _of_status(error, what)
-        if isinstance(error, TApplicationException):
-            return _refusal(error, what)
-        return _from_server(error, what, self._gateway, self._table) if isinstance(error, TException) else None
+            known = errors.StoreUnavailable(f"{what}: {_short(error)}{question}")
+        elif isinstance(error, HttpRefusal):
+            known = _of_status(error, what)
+        elif isinstance(error, TApplicationException):
+            known = _refusal(error, what)
+        elif isinstance(error, TException):
+            known = _from_server(error, what, self._gateway, self._table)
+        if known is not None:
+            raise known from error
 
 
 def _of_status(error: HttpRefusal, what: str) -> SimhashError:
@@ -306,7 +306,7 @@ def _refusal(error: TApplicationException, what: str) -> SimhashError:
         return errors.Unsupported(f"{what}: the gateway does not know this call")
     if error.type == TApplicationException.INTERNAL_ERROR and what.startswith(_PLACES):
         return errors.StoreUnavailable(f"{what}: a region has no server yet")
-    return errors.StoreRefused(f"{what}: {_short(error)}")
+    return errors.StoreRefused(f"{what}: {_first_line(_message(error))}")
 
 
 def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> SimhashError:

@@ -1,0 +1,194 @@
+"""A batch of claims under way: how it changes document cells, finds out what became of that, and answers."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from simhash_hbase.errors import ClaimContended, StoreTimeout, StoreUnavailable
+from simhash_hbase.index.answers import Decision, as_decision
+from simhash_hbase.index.claim.state import Claim, Leases, Step, SwappingStore, renewed
+from simhash_hbase.index.dedup import with_short
+from simhash_hbase.index.documentrows import StoredState, document_cells, read_states
+from simhash_hbase.index.timestamps import Timer, claim_time
+from simhash_hbase.index.write import Change, drop_members, put_first, refresh_within, removal
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.collections import own_id
+from simhash_hbase.rows.documents import DocumentState, document_key, encode
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Cell, Swap
+
+ATTEMPTS = 5
+UNANSWERED = (StoreTimeout, StoreUnavailable)
+STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
+
+NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]
+"""Claims, and what their own cells are to say."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A batch of claims under way; whatever changes their own cells and those of others goes through it."""
+
+    store: SwappingStore
+    profile: Profile
+    entries: Entries
+    clock: Callable[[], int]  # Milliseconds since 1970; may be wrong.
+    timer: Timer
+    leases: Leases
+    claims: list[Claim]
+
+    def undecided(self) -> list[Claim]:
+        """Return the claims that have no answer yet."""
+        return [claim for claim in self.claims if claim.answer is None]
+
+    def answer(self, claim: Claim, decision: Decision) -> None:
+        """Answer a claim."""
+        features, length = int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at])
+        claim.answer = with_short(self.profile, decision, features, length)
+        claim.near = []
+
+    def start_over(self, claim: Claim) -> None:
+        """Begin another attempt, unless there were too many."""
+        claim.failed += 1
+        claim.begin()
+        if claim.failed >= ATTEMPTS:
+            claim.answer = ClaimContended(
+                f"{own_id(claim.id)!r}: other writers kept changing it, {ATTEMPTS} attempts failed"
+            )
+
+    def commit(self, cells: NewCells) -> None:
+        """Change the own cells of claims, all in one round of calls."""
+        put, swapped = [], []
+        for claim, new in cells:
+            claim.stamp = max(claim.stamp, new.stamp)
+            # To put a pending cell is cheaper than to compare and set it. A family with a time to live takes so old a
+            # cell for expired. A delete that `vacuum` made hides it: then the second attempt compares and sets.
+            if new.state == "pending" and claim.value is None and not claim.failed and self.profile.ttl_ms is None:
+                put.append((claim, new))
+            else:
+                swapped.append((claim, new))
+        self._write(put, is_first=True)
+        self._write(swapped, is_first=False)
+
+    def _write(self, cells: NewCells, *, is_first: bool) -> None:
+        """Put cells into empty ones, or compare and set them; take over those that stand, and look at the others."""
+        if not cells:
+            return
+        values = [encode(new) for _, new in cells]
+        try:
+            if is_first:
+                # A later compare-and-set that finds the value there proves that everybody saw it in between.
+                columns = zip(cells, values, strict=True)
+                written = put_first(
+                    self.store,
+                    [Cell(claim.row, STATE_QUALIFIER, value, claim_time(new.token)) for (claim, new), value in columns],
+                )
+            else:
+                # Before a document is decided a duplicate, its original lists it as a copy.
+                if duplicates := [(claim.at, new) for claim, new in cells if new.is_duplicate]:
+                    places, states = zip(*duplicates, strict=True)
+                    self.store.put(FAMILY_DOCUMENTS, document_cells(self.entries.take(places), states))
+                pairs = zip(cells, values, strict=True)
+                swaps = [Swap(claim.row, STATE_QUALIFIER, claim.value, value) for (claim, _), value in pairs]
+                written = self.store.compare_and_set(swaps)
+        except UNANSWERED:
+            written = [False] * len(cells)
+        results = list(zip(cells, values, written, strict=True))
+        self._arrive([(claim, new, value) for (claim, new), value, stands in results if stands])
+        self.look_again([claim for (claim, _), _, stands in results if not stands])
+
+    def look_again(self, claims: Sequence[Claim]) -> None:
+        """Read the own cells of claims whose compare-and-set was refused or not answered, and go on from there."""
+        if not claims:
+            return
+        arrived = []
+        for claim, stored in zip(claims, read_states(self.store, [claim.id for claim in claims]), strict=True):
+            cell, value = stored or (None, b"")
+            # Another writer may have begun to move what was decided here.
+            states = [state for state in (cell, cell and cell.previous) if state is not None]
+            ours = [state for state in states if state.token == claim.token]
+            decided = [state for state in ours if not state.is_undecided and state.state != "aborted"]
+            if decided or (cell is not None and cell in ours and cell.is_undecided):
+                arrived.append((claim, *((decided[0], value) if decided else (ours[0], value))))
+            else:
+                self.start_over(claim)
+        self._arrive(arrived)
+
+    def _arrive(self, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> None:
+        """Take over what the own cells hold now."""
+        changes = []
+        for claim, new, value in claims:
+            # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that
+            # ends as a duplicate is left to `vacuum`: that saves a call.
+            before = claim.state and claim.state.shown()
+            changes.append(Change(claim.at, claim.row, before, claim.value, new))
+            claim.state, claim.value, claim.written_s = new, value, self.timer.monotonic()
+            if new.is_undecided:
+                claim.step = STEPS[new.state]
+            else:
+                self.answer(claim, as_decision(new))
+        drop_members(self.store, changes)
+
+    def renew(self) -> None:
+        """Show other writers that this one is alive."""
+        due = self.timer.monotonic() - self.profile.lease_s / 3
+        holders = [claim for claim in self.claims if claim.holds_cell and claim.written_s <= due]
+        steps = [claim.step for claim in holders]
+        self.commit([(claim, renewed(claim.state, now=self.clock())) for claim in holders if claim.state is not None])
+        for claim, step in zip(holders, steps, strict=True):
+            # A slow store must not send a claim back to what it is just doing.
+            if claim.holds_cell:
+                claim.step = step
+
+    def give_up(self, cells: Iterable[StoredState]) -> None:
+        """Put back the cells of crashed writers; whether it was done is seen by the next look."""
+        swaps = [
+            Swap(*document_key(id_digest(state.id)), value, encode(state.abandoned()))
+            for state, value in {state.id: (state, value) for state, value in cells}.values()
+        ]
+        self._swap(swaps)
+
+    def bury(self, cells: Iterable[StoredState]) -> None:
+        """Remove originals that have expired: only then are they no obstacle, to this writer and to others."""
+        changes = []
+        for at, (state, value) in enumerate({cell[0].id: cell for cell in cells}.values()):
+            change = removal(at, state, value)
+            if state.is_undecided:
+                # The decision before it has expired; the claim goes on.
+                change = change._replace(new=msgspec.structs.replace(state, previous=None))
+            changes.append(change)
+        swapped = self._swap([change.swap() for change in changes])
+        buried = [change for change, done in zip(changes, swapped, strict=True) if done]
+        self._follow(buried)
+        drop_members(self.store, buried)
+
+    def _follow(self, changes: Sequence[Change]) -> None:
+        """Take over what a burial or a refresh wrote into the cells of undecided claims of this batch.
+
+        A claim that missed it would start over, and be decided after later documents of the input.
+        """
+        claims = {(claim.id, claim.value): claim for claim in self.undecided()}
+        for change in changes:
+            if claim := claims.get((change.new.id, change.old_value)):
+                claim.state, claim.value = change.new, encode(change.new)
+
+    def refresh(self, originals: Iterable[str | None]) -> set[str]:
+        """Write down that originals were named; return those that have to be looked at again."""
+        named = sorted({name for name in originals if name is not None})
+        try:
+            made, refused = refresh_within(self.store, self.profile, named, now=self.clock()) if named else ((), ())
+        except UNANSWERED:
+            return set(named)
+        self._follow(made)
+        return {change.new.id for change in refused}
+
+    def _swap(self, swaps: Sequence[Swap]) -> list[bool]:
+        """Change cells of other writers: what is refused or not answered is seen by the next look."""
+        try:
+            return self.store.compare_and_set(swaps) if swaps else []
+        except UNANSWERED:
+            return [False] * len(swaps)

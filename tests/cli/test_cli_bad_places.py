@@ -94,6 +94,7 @@ def test_a_machine_that_makes_other_fingerprints_writes_none_and_reads_on(cli, f
     assert cli("stats", filled).record["documents"] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extractor", "warned"), [({"trafilatura": "0.1"}, True), (None, False), (extractor_versions(), False)]
 )
@@ -122,6 +123,7 @@ def of_another_user(filled, tmp_path, corpus_file):
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
 @pytest.mark.parametrize("command", ["add", "vacuum", "remove"])
 def test_an_index_that_may_not_be_written_is_a_failure_not_wrong_usage(cli, of_another_user, command):
@@ -146,6 +148,7 @@ def limited(room=600_000):
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_failure_and_what_was_acknowledged_stays(cli, filled, simhash_file):
     file = simhash_file("many.jsonl", {f"document {i}": i * 0x9E3779B97F4A7C15 % 2**64 for i in range(20_000)})
 
@@ -161,6 +164,7 @@ def test_a_full_disk_is_a_failure_and_what_was_acknowledged_stays(cli, filled, s
     still_whole(cli, filled, 20_060)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 10_000, 20_000])
 def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, room):
     url = f"file:{tmp_path / 'a'}"

@@ -60,12 +60,14 @@ def race(url, simhash_file, *, groups, processes):
     assert all(record["of"] in originals for record in records if record["status"] == "duplicate")
 
 
+@pytest.mark.slow
 def test_processes_that_claim_near_copies_at_once_make_one_original_of_each_group(cli, empty, simhash_file):
     race(empty, simhash_file, groups=4_000, processes=3)
 
     assert cli("verify", empty).code == 0
 
 
+@pytest.mark.slow
 def test_processes_that_claim_the_same_documents_at_once_print_the_same(empty, tmp_path):
     file = write_jsonl(tmp_path / "all.jsonl", near_copies(100, 3))
 

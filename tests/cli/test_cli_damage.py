@@ -9,6 +9,9 @@ from support.corpus import near_copies, write_jsonl
 
 from simhash_hbase import create_index
 
+pytestmark = pytest.mark.slow
+
+
 PAGE = 4096
 FIRST = "group 0 copy 0"
 COMMANDS = {

@@ -109,6 +109,7 @@ def test_a_repeated_id_is_refused_and_the_rest_goes_on(cli, url, tmp_path):
     assert json.loads(kept["raw"]) == records[2]
 
 
+@pytest.mark.slow
 def test_a_repeated_id_is_refused_over_files_and_batches(cli, url, simhash_file):
     first = simhash_file("first.jsonl", {f"document {i}": i << 20 for i in range(1500)})
     second = simhash_file("second.jsonl", {"document 3": 5, "new": 6 << 40})
@@ -153,6 +154,7 @@ def scored(documents):
         yield {**document, "text": words, **own}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, order):
     documents = list(scored(near_copies(30, 4)))
@@ -255,6 +257,7 @@ def test_duplicates_are_in_get_and_export_but_in_no_answer(cli, url, corpus_file
     assert (counted["documents"], counted["duplicates"]) == (20, 40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["first", "longest"])
 def test_output_does_not_depend_on_the_number_of_workers(cli, url, tmp_path, keep):
     documents = [{"id": str(i), "text": text(i // 3, count=40, changed=i % 3)} for i in range(2_400)]

@@ -139,6 +139,7 @@ def test_a_killed_worker_is_told_from_a_fault_of_the_input():
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_a_failure_in_a_sentence(cli, empty, corpus_file, monkeypatch):
     monkeypatch.setattr(documents, "scan", _forever)
 

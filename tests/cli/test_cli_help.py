@@ -130,6 +130,7 @@ def held(folder):
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", RUN)
 def test_an_example_does_what_it_says(folder, example):
     if " create " in example:
@@ -159,6 +160,7 @@ def test_an_example_with_a_table_does_what_it_says(folder, example):
     assert json.loads(run("stats", url, "--exact").out)["documents"] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", SERVED)
 def test_an_example_that_serves_does_so_until_it_is_ended(folder, example):
     assert run("key", "keys.txt", "--name", "crawler", "--scope", "read", cwd=folder).code == 0

@@ -206,6 +206,7 @@ def test_stats_of_a_sample_are_said_to_be_estimates(cli, filled, monkeypatch):
     assert '<dt>documents</dt><dd class="number">about ' in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["stats", "--exact"], ["load"]])
 def test_a_short_walk_leaves_no_progress_in_a_log(cli, tmp_path, monkeypatch, words, simhash_file):
     url, file = f"file:{tmp_path / 'a'}", simhash_file("a.jsonl", {f"{i}": (i + 1) << 40 for i in range(25_000)})

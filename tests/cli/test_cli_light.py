@@ -72,6 +72,7 @@ def test_a_key_is_made_without_the_libraries_of_the_service(tmp_path) -> None:
 SERVERS = {"mcp": ("mcp", "simhash_hbase.cli.agents"), "serve": ("fastapi", "simhash_hbase.service.app")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_server_says_that_it_starts_before_its_libraries_are_there(tmp_path, name) -> None:
     url = f"file:{tmp_path / 'index'}"

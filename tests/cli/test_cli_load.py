@@ -15,6 +15,8 @@ from simhash_hbase.bulk import Spool
 from simhash_hbase.cli.commands.load import _writer
 from simhash_hbase.cli.options import Choice
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def work(tmp_path):

@@ -25,6 +25,7 @@ def temporary(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["dedup", "claim"])
 def test_the_decisions_are_those_of_an_index_that_stays(cli, tmp_path, temporary, corpus_file, command):
     wanted = cli("dedup", f"file:{tmp_path / 'a'}", "--create", corpus_file)
@@ -119,6 +120,7 @@ def test_a_small_input_is_decided_in_memory_and_a_larger_one_in_a_folder(tempora
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_of_the_index(tmp_path, number):
     folder, pipe = tmp_path / "temporary", tmp_path / "pipe"

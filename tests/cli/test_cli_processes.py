@@ -12,6 +12,9 @@ from support.corpus import near_copies, write_jsonl
 from support.patience import END_S
 from support.results import command, finish, run, start
 
+pytestmark = pytest.mark.slow
+
+
 STEP = 0x9E3779B97F4A7C15
 OWN = ("--simhash-field", "simhash", "--workers", "1")
 

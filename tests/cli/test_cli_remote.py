@@ -19,6 +19,8 @@ from support.results import python
 from simhash_hbase.files.remote import PAUSE_S, chunks, created
 from simhash_hbase.inputs import Sources, total_bytes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):

@@ -9,6 +9,9 @@ import pytest
 from support.remote_servers import RECORDS, WEB, buckets
 from support.results import run
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("gcsfs")
 
 QUICKLY = ("--analyzer", "shingle", "--workers", 1)

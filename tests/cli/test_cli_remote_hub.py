@@ -9,6 +9,9 @@ import pytest
 from support.remote_servers import RECORDS, WEB, hub
 from support.results import run
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("huggingface_hub")
 
 DATA_SET = "hf://datasets/someone/news"

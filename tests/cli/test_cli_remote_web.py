@@ -20,6 +20,7 @@ def _short_pauses(monkeypatch):
 DATA = WEB * 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compared", [True, False])
 @pytest.mark.parametrize(
     "said",
@@ -39,6 +40,7 @@ def test_a_file_that_changes_is_not_read_on(cli, said, compared):
     assert len(handler.asked) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [
@@ -57,6 +59,7 @@ def test_a_parquet_file_that_changes_is_refused_from_there_on(cli, tmp_path, sai
     assert all("-" in wanted and not wanted.endswith("-") for wanted in handler.asked)
 
 
+@pytest.mark.slow
 def test_a_parquet_file_that_grows_is_refused_by_its_length(cli, tmp_path):
     data = _parquet(tmp_path / "a.parquet")
     with web(data=data, grown=3) as (url, _):
@@ -76,6 +79,7 @@ def _parquet(path):
     return path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tag", "condition"), [('"a"', '"a"'), ('W/"a"', "")])
 def test_a_file_that_stays_is_read_on_under_a_strong_tag(tag, condition):
     with web(data=DATA, cut=len(DATA) // 3, said=[{"ETag": tag}]) as (url, handler):
@@ -86,6 +90,7 @@ def test_a_file_that_stays_is_read_on_under_a_strong_tag(tag, condition):
     assert set(handler.conditions[1:]) == {condition}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", ["/500.jsonl?sig=a%2Fb%2Btopsecret", "/500.jsonl?sig=a'b)topsecret", "/moved?x=topsecret"]
 )
@@ -99,6 +104,7 @@ def test_what_a_server_refuses_is_said_without_secrets(cli, page, user):
     assert "topsecret" not in done.err
 
 
+@pytest.mark.slow
 def test_a_parquet_file_that_cannot_be_read_is_said_without_secrets(cli, tmp_path):
     pytest.importorskip("pyarrow")
     rejects = tmp_path / "rejects"
@@ -112,6 +118,7 @@ def test_a_parquet_file_that_cannot_be_read_is_said_without_secrets(cli, tmp_pat
     assert "secret" not in done.err + rejects.read_text()
 
 
+@pytest.mark.slow
 def test_the_report_names_an_address_without_secrets(cli, empty, tmp_path):
     page = tmp_path / "report.html"
     with web() as (url, _):
@@ -158,6 +165,7 @@ def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url,
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["bucket/[a.jsonl", "[x/a.jsonl", "]/a.jsonl", "/a.jsonl"])
 def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, corpus_file, place, monkeypatch):
     for name, value in {"ENDPOINT_URL": f"http://127.0.0.1:{free_port()}", "ACCESS_KEY_ID": "a",

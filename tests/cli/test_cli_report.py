@@ -65,6 +65,7 @@ def test_the_figures_are_those_of_the_json_lines(cli, url, page, corpus, corpus_
     assert f"of near copies the {keep} is kept" in report.text
 
 
+@pytest.mark.slow
 def test_clusters_and_pairs_are_those_of_the_json_lines(cli, url, page, corpus_file):
     done = cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
 
@@ -110,6 +111,7 @@ def test_a_corpus_without_duplicates_is_said_to_have_none(cli, url, page, tmp_pa
     assert 'id="search"' not in report.html
 
 
+@pytest.mark.slow
 def test_a_dry_run_has_the_same_report_and_says_so(cli, url, page, corpus_file, tmp_path):
     dry = cli("dedup", url, corpus_file, *SHINGLES, "--dry-run", "--report", tmp_path / "dry.html")
     assert dry.code == 0
@@ -190,6 +192,7 @@ def source(request, tmp_path, corpus, standard_input):
     return path
 
 
+@pytest.mark.slow
 def test_every_form_of_input_is_read_again(cli, url, page, corpus_file, tmp_path, source):
     cli("dedup", f"file:{tmp_path / 'plain'}", corpus_file, *SHINGLES, "--report", tmp_path / "plain.html")
 
@@ -200,6 +203,7 @@ def test_every_form_of_input_is_read_again(cli, url, page, corpus_file, tmp_path
     assert by_id(read_report(page)) == by_id(read_report(tmp_path / "plain.html"))
 
 
+@pytest.mark.slow
 def test_of_pages_the_main_text_is_compared_and_the_whole_page_counted(cli, url, page, corpus, tmp_path):
     folder = tmp_path / "site"
     folder.mkdir()

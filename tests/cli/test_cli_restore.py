@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 from support.corpus import near_copies
 from support.fresh_clone import blocks, split
 from support.serving import NDJSON, lines, ndjson, serving
@@ -12,6 +13,7 @@ from support.serving import NDJSON, lines, ndjson, serving
 from simhash_hbase import create_index, open_index
 
 
+@pytest.mark.slow
 def test_what_a_service_acknowledged_is_there_after_its_folder_was_lost(tmp_path):
     url = f"file:{tmp_path / 'news.index'}"
     create_index(url, analyzer="shingle").close()

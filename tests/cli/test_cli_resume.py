@@ -77,6 +77,7 @@ def _kill_behind_a_checkpoint(folder, delay):
     return run.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole):
     folder = whole.parent / "killed"
     folder.mkdir()
@@ -279,6 +280,7 @@ def written(path, records):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
     [

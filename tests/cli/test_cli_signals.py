@@ -42,6 +42,7 @@ def temporary(folder):
     return folder, {**os.environ, "TMPDIR": str(folder)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 def test_the_copy_of_standard_input_is_removed(tmp_path, number, code, message):
     folder, env = temporary(tmp_path)
@@ -95,6 +96,7 @@ def test_an_interrupted_command_says_how_to_go_on(cli, monkeypatch, tmp_path, co
     assert sentence.endswith(advice.replace("RESULTS", places["RESULTS"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_scratch_and_partial_files_are_removed(tmp_path, number):
     folder, env = temporary(tmp_path)
@@ -204,6 +206,7 @@ def test_a_full_folder_for_temporary_files_is_named(tmp_path):
     assert raised.value.filename == str(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [None, "3"])
 def test_numpy_starts_no_threads_unless_the_user_wants_them(given):
     program = "import os; from simhash_hbase import __main__ as program; import simhash_hbase.cli as cli\n"

@@ -17,6 +17,7 @@ def in_shell(folder, redirection, *words):
     return Result(done.returncode, done.stdout, done.stderr.decode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -45,6 +46,7 @@ def test_a_closed_standard_output_is_no_failure_where_nothing_is_printed(tmp_pat
     assert (tmp_path / "out").read_text().count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("remove", "file:i", "--from", "-"), ("dedup", "file:j", "--create", "-")])
 def test_a_closed_standard_input_is_a_sentence(cli, tmp_path, words):
     cli("create", f"file:{tmp_path / 'i'}", "--analyzer", "shingle")
@@ -73,6 +75,7 @@ def test_a_closed_standard_error_loses_messages_and_no_index_gets_its_number(cli
     assert cli("verify", url).record["documents"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_characters_that_an_output_cannot_write_are_written_out(tmp_path, encoding):
     env = {"LC_ALL": "C", "PYTHONIOENCODING": encoding, "COLUMNS": "200"}

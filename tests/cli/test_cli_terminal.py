@@ -68,6 +68,7 @@ def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tm
         assert re.search(rf"{name} ━", without_styles(shown)) if name else shown == STARTING
 
 
+@pytest.mark.slow
 def test_a_bar_tells_share_and_rate_and_is_gone_in_the_end(on_screen, empty, big):
     done, shown = on_screen("add", empty, big, "--workers", 1)
 
@@ -91,6 +92,7 @@ def test_the_summary_is_a_table_on_a_terminal_and_a_line_in_a_pipe(cli, on_scree
     assert re.fullmatch(r"dedup: 60 documents, 60 kept; [\d.]+ s, [\d,]+ a second\n", piped.err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_bar_is_never_wider_than_the_terminal(filled, corpus_file, columns):
     _, shown = on_terminal("add", filled, corpus_file, columns=columns)
@@ -106,6 +108,7 @@ def test_results_on_the_same_terminal_are_whole_lines(filled, corpus_file):
     assert [json.loads(line)["query"] for line in lines] == [f"group {i} copy {j}" for i in range(20) for j in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "html"])
 def test_one_result_on_the_same_terminal_stands_where_the_bar_was(filled, form):
     _, shown = on_terminal("stats", filled, "--format", form)
@@ -127,6 +130,7 @@ def test_a_pipe_gets_neither_bars_nor_colours(cli, monkeypatch, filled, corpus_f
     assert b"\x1b" not in piped.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "first"),
     [
@@ -145,6 +149,7 @@ def test_a_word_is_on_the_terminal_before_anything_else_and_gone_then(filled, wo
     assert without_styles(shown.removeprefix(STARTING)).lstrip().startswith(first)
 
 
+@pytest.mark.slow
 def test_the_word_on_the_terminal_waits_for_no_library(filled, corpus_file):
     _, shown = on_terminal("query", filled, corpus_file, env={"PYTHONPROFILEIMPORTTIME": "1"})
 
@@ -195,6 +200,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(filled, corpus_file):
     assert shown.startswith("add: 60 documents")
 
 
+@pytest.mark.slow
 def test_no_color_leaves_no_colour_on_a_terminal(on_screen, filled, corpus_file):
     pair = ("group 0 copy 0", "group 1 copy 0", "--format", "table")
 
@@ -206,6 +212,7 @@ def test_no_color_leaves_no_colour_on_a_terminal(on_screen, filled, corpus_file)
     assert not COLOUR.search(on_screen("add", filled, corpus_file, NO_COLOR="1")[1])
 
 
+@pytest.mark.slow
 def test_ctrl_c_on_the_keyboard_ends_cleanly_while_workers_start(cli, empty, tmp_path):
     # The first, short chunks come to 998 documents.
     # So many that the command cannot end before the key is typed, however long this process is kept waiting.
@@ -231,6 +238,7 @@ def test_ctrl_c_on_the_keyboard_ends_cleanly_while_workers_start(cli, empty, tmp
     assert cli("verify", empty).code == 0
 
 
+@pytest.mark.slow
 def test_what_is_typed_ends_at_the_first_end_of_file():
     terminal = Terminal("dedup", "-", "--input-format", "jsonl", "--analyzer", "shingle")
 

@@ -134,6 +134,7 @@ def test_decisions_equal_those_of_the_plain_way(scheme, k):
     assert k or {distance for *_, distance, _ in decisions} >= {0, 2, 4, 5, 6, None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("corpus", "rule", "options"), [(plain_corpus, within(3), {}), (sketched_corpus, verified, {"match": "verified"})]
 )
@@ -146,6 +147,7 @@ def test_decisions_do_not_depend_on_how_the_input_is_cut(corpus, rule, options, 
     assert run(make_index(**options), documents, cuts) == [plain.decide(*document) for document in documents]
 
 
+@pytest.mark.slow
 @CHECKED
 @given(seed=st.integers(0, 10_000), cuts=st.lists(st.integers(1, 59), max_size=8))
 def test_known_and_moved_ids_are_decided_in_their_turn_whatever_the_cut(seed, cuts):
@@ -197,6 +199,7 @@ def test_a_dry_run_writes_nothing_and_decides_the_same():
     assert run(index, documents, range(0, 120, 50)) == dry
 
 
+@pytest.mark.slow
 @CHECKED
 @given(seed=st.integers(0, 10_000), cuts=st.lists(st.integers(1, 39), max_size=6))
 def test_a_dry_run_with_moved_ids_decides_as_the_real_one(seed, cuts):

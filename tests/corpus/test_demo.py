@@ -39,6 +39,7 @@ def test_an_option_names_no_folder_of_pages(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_corpus_has_two_thousand_documents_with_ids_of_their_own(corpus):
     assert len(corpus) >= 2_000
     assert len({text.id for text in corpus}) == len(corpus)
@@ -60,6 +61,7 @@ def test_no_two_chinese_texts_are_alike():
     assert all(jaccard(a.text, b.text) < UNLIKE for a, b in combinations(chinese(), 2))
 
 
+@pytest.mark.slow
 def test_exact_copies_are_all_found(corpus, decisions):
     copies = [text.id for text in corpus if text.id.endswith("#copied")]
 
@@ -132,6 +134,7 @@ def test_topics_are_those_of_this_python():
     assert not names or "topics.if" in names
 
 
+@pytest.mark.slow
 def test_another_process_prints_the_same_corpus_as_json_lines(corpus):
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, check=True)
 

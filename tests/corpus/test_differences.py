@@ -182,6 +182,7 @@ def test_in_edited_copies_little_is_marked():
     assert all(len(piece.left + piece.right) <= 12 for some in marked for piece in some)
 
 
+@pytest.mark.slow
 def test_a_text_of_megabytes_is_compared_in_a_bounded_table():
     a = " ".join(f"word{number % 7919}" for number in range(60_000))
     b = a.replace("word77 ", "other ").replace("word500 ", "")

@@ -30,6 +30,7 @@ def expected(a, b):
     }
 
 
+@pytest.mark.slow
 @given(WEIGHTS, WEIGHTS)
 def test_shares_are_each_feature_s_part_in_the_gaps_of_the_differing_bits(a, b):
     differing = fingerprint(a.items()) ^ fingerprint(b.items())

@@ -11,6 +11,9 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject, extract
 from simhash_hbase.pipeline.analyse import analyse, analyse_chunk
 
+pytestmark = pytest.mark.slow
+
+
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 OPTIONS = InputOptions()
 BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]

@@ -19,6 +19,9 @@ from simhash_hbase.errors import WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.pipeline.worker import TooMuchWork, Worker, Workers, end_ahead, start_ahead
 
+pytestmark = pytest.mark.slow
+
+
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 
 

@@ -12,6 +12,7 @@ TABLE = IdfTable.learn([["the", "我"], ["the"], ["the", "hbase"]])
 TEXT = "我爱 HBase，我用 the HBase 和 of X\r\n搜索引擎 TF-IDF 版本12.1 很快的"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions", "graph_zh_v1_beta"])
 def test_the_jieba_analyzer_keeps_the_words_that_extract_tags_keeps(name):
     for text in [TEXT, *sample(name, 4)]:

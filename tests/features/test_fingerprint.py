@@ -195,6 +195,7 @@ def test_the_cosine_of_two_sentences_about_television_and_films():
     assert cosine(one, ["没有"]) == cosine(one, []) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=repr)
 @given(texts=st.lists(mixtures | st.text(max_size=20), max_size=3))
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -230,6 +231,7 @@ def test_a_weight_that_is_refused_alone_is_refused_in_a_text():
         fast(Fingerprinter(analyzer), ["a"])
 
 
+@pytest.mark.slow
 def test_the_weights_of_a_document_stay_below_one_total_in_both_ways():
     weight = float(1 << 29)  # 2**45 units: 2**17 words reach the total.
     words = [f"w{number}" for number in range(MAX_TOTAL >> 45)]

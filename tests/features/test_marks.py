@@ -81,6 +81,7 @@ def test_what_was_cut_is_not_cut_again_and_no_form_of_it_has_a_long_run(string):
     assert longest_run(once) <= MAX_MARKS
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 @settings(max_examples=300)
 def test_texts_without_long_runs_get_their_normal_forms(string):

@@ -103,6 +103,7 @@ def test_chinese_and_ascii_are_cut_as_ever(text):
     assert tokens(text) == cut(text)
 
 
+@pytest.mark.slow
 @given(mixtures | st.text(max_size=30))
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_copies_in_another_width_and_case_have_the_same_learned_features(text):
@@ -231,6 +232,7 @@ def test_the_words_of_languages_are_found(text):
     assert tokens(text) == expected(text)
 
 
+@pytest.mark.slow
 @given(texts)
 @settings(max_examples=2_000, deadline=None, derandomize=True)
 def test_words_of_any_characters_are_found(text):
@@ -245,6 +247,7 @@ def test_words_go_on_behind_punctuation_as_its_neighbours_say(middle):
     assert [tokens(pair) for pair in pairs] == [expected(pair) for pair in pairs]
 
 
+@pytest.mark.slow
 def test_no_character_is_of_two_classes_that_exclude_each_other():
     # Formats are no part of a text that is cut.
     marks = f"{VOICED}{UNSPACED_MARKS}"

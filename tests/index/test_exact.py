@@ -89,6 +89,7 @@ def decided(texts, *, size, contained=None, judged=True):
     return {decision.id: decision for decision in decisions}, simhashes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_similarities_are_those_of_the_texts_and_reach_the_threshold(size):
     texts = corpus()

@@ -17,6 +17,7 @@ def found_alone(index, queries):
     return [answered(answer) for answer in answers]
 
 
+@pytest.mark.slow
 @EACH_SCHEME
 @pytest.mark.parametrize("base", [BASE, 0, ALL_BITS])
 def test_every_flip_of_up_to_k_bits_is_found(make_index, scheme, k, base):
@@ -37,6 +38,7 @@ def test_no_flip_of_k_plus_one_bits_is_found(make_index, scheme, k):
     assert found_alone(index, queries) == [[]] * len(queries)
 
 
+@pytest.mark.slow
 @EACH_SCHEME
 def test_answers_equal_brute_force_on_clustered_fingerprints(make_index, scheme, k):
     index = make_index(scheme=scheme, distance=k)

@@ -93,6 +93,7 @@ def test_a_wide_query_takes_sketch_rows_as_far_as_block_rows(make_in_memory):
     assert make_in_memory(bands=0).rule(similarity=0.8).band_distance is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_answers_equal_brute_force(make_banded, seed):
     index, documents = make_banded(), crowd(150, seed=seed)

@@ -98,6 +98,7 @@ def test_queries_that_share_prefixes_scan_each_once(store, index):
     assert np.all(prefixes[1:] > prefixes[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("documents", [1, 10, 2_000])
 def test_adding_new_documents_is_four_calls_in_one_transaction(store, index, documents):
     index.add_entries(entries(near(documents, seed=2)))
@@ -238,6 +239,7 @@ def crowded(tmp_path):
         yield index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repair", [False, True])
 def test_verify_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, repair, monkeypatch):
     monkeypatch.setattr("simhash_hbase.index.upkeep.verify.PAGE", 500)
@@ -250,6 +252,7 @@ def test_verify_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
     assert taken < 2_000_000
 
 
+@pytest.mark.slow
 def test_vacuum_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, monkeypatch):
     monkeypatch.setattr("simhash_hbase.index.upkeep.vacuum.PAGE", 500)
     swept = []

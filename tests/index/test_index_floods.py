@@ -171,6 +171,7 @@ def test_a_claim_whose_original_goes_before_it_is_looked_at_looks_for_others_aga
     assert claim(claiming, "new") == ("other" if other is not None else True)
 
 
+@pytest.mark.slow
 @CHECKED
 @given(
     seed=st.integers(0, 1_000),
@@ -210,6 +211,7 @@ def test_decisions_do_not_depend_on_the_batch_and_name_an_original_in_force(seed
         assert whole == single
 
 
+@pytest.mark.slow
 @CHECKED
 @given(
     seed=st.integers(0, 1_000),
@@ -293,6 +295,7 @@ def crowded(make_memory_index, monkeypatch):
     return make_memory_index(match="verified", max_rows_per_prefix=1_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, None])
 def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_batch(crowded, limit):
     stored = ball(400, seed=1)
@@ -308,6 +311,7 @@ def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_ba
     assert taken < 4_500_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["query", "claim", "dedup"])
 def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(crowded, operation):
     stored = ball(1_500, seed=1)

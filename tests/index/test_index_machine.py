@@ -24,6 +24,9 @@ from support.bruteforce import (
 )
 from support.places import DAY_MS, SERVERLESS_PLACES, Clock, IndexMaker, server_goes_by
 
+pytestmark = pytest.mark.slow
+
+
 BASE = 0x9E3779B97F4A7C15
 # Distances from 0 to 6 in one cluster, and the two ends of the number line.
 FINGERPRINTS = [*(flip(BASE, range(n)) for n in range(6)), flip(BASE, [40]), flip(BASE, [40, 63, 20]), 0, 7, ALL_BITS]

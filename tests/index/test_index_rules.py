@@ -44,6 +44,7 @@ def test_an_answer_is_complete_under_rule_distance_up_to_k(make_index, wanted, c
     assert answer.complete is complete
 
 
+@pytest.mark.slow
 def test_a_distance_above_k_brings_what_the_scans_bring(make_index):
     index = make_index()
     documents = {f"at {d}, {i}": s for d in range(9) for i, s in enumerate(flips(BASE, d, most=50, seed=d))}

@@ -139,6 +139,7 @@ def test_a_store_without_regions_tells_none(make_index):
     assert (found.regions, found.imbalance, found.rows, found.days) == (None, None, 0, [])
 
 
+@pytest.mark.slow
 def test_a_sample_comes_near_the_count(make_index, monkeypatch):
     index = make_index()
     simhashes = np.random.default_rng(5).integers(0, 2**64, 3_000, dtype=np.uint64).tolist()

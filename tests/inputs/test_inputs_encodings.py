@@ -32,6 +32,7 @@ def test_a_sample_cut_inside_a_character_is_still_utf_8(cut):
     assert detect("今天的天气很好".encode()[:-cut]) == "utf-8"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("corpus", "codec"), [("lctt_zh_edit", "gb18030"), ("laws_tw_versions", "big5")])
 @pytest.mark.parametrize("size", [200, 5000])
 def test_corpus_documents_are_detected(corpus, codec, size):

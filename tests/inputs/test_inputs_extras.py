@@ -3,6 +3,9 @@
 import pytest
 from support.results import python
 
+pytestmark = pytest.mark.slow
+
+
 BLOCKED = (
     "import sys; sys.modules[{module!r}] = None;"
     "from simhash_hbase.cli.app import main; main(['fingerprint', '--analyzer', 'shingle', {path!r}])"

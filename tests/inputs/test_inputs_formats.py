@@ -55,6 +55,7 @@ def test_json_lines_come_back(tmp_path, texts, file, ascii_only, end):
     assert texts_of(path, encoding=codec, block_bytes=block) == texts
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.lists(LINES), FILES, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_text_lines_come_back(tmp_path, lines, file, end, ended):
@@ -67,6 +68,7 @@ def test_text_lines_come_back(tmp_path, lines, file, end, ended):
     assert [d.id for d in got] == [f"{path}:{n}" for n in range(1, len(lines) + 1)]
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.lists(LINES), CODECS, PACKERS, BLOCKS, st.sampled_from([",", "\t"]))
 def test_csv_comes_back_with_the_line_where_each_row_starts(tmp_path, lines, codec, packer, block, delimiter):

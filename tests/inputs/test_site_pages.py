@@ -9,6 +9,9 @@ from support.sites import Site
 from simhash_hbase import create_index
 from simhash_hbase.inputs import read
 
+pytestmark = pytest.mark.slow
+
+
 ARTICLES = 20
 SITES = 10
 FRAMES = 5

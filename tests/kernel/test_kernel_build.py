@@ -90,6 +90,7 @@ def test_it_is_interpreted_where_that_is_asked_for(run):
     assert (is_compiled, said, suffixes, warned) == (False, "interpreted, since SIMHASH_HBASE_PURE is set", {".py"}, "")
 
 
+@pytest.mark.slow
 def test_where_nothing_is_compiled_one_line_names_what_to_install(run):
     for path in run.folder.glob("*.so"):
         path.unlink()

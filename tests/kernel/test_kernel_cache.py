@@ -208,6 +208,7 @@ assert_right(cache.tables(NAME, Waiting(500_000)), 500_000)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_start_together_do_not_disturb_each_other(file):
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'tests'}"}

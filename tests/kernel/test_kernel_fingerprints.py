@@ -79,6 +79,7 @@ def test_fingerprints_of_each_hash_are_those_of_the_features(options):
         assert by_the_kernel(analyzer, SHORT, **options) == by_features(analyzer, SHORT, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_fingerprints_of_real_documents_are_those_of_the_features(name):
     texts = first_texts(name, 100 if COMPILED else 3)
@@ -101,6 +102,7 @@ def test_of_features_that_weigh_the_same_those_count_whose_words_come_first():
             assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
 
 
+@pytest.mark.slow
 def test_sketches_are_what_the_specification_says():
     texts = [*SHORT, *PASSAGES[::16]]
     sketched = Batch(texts).sketch(6, 4)
@@ -160,6 +162,7 @@ def characters(of_kind, *, without):
     return [chr(point) for point in np.flatnonzero((kinds & of_kind == of_kind) & (kinds & without == 0)).tolist()]
 
 
+@pytest.mark.slow
 def test_each_character_whose_normal_form_is_in_the_table_has_its_normal_form():
     some = characters(0, without=SLOW)
     texts = [f"a{character}ｶ" for character in some]
@@ -226,6 +229,7 @@ def test_threads_give_the_same():
     assert found == [analysed(texts)] * 4
 
 
+@pytest.mark.slow
 def test_compiled_and_interpreted_give_the_same_bytes():
     """Where the kernel is interpreted already, this compares two processes of the same form."""
     program = "from support.hostile import everything; from simhash_hbase.kernel import COMPILED; import json"

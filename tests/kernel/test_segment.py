@@ -48,12 +48,14 @@ def test_a_text_is_cut_as_jieba_does(text):
     assert cut(text) == jieba.lcut(text)
 
 
+@pytest.mark.slow
 @given(mixtures | st.text(max_size=30))
 @settings(max_examples=1000 if COMPILED else 300, derandomize=True)
 def test_any_text_is_cut_as_jieba_does(text):
     assert cut(text) == jieba.lcut(text)
 
 
+@pytest.mark.slow
 @given(
     st.text(
         alphabet=st.sampled_from("常在不是年上我们说龦龥一二三四仨俩鿕中国人民a，")
@@ -90,6 +92,7 @@ def random_texts(count, seed):
         yield "".join(parts)
 
 
+@pytest.mark.slow
 def test_random_texts_are_cut_as_jieba_does():
     assert not [text for text in random_texts(2_000 if COMPILED else 200, seed=5) if cut(text) != jieba.lcut(text)]
 
@@ -101,6 +104,7 @@ def test_random_texts_of_chinese_and_ascii_have_the_tokens_of_jieba_in_an_index(
     assert not [text for text in texts if tokens(text) != jieba.lcut(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"])
 def test_real_documents_are_cut_as_jieba_does(name):
     assert not [text[:40] for text in first_texts(name, 100 if COMPILED else 4) if cut(text) != jieba.lcut(text)]

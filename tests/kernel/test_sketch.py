@@ -56,12 +56,14 @@ def test_normalised_text(text, expected):
     assert normalize(text) == expected
 
 
+@pytest.mark.slow
 @given(st.text())
 @settings(max_examples=500)
 def test_the_table_normalises_as_the_definition_does(text):
     assert normalize(text) == slowly_normalized(text)
 
 
+@pytest.mark.slow
 def test_the_table_normalises_every_character_between_others_as_the_definition_does():
     wrong = [
         hex(number)
@@ -80,6 +82,7 @@ def test_a_sketch_is_what_its_definition_says(length):
     assert Batch([text]).sketch().shingles.tolist() == [slow_count(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions"])
 def test_the_estimate_is_near_the_exact_similarity(name):
     texts = [text for text in sample(name, 30) if len(text) > 1000]
@@ -92,6 +95,7 @@ def test_the_estimate_is_near_the_exact_similarity(name):
     assert abs((estimates - exact).mean()) < 0.012
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "error"), [(5, 0), (60, 0.035), (300, 0.04), (3_000, 0.05), (60_000, 0.05)])
 def test_the_number_of_shingles_is_near_the_exact_one(length, error):
     texts = [edited("天" * length, 3 * length, seed) for seed in range(max(8, 20_000 // length))]
@@ -118,6 +122,7 @@ def errors_of_containment(pairs):
     return np.array(errors), np.array(sizes)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32),
     length=st.integers(1_000, 6_000),

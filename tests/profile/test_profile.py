@@ -26,6 +26,7 @@ options = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(given_options=options)
 def test_a_profile_comes_back_from_its_bytes(given_options):
     profile = Profile.resolve(**given_options)

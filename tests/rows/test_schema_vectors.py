@@ -69,6 +69,7 @@ def made():
     return schema_vectors.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", VECTORS)
 def test_the_package_gives_the_vectors(made, part):
     assert made[part] == VECTORS[part]
@@ -110,6 +111,7 @@ def test_the_minima(vector):
     assert blake2b(minima, digest_size=16).hexdigest() == vector["minima_digest"]
 
 
+@pytest.mark.slow
 @texts(stored=True)
 def test_the_sketch_and_its_rows(vector):
     text = plain.normalized(whole(vector))

@@ -15,6 +15,9 @@ from simhash_hbase.errors import NotAnIndex
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
+pytestmark = pytest.mark.slow
+
+
 QUICK = EmbeddedOptions(durable=False)
 PAGE = 4096
 ENTRIES = 120  # Where a meta page counts the names of the main database.

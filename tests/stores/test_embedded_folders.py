@@ -267,6 +267,7 @@ def test_size_tells_bytes_on_disk_and_rows(store):
     assert 4096 <= store.size().bytes < 1 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefixes", [1 << 40, 500_000, 50_000])
 def test_sorted_rows_fill_the_pages_also_where_some_share_a_prefix(folder, prefixes):
     count = 200_000
@@ -342,6 +343,7 @@ def test_a_transaction_after_one_that_the_map_could_not_grow_for_is_not_refused(
     assert [cell.value for cell in all_cells(small_store, "m")] == [b"1"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
     # A limit on the size of files stands in for the disk: the write fails in the same place.
     code = f"""

@@ -20,6 +20,9 @@ from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 
+pytestmark = pytest.mark.slow
+
+
 SMALL = EmbeddedOptions(durable=False, map_bytes=1 << 18)
 HEAD = """
 import sys

@@ -19,6 +19,9 @@ from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 from simhash_hbase.stores.embedded.environment import undisturbed
 
+pytestmark = pytest.mark.slow
+
+
 QUICK = EmbeddedOptions(durable=False)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
 

@@ -48,6 +48,7 @@ def size(request):
     return measure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [TINY, MIXED, LONG_NAMES], ids=["tiny", "mixed", "long-names"])
 @pytest.mark.parametrize("method", ["put", "delete", "get", "get_rows", "scan_rows"])
 def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, method, monkeypatch):

@@ -95,6 +95,7 @@ def is_disabled(gateways, **how):
     return gateways.exchange.one(gateways.driver.is_disabled, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
     [
@@ -126,6 +127,7 @@ def test_a_status_is_a_sentence_that_shows_no_secret(server, gateways, status, k
     assert (len(server.requests) > 1) == (kind is not StoreRefused)
 
 
+@pytest.mark.slow
 def test_one_connection_carries_one_call_after_the_other(server, gateways):
     tasks = [gateways.driver.is_disabled] * 20
 
@@ -142,6 +144,7 @@ def test_a_gateway_that_closes_after_each_answer_gets_the_rest_on_new_connection
     assert is_disabled(gateways)
 
 
+@pytest.mark.slow
 def test_a_connection_that_was_closed_while_idle_is_not_used(server, gateways, monkeypatch):
     monkeypatch.setattr(Handler, "timeout", 0.05)
 

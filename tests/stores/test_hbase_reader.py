@@ -70,6 +70,7 @@ class Conversations(Exchange):
                 continue
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400, derandomize=True)
 @given(
     pairs=PAIRS,
@@ -300,6 +301,7 @@ NAMES = [b"%04d" % number for number in range(20)]
 ONE_REGION = Regions(lambda: [b""])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [FEW + 1, MANY, MANY + 1, 1_000])
 @pytest.mark.parametrize(
     "change", [lambda names: names.add(b"0000x"), lambda names: names.discard(b"0000")], ids=["written", "deleted"]

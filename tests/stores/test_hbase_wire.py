@@ -84,6 +84,7 @@ def connect():
         yield lambda options: stack.enter_context(closing(GatewayConnection(options.gateways[0], options)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [
@@ -106,6 +107,7 @@ def test_anything_else_is_not_taken_for_an_answer_and_the_connection_is_not_used
     assert not connection.is_clean()
 
 
+@pytest.mark.slow
 def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve, connect):
     def late(number):
         threading.Event().wait(1.2)
@@ -159,6 +161,7 @@ def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, connect, sec
     assert ask_version(connection) == version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
@@ -176,6 +179,7 @@ def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
         HBaseStore.open(serve(reply))
 
 
+@pytest.mark.slow
 def test_a_gateway_that_stood_still_while_an_index_was_opened_may_be_asked_again(serve):
     connections = iter(range(9))
     options = serve(lambda number: [b"" if next(connections) == 0 else right(number)[0]])
@@ -184,6 +188,7 @@ def test_a_gateway_that_stood_still_while_an_index_was_opened_may_be_asked_again
         HBaseStore.open(options)
 
 
+@pytest.mark.slow
 def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve, connect):
     connections = iter(range(9))
     options = serve(lambda number: [right(number)[0][: 10 if next(connections) == 0 else None]])

@@ -18,6 +18,9 @@ from simhash_hbase.stores.base import Cell, CompareAndSet, Swap, Transactional
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
 
+pytestmark = pytest.mark.slow
+
+
 PREFIXES = st.sampled_from([0, 1, 255, 256, LAST_PREFIX - 1, LAST_PREFIX])
 SIMHASHES = st.sampled_from([0, 1, 2, 255, 256, LAST_SIMHASH - 1, LAST_SIMHASH])
 ROWS = st.lists(st.tuples(PREFIXES, SIMHASHES), max_size=12).map(lambda pairs: rows_of(*pairs))

@@ -63,6 +63,7 @@ def decided(rows, tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["best:score", "best:-score", "rank:source=paper,wire"])
 def test_orders_by_a_column_give_the_decisions_of_the_command(rows, tmp_path, keep):
     more = [{**row, "score": at * 7 % 5, "source": ("wire", "paper", "blog")[at % 3]} for at, row in enumerate(rows)]
@@ -85,6 +86,7 @@ def marks(row):
     return {name: round(row[name], 4) if isinstance(row[name], float) else row[name] for name in MARKS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["first", "longest"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_every_type_get_the_decisions_of_the_command(rows, decided, kind, keep):
@@ -130,6 +132,7 @@ def test_the_index_of_a_data_frame_stays(rows):
     assert mark_near_duplicates(frame, analyzer="shingle").index.equals(frame.index)
 
 
+@pytest.mark.slow
 def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
     rows = [{"id": str(at), "text": text(at, count=5)} for at in range(4_000)]
     dedup(tmp_path, [*rows, {"id": "empty", "text": " "}], "--create", "--workers", "1")
@@ -142,6 +145,7 @@ def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
         assert index.profile.idf == wanted.idf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("kind", ["polars", "reader"])
 def test_rows_are_compared_with_an_index_and_written_to_it(tmp_path, rows, kind, opened):
@@ -171,6 +175,7 @@ def test_an_opened_index_serves_an_iterable_data_set(rows):
         assert list(stream) == first
 
 
+@pytest.mark.slow
 def test_rows_that_dedup_refuses_are_left_out_counted_and_named(rows, tmp_path):
     bad = [rows[0], {**rows[1], "text": None}, {**rows[2], "id": rows[0]["id"]}, {**rows[3], "text": "…!"}, rows[6]]
     wanted = dedup(tmp_path, bad, "--create", "--analyzer", "shingle")
@@ -266,6 +271,7 @@ class Batches:
         return pa.RecordBatchReader.from_batches(table.schema, batches())
 
 
+@pytest.mark.slow
 def test_a_stream_is_read_no_further_than_the_next_decisions_need():
     made = Batches(6_000, 250)
     with create_index("memory:", analyzer="shingle") as index:
@@ -379,6 +385,7 @@ print(sorted({{"polars", "duckdb", "datasets"}} & set(sys.modules)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "out", "error"),
     [("", b"[]\n", ""), ("sys.modules['pyarrow'] = None", b"", "pip install 'simhash-hbase[arrow]'\n")],

@@ -31,6 +31,7 @@ def grams(name):
     return {normal[at : at + 5] for at in range(len(normal) - 4)}
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("options", [{"exact": True}, {"contained": 0.9}, {"exact": True, "keep": "longest"}])
 def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(tmp_path, kind, options):

@@ -76,7 +76,7 @@ class LearnedAnalyzer(CountingAnalyzer):
 
     Examples
     --------
-    >>> table = IdfTable.learn([["我", "爱"], ["我"]])
+    >>> table = IdfTable(documents=2, frequencies={"我": 2})
     >>> LearnedAnalyzer(idf=table).features("我爱")
     [('爱', 1.0986122886681098), ('我', 0.6931471805599453)]
     """

@@ -1,7 +1,6 @@
 """Inverse document frequencies: jieba's own table, and one learned from a sample of documents."""
 
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -68,27 +67,6 @@ class IdfTable:
         if not all(1 < count <= self.documents for count in self.frequencies.values()):
             raise InvalidArgument(f"a document frequency is from 2 to the {self.documents} documents of the sample")
 
-    @classmethod
-    def learn(cls, token_lists: Iterable[Iterable[str]]) -> "IdfTable":
-        """Count in how many documents each word occurs, given the words of each document, repeated or not.
-
-        Examples
-        --------
-        >>> table = IdfTable.learn([["我", "看"], ["看", "电影"], ["看"]])
-        >>> table.documents, dict(table.frequencies)
-        (3, {'看': 3})
-        """
-        documents, counts = 0, Counter[str]()
-        for documents, tokens in enumerate(token_lists, 1):  # noqa: B007
-            counts.update(set(tokens))
-        return cls.of_counts(documents, counts)
-
-    @classmethod
-    def of_counts(cls, documents: int, counts: Mapping[str, int]) -> "IdfTable":
-        """Take in how many of the documents each word occurs."""
-        words = sorted(word for word, count in counts.items() if count > 1)
-        return cls(documents=documents, frequencies={word: counts[word] for word in words})
-
     def weight(self, word: str) -> float:
         """Return the weight of one occurrence of a word."""
         return log(1 + self.documents / self.frequencies.get(word, 1))
@@ -138,7 +116,7 @@ def jieba_idf(seed: int = 0) -> Weights:
 
 
 def _jieba_tables(seed: int) -> Tables:
-    points, starts, stops, weights = words_of(_jieba_idf_bytes())
+    points, starts, stops, weights = words_of(jieba_file("analyse", "idf.txt").read_bytes())
     dropped = ["".join(form) for word in STOP_WORDS for form in product(*zip(word, word.upper(), strict=True))]
     size = 1 << (2 * (len(weights) + len(dropped))).bit_length()
     keys, values = np.zeros(size, np.uint64), np.zeros(size)
@@ -153,11 +131,7 @@ def _jieba_tables(seed: int) -> Tables:
 @cache
 def jieba_idf_digest() -> str:
     """Return the digest of the table that jieba ships."""
-    return digest_of(_jieba_idf_bytes())
-
-
-def _jieba_idf_bytes() -> bytes:
-    return jieba_file("analyse", "idf.txt").read_bytes()
+    return digest_of(jieba_file("analyse", "idf.txt").read_bytes())
 
 
 class Reservoir(Generic[T]):
@@ -210,8 +184,6 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, worke
     sample: Reservoir[str] = Reservoir(limit=limit)
     for text in texts:
         sample.add(text)
-    if not sample.items:
-        raise InvalidArgument("an idf table is learned from at least one document")
 
     def count(part: Sequence[str]) -> tuple[CutTexts, CountedWords]:
         words = Batch(part).count(folded=True, seed=seed)
@@ -220,7 +192,8 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, worke
     with ThreadPoolExecutor(workers) as pool:
         # Large parts meet fewer words again.
         texts_of_parts, words_of_parts = zip(*pool.map(count, divided(sample.items, 4 * BATCH)), strict=True)
-    return Sample(IdfTable.of_counts(len(sample.items), document_frequencies(words_of_parts)), list(texts_of_parts))
+    table = IdfTable(documents=len(sample.items), frequencies=document_frequencies(words_of_parts))
+    return Sample(table, list(texts_of_parts))
 
 
 def text_key(text: str) -> bytes:

@@ -192,12 +192,10 @@ def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
     is_counted = np.zeros(len(hashes), bool)
     is_counted[first[texts > 1]] = True
     words: list[str] = []
-    begin = 0
-    for part in parts:
-        mask = is_counted[begin : begin + len(part.hashes)]
+    ends = np.cumsum([len(part.hashes) for part in parts])
+    for part, mask in zip(parts, np.split(is_counted, ends[:-1]), strict=True):
         words += part._replace(starts=part.starts[mask], stops=part.stops[mask]).words()
-        begin += len(part.hashes)
-    return dict(zip(words, texts[word[is_counted]].tolist(), strict=True))
+    return dict(sorted(zip(words, texts[word[is_counted]].tolist(), strict=True)))
 
 
 def batches(texts: Sequence[str]) -> Iterator[Batch]:

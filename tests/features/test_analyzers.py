@@ -3,12 +3,13 @@
 import pytest
 from support.corpora import sample
 from support.plain_jieba import jieba
+from support.words import idf_of
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.idf import IdfTable, jieba_idf
+from simhash_hbase.features.idf import jieba_idf
 
-TABLE = IdfTable.learn([["the", "我"], ["the"], ["the", "hbase"]])
+TABLE = idf_of([["the", "我"], ["the"], ["the", "hbase"]])
 TEXT = "我爱 HBase，我用 the HBase 和 of X\r\n搜索引擎 TF-IDF 版本12.1 很快的"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.words import idf_of
 
 from simhash_hbase.compare.explain import cosine
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
@@ -21,11 +22,10 @@ from simhash_hbase.features.fingerprints import (
     hash_signs,
     integer_weights,
 )
-from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel.texts import Weights
 
 LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
-TABLE = IdfTable.learn([["the", "我", "索引"], ["the", "a"], ["the", "a"]])
+TABLE = idf_of([["the", "我", "索引"], ["the", "a"], ["the", "a"]])
 ANALYZERS = [
     JiebaAnalyzer(),
     JiebaAnalyzer(top=3),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.plain_jieba import jieba
+from support.words import idf_of
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.features import idf
@@ -18,7 +19,7 @@ documents = st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_
 
 
 def test_a_word_of_one_document_is_not_stored_and_weighs_as_an_unknown_one():
-    table = IdfTable.learn([["a", "b"], ["b"], ["b", "b"]])
+    table = idf_of([["a", "b"], ["b"], ["b", "b"]])
 
     assert dict(table.frequencies) == {"b": 3}
     assert table.weight("a") == table.weight("never seen") == math.log(1 + 3 / 1)
@@ -27,14 +28,14 @@ def test_a_word_of_one_document_is_not_stored_and_weighs_as_an_unknown_one():
 
 @given(documents)
 def test_a_packed_table_unpacks_to_the_same(token_lists):
-    table = IdfTable.learn(token_lists)
+    table = idf_of(token_lists)
 
     assert IdfTable.decode(table.encode()) == table
 
 
 @given(documents)
 def test_the_order_of_documents_does_not_change_the_bytes(token_lists):
-    table, turned = IdfTable.learn(token_lists), IdfTable.learn(token_lists[::-1])
+    table, turned = idf_of(token_lists), idf_of(token_lists[::-1])
 
     assert table.encode() == turned.encode()
     assert table.digest() == turned.digest()
@@ -53,7 +54,7 @@ def test_the_digest_tells_tables_apart():
     "damage", [lambda b: b[:-1], lambda b: b"", lambda b: b"x" + b, lambda b: b[:20] + b"?" + b[21:]]
 )
 def test_damaged_bytes_are_corrupt(damage):
-    data = IdfTable.learn([["word", "other"]] * 3).encode()
+    data = idf_of([["word", "other"]] * 3).encode()
 
     with pytest.raises(CorruptIndex, match="idf table"):
         IdfTable.decode(damage(data))
@@ -67,7 +68,7 @@ def test_bytes_of_another_form_are_corrupt(content):
 
 def test_a_table_of_no_document_is_refused():
     with pytest.raises(InvalidArgument, match="at least one"):
-        IdfTable.learn([])
+        IdfTable(documents=0, frequencies={})
 
 
 def test_a_word_that_jieba_does_not_know_has_its_median_idf():
@@ -77,8 +78,10 @@ def test_a_word_that_jieba_does_not_know_has_its_median_idf():
     assert table.weight("电影") == jieba.analyse.default_tfidf.idf_freq["电影"]
 
 
-def test_the_median_of_another_table_is_found(monkeypatch):
-    monkeypatch.setattr(idf, "_jieba_idf_bytes", "一 1.5\n二 30\n三 4\n三 2".encode)
+def test_the_median_of_another_table_is_found(monkeypatch, tmp_path):
+    file = tmp_path / "idf.txt"
+    file.write_text("一 1.5\n二 30\n三 4\n三 2", "utf-8")
+    monkeypatch.setattr(idf, "jieba_file", lambda *_: file)
     arrays = idf._jieba_tables(seed=0)
 
     # Of two lines about a word the last one counts; the median is the upper one of two in the middle.

@@ -6,13 +6,13 @@ from threading import Barrier
 import pytest
 from support.corpora import sample
 from support.patience import END_S
-from support.words import word_tokens
+from support.words import idf_of, word_tokens
 
 from simhash_hbase import create_index
 from simhash_hbase.features import idf
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.idf import IdfTable, learn
+from simhash_hbase.features.idf import learn
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch
 
@@ -51,7 +51,7 @@ def test_the_table_counts_the_words_of_the_tokens_whatever_the_batches(most, mon
     monkeypatch.setattr(texts_module, "BATCH", most)
     texts = TEXTS * 3 + [f"词语 word{number} 数据库" for number in range(9)]
 
-    assert learn(texts).idf == IdfTable.learn(map(word_tokens, texts))
+    assert learn(texts).idf == idf_of(map(word_tokens, texts))
 
 
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions", "graph_zh_v1_beta"])

@@ -21,16 +21,17 @@ from support.words import (
     UNSPACED,
     UNSPACED_MARKS,
     VOICED,
+    idf_of,
     tokens,
     word_tokens,
 )
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
-from simhash_hbase.features.idf import IdfTable, jieba_idf
+from simhash_hbase.features.idf import jieba_idf
 from simhash_hbase.kernel.texts import MAX_WORD, Batch, bounded_word, canonical, cut
 
 WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
-TABLE = IdfTable.learn([["the", "закон", "法"], ["the", "закон"], ["the"]])
+TABLE = idf_of([["the", "закон", "法"], ["the", "закон"], ["the"]])
 PIECES = [
     *[
         "中国", "常在", "的", "T恤", "IP地址", "é", "É", "ж", "Ω", "ß", "İ", "Σ", "ς", "か", "カ", "ー", "ｶﾞ", "ก",

@@ -16,18 +16,17 @@ from support.corpora import first_texts
 from support.hostile import HOSTILE, everything, special
 from support.languages import read_passages
 from support.sketching import slow_count, slow_segments, slow_sketch
-from support.words import word_tokens
+from support.words import idf_of, word_tokens
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
-from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.forms import COMPOSED, MAPPED, SLOW
 from simhash_hbase.kernel.texts import Batch, Weights, canonical, cut, kernel_tables, normalize, word_hashes
 
 PASSAGES = [text for texts in read_passages().values() for text in texts]
 SHORT = special()
-IDF = IdfTable.learn(word_tokens(text) for text in [*PASSAGES, *SHORT, "a", "的 a"])
+IDF = idf_of(word_tokens(text) for text in [*PASSAGES, *SHORT, "a", "的 a"])
 ANALYZERS = [
     JiebaAnalyzer(top=None),
     JiebaAnalyzer(),
@@ -84,7 +83,7 @@ def test_fingerprints_of_each_hash_are_those_of_the_features(options):
 def test_fingerprints_of_real_documents_are_those_of_the_features(name):
     texts = first_texts(name, 100 if COMPILED else 3)
 
-    for analyzer in (JiebaAnalyzer(), LearnedAnalyzer(idf=IdfTable.learn(map(word_tokens, texts)), top=100)):
+    for analyzer in (JiebaAnalyzer(), LearnedAnalyzer(idf=idf_of(map(word_tokens, texts)), top=100)):
         assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
 
 

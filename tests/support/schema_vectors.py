@@ -20,7 +20,7 @@ from simhash_hbase.features.fingerprints import (
     hash_features,
     integer_weights,
 )
-from simhash_hbase.features.idf import STOP_WORDS, IdfTable
+from simhash_hbase.features.idf import STOP_WORDS
 from simhash_hbase.index.documentrows import asked_prefixes, document_cells
 from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile import Profile
@@ -30,7 +30,7 @@ from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
 from support.sketching import shingle_hashes, slow_minima
-from support.words import tokens, word_tokens
+from support.words import idf_of, tokens, word_tokens
 
 ADDED = 1_700_000_000_000
 DIGEST = bytes(range(8))
@@ -272,7 +272,7 @@ def weighted_vector(hash, seed, features):
 
 
 def word_vectors():
-    table = IdfTable.learn(word_tokens(text) for text in SAMPLE)
+    table = idf_of(word_tokens(text) for text in SAMPLE)
     learned = Profile.resolve(analyzer="learned", idf=table.digest())
     jieba = Profile.resolve(analyzer="jieba", top=4)
     found = []

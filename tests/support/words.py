@@ -1,7 +1,9 @@
 """The words of a text as the kernel counts them, and the classes of characters that words are made of."""
 
+from collections import Counter
 from pathlib import Path
 
+from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import tables
 from simhash_hbase.kernel.segment import TOKENS, WORDS
 from simhash_hbase.kernel.texts import bounded_word, canonical, cut
@@ -15,6 +17,13 @@ def tokens(text, *, folded=False, kind=TOKENS):
 def word_tokens(text):
     """List the words that `LearnedAnalyzer` counts, repeated or not: what its idf table is learned from."""
     return [bounded_word(word) for word in tokens(text, folded=True, kind=WORDS)]
+
+
+def idf_of(token_lists):
+    """Make the idf table of documents, each a list of its words, repeated or not."""
+    documents = [set(tokens) for tokens in token_lists]
+    counts = Counter(word for words in documents for word in words)
+    return IdfTable(documents=len(documents), frequencies={word: n for word, n in counts.items() if n > 1})
 
 
 def _class(ranges):

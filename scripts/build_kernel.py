@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 KERNEL = "simhash_hbase/kernel"
 PACKAGE = "simhash_hbase.kernel"
 IMPORT = b"from simhash_hbase.kernel import uncompiled as cython"
-SHARED = "shared"  # What Cython's modules have in common is compiled once: that takes a third less time.
+SHARED = "shared"  # What Cython's modules have in common is compiled once.
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 HEADERS = Path(sysconfig.get_paths()["include"])
 PURE = bool(os.environ.get("SIMHASH_HBASE_PURE"))
@@ -92,9 +92,10 @@ class KernelHook(BuildHookInterface):
             run(*cython, *directives, "--shared", f"{PACKAGE}.{SHARED}", copy, "-o", c)
         with c.open("a") as file:
             file.write(f'\nconst char simhash_hbase_digests[] = "{digests}";\n')
-        compiler = machine_compiler() or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")
-        # Nothing of what the modules have in common runs for each character.
-        run(*compiler, "-O0" if name == SHARED else "-O2", *FLAGS, c, "-o", module)
+        own = machine_compiler()
+        compiler = own or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")
+        # Nothing of what the modules have in common runs for each character. To Zig -O0 means a build full of checks.
+        run(*compiler, "-O0" if name == SHARED and own else "-O2", *FLAGS, c, "-o", module)
         return module
 
 

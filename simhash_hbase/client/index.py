@@ -47,8 +47,8 @@ OPENING_S = 3.0  # For the first request: a wrong address is reported soon.
 # A body that a gateway takes: nginx's limit is 1 MB unless it is set up otherwise.
 PIECE_BYTES = 512 << 10
 PIECE_LINES = 1_000
-MOST_MATCHES = 1_000  # Of an answer; the service has no more.
-LEASES = 2  # The service waits so long for another writer of a claimed document: for one that has crashed, too.
+MOST_MATCHES = 1_000  # Of an answer: here, and in the service.
+LEASES = 2  # So long a claim waits for another writer, even a crashed one: in the service, and in the tools for agents.
 NOWHERE = Place("", 0)
 
 

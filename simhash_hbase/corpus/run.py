@@ -185,6 +185,7 @@ class Deduplication:
         # A run that is continued cuts the input where the one before would have: into whole chunks. Who has waited for
         # the idf of a long input waits a chunk longer, and all processes are at work from the first one on.
         soon = options.results is None and not cut
+        del cut  # Some 100 MB.
         with (
             _deduplicator(index, options) as deduplicator,
             open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,

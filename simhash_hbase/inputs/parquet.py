@@ -262,7 +262,7 @@ def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarr
         for name in dict.fromkeys(name for row in rows for name in row):
             try:
                 kind = pa.array([row.get(name) for row in rows]).type
-            except (pa.ArrowException, OverflowError):
+            except (pa.ArrowException, OverflowError):  # Values of several types, and integers beyond 64 bits.
                 kind = pa.string()
             kind = pa.string() if _has_objects(kind) else kind
             kinds[name] = _common(kinds.get(name, kind), kind)

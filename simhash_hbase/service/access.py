@@ -65,7 +65,7 @@ def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | No
 
 
 async def _named(collection: _Collection = None) -> None:
-    """Describe the parameter of routes to documents; their service reads it, once the key is known."""
+    """Describe the parameter of routes to documents; `_needs` reads it, once the key is known."""
 
 
 def _check_key(

@@ -31,7 +31,7 @@ NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A batch of claims under way; whatever changes their own cells and those of others goes through it."""
+    """A batch of claims under way; whatever changes document cells, theirs and others', goes through it."""
 
     store: SwappingStore
     profile: Profile

@@ -94,9 +94,13 @@ class Thrift2(Driver):
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
-        columns = [self._idl.Column(family=family.encode())]
-        caching, after_one = False if walk else None, after_qualifier(after)
-        get = self._idl.Get(row=row, columns=columns, filterString=after_one, storeLimit=limit, cacheBlocks=caching)
+        get = self._idl.Get(
+            row=row,
+            columns=[self._idl.Column(family=family.encode())],
+            filterString=after_qualifier(after),
+            storeLimit=limit,
+            cacheBlocks=False if walk else None,
+        )
         [[found]] = yield [self._call("getMultiple", tgets=[get])]
         return _cells(found)
 

@@ -247,8 +247,8 @@ def test_pip_shows_its_progress_on_a_terminal_alone(script, tmp_path):
     installs = [call.partition(" -e ")[0] for call in on_terminal if "pip install" in call]
     assert calls[0] in on_terminal
     assert installs == [
-        "python -m pip install -qq --disable-pip-version-check",
-        "python -m pip install --disable-pip-version-check",
+        "python -m pip install -qq --disable-pip-version-check --no-compile",
+        "python -m pip install --disable-pip-version-check --no-compile",
     ]
 
 

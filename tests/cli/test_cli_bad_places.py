@@ -178,6 +178,7 @@ def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, 
     still_whole(cli, url, 0)
 
 
+@pytest.mark.slow
 def test_a_full_disk_of_a_backup_is_named_and_not_that_of_the_index(cli, filled, tmp_path):
     target = tmp_path / "copy"
 

@@ -72,6 +72,7 @@ def bash(tmp_path_factory):
     started.end()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

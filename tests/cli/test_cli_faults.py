@@ -129,6 +129,7 @@ def _forever(*_):
             workers[0].kill()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_told_from_a_fault_of_the_input():
     analysis = Analysis(Profile.resolve(analyzer="shingle"))
 

@@ -47,6 +47,7 @@ def test_a_look_up_waits_for_no_dictionary_and_no_terminal(tmp_path) -> None:
     assert not imported & {"importlib.metadata", "jieba", "pyarrow", "rich.console", "thriftpy2"}
 
 
+@pytest.mark.slow
 def test_a_new_index_waits_for_nothing_that_it_can_do_without(tmp_path) -> None:
     program = "import sys; from simhash_hbase.cli import main\ntry: main()\nfinally: print(*sys.modules)"
     command = [sys.executable, "-c", program, "create", f"file:{tmp_path / 'index'}"]

@@ -115,6 +115,7 @@ def test_what_is_behind_the_end_of_a_finished_run_is_cut_for_every_restart_after
     assert (tmp_path / name).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_clusters_hold_every_duplicate_with_its_original(whole):
     decisions = [json.loads(line) for line in (whole / "results").read_bytes().splitlines()]
     duplicates = {(d["of"], d["id"], d["distance"], d["similarity"]) for d in decisions if d["status"] == "duplicate"}
@@ -233,6 +234,7 @@ def test_the_checkpoint_does_not_grow_with_the_number_of_files(cli, empty, tmp_p
     assert sizes[1] < sizes[0] + 50
 
 
+@pytest.mark.slow
 def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_path, stopped):
     # Refused for want of features in the first thousand; the same id comes again after it.
     documents = [{"id": "again", "text": "…"}, *({"id": str(i), "text": text(i, count=9)} for i in range(1_200))]

@@ -117,6 +117,7 @@ def test_scratch_and_partial_files_are_removed(tmp_path, number):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "temporary"]
 
 
+@pytest.mark.slow
 def test_a_signal_that_the_parent_had_ignored_stays_ignored(tmp_path):
     folder, env = temporary(tmp_path)
     words = ("dedup", f"file:{tmp_path / 'i'}", "-", "--create", "--analyzer", "shingle")

@@ -36,6 +36,7 @@ def test_an_output_that_takes_nothing_is_a_sentence(tmp_path, words, redirection
     assert (done.code, done.sentence) == (1, f"standard output: {reason}")
 
 
+@pytest.mark.slow
 def test_a_closed_standard_output_is_no_failure_where_nothing_is_printed(tmp_path):
     (tmp_path / "a.jsonl").write_text(f'{{"id": "a", "text": "{text(1)}"}}\n')
     words = ("dedup", "file:i", "a.jsonl", "--create", "--analyzer", "shingle", "--results", "out", "--quiet")
@@ -56,6 +57,7 @@ def test_a_closed_standard_input_is_a_sentence(cli, tmp_path, words):
     assert (done.code, done.sentence) == (1, "standard input: it is closed")
 
 
+@pytest.mark.slow
 def test_documents_from_a_closed_standard_input_are_refused(tmp_path):
     done = in_shell(tmp_path, "<&-", "fingerprint", "--analyzer", "shingle", "-")
 
@@ -64,6 +66,7 @@ def test_documents_from_a_closed_standard_input_are_refused(tmp_path):
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_a_closed_standard_error_loses_messages_and_no_index_gets_its_number(cli, tmp_path):
     url = f"file:{tmp_path / 'i'}"
     cli("create", url, "--analyzer", "shingle")

@@ -59,6 +59,7 @@ def long_commands(tmp_path, file):
     ]
 
 
+@pytest.mark.slow
 def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tmp_path, corpus_file):
     for name, words in long_commands(tmp_path, corpus_file):
         done, shown = on_screen(*words)
@@ -101,6 +102,7 @@ def test_a_bar_is_never_wider_than_the_terminal(filled, corpus_file, columns):
     assert max(map(len, re.split(r"[\r\n]+", without_styles(shown)))) <= columns
 
 
+@pytest.mark.slow
 def test_results_on_the_same_terminal_are_whole_lines(filled, corpus_file):
     _, shown = on_terminal("query", filled, corpus_file, columns=200)
 
@@ -193,6 +195,7 @@ def test_quiet_shows_nothing_on_a_terminal(on_screen, filled, corpus_file):
     assert on_screen("add", filled, corpus_file, "--quiet")[1] == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(filled, corpus_file):
     _, shown = on_terminal("add", filled, corpus_file, env={"TERM": "dumb"})
 

@@ -45,6 +45,7 @@ def test_the_corpus_has_two_thousand_documents_with_ids_of_their_own(corpus):
     assert len({text.id for text in corpus}) == len(corpus)
 
 
+@pytest.mark.slow
 def test_every_text_is_of_a_language_that_can_be_edited(corpus):
     assert {text.lang for text in corpus} == set(WORDS) == set(FRAMES)
 
@@ -69,6 +70,7 @@ def test_exact_copies_are_all_found(corpus, decisions):
     assert not [name for name in copies if decisions[name].is_original]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_most_edited_copies_are_found_under_their_originals(corpus, decisions, lang):
     copies = [text.id for text in corpus if "#" in text.id and text.lang.startswith(lang)]

@@ -45,6 +45,7 @@ def sides(rows):
     return shown, left_out
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_rows_of_short_texts_are_the_texts(a, b):
@@ -265,6 +266,7 @@ def test_what_has_no_room_is_left_out_and_counted(write, monkeypatch):
         assert pair["id"] in [member[0] for member in members]
 
 
+@pytest.mark.slow
 def test_texts_of_megabytes_are_compared_at_their_beginning(write):
     text = "".join(f"Sentence {number} is here. " for number in range(20_000))
 

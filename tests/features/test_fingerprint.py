@@ -83,6 +83,7 @@ def test_jenkins_equals_the_readme_of_yanyiwu_simhash():
     assert Fingerprinter(JiebaAnalyzer(top=5), hash="jenkins").fingerprint(LANXIANG) == 17831459094038722629
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-100, 100)), min_size=1), st.randoms())
 def test_the_order_of_features_changes_nothing(features, chance):
     turned = chance.sample(features, len(features))

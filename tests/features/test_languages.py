@@ -56,6 +56,7 @@ def index(texts):
     return make_index(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURED)
 def test_copies_with_one_edit_are_found_and_nothing_else_is(name):
     language, form = MEASURED[name]

@@ -42,6 +42,7 @@ def normalised(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 def test_the_marks_are_all_characters_that_become_marks_alone():
     found = {
         character
@@ -89,6 +90,7 @@ def test_texts_without_long_runs_get_their_normal_forms(string):
         assert normal_form(form, string) == unicodedata.normalize(form, bounded_marks(string))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("string", ["a" + "\u0315" * 100_000 + "\u0327" * 100_000, "ｶ" + "ﾞ\u0301" * 100_000])
 def test_python_normalises_no_long_run_and_no_long_text(string, normalised):
     normalize("中 " + string)
@@ -143,6 +145,7 @@ def test_a_letter_and_its_marks_at_the_end_stay_together(end):
     assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
 
 
+@pytest.mark.slow
 def test_what_joins_is_what_any_decomposition_says():
     decompositions = (unicodedata.decomposition(chr(number)).split() for number in range(sys.maxunicode + 1))
     pairs = [parts for parts in decompositions if len(parts) == 2 and not parts[0].startswith("<")]

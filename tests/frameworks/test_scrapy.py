@@ -14,8 +14,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
 import pytest
-from demo import documents, write_pages
+from demo import write_pages
 from scrapy.utils.test import get_crawler
+from support.corpus import chinese_with_copies
 from support.fresh_clone import blocks
 from support.hbase_server import hbase_options, tables
 from support.patience import END_S
@@ -26,8 +27,7 @@ from simhash_hbase.inputs.html import main_text
 from simhash_hbase.scrapy import NearDuplicatesPipeline
 from simhash_hbase.stores.hbase.options import format_url
 
-TEXTS = [text for text in documents() if text.lang != "en"]
-"""The Chinese ones, with their edited copies."""
+TEXTS = chinese_with_copies()
 
 
 class Site(SimpleHTTPRequestHandler):

@@ -59,6 +59,7 @@ def pairs(candidates):
     return list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9), queries=st.integers(0, 12))
 def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, queries):
     parsed, values = Scheme.parse(scheme), clustered(40, seed=seed)
@@ -72,6 +73,7 @@ def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, que
     assert not found.truncated.any()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9))
 def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
     parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(40, seed=seed)))
@@ -82,6 +84,7 @@ def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
     assert np.flatnonzero(found).tolist() == sorted(others)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1_000), limits=st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple))
 def test_what_is_crowded_by_sketch_rows_shares_as_many_as_its_distance_needs(seed, limits):
     documents = [one for one in crowd(30, seed=seed).values() if one.sketch is not None]
@@ -119,6 +122,7 @@ def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
     assert all(rows <= at_once or len(set(part.queries)) == 1 for rows, part in zip(rows, cut.parts(), strict=True))
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 1_000),
     queries=st.integers(1, 6),

@@ -40,6 +40,7 @@ def check_counts(one, other):
 FEW = st.text("ab丙丁\0\ud800", max_size=40)
 
 
+@pytest.mark.slow
 @given(FEW | st.text(max_size=40), FEW | st.text(max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_shingles_are_counted_as_sets_of_strings_count_them(one, other):
@@ -47,6 +48,7 @@ def test_shingles_are_counted_as_sets_of_strings_count_them(one, other):
     check_counts(one, one + other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("different", [7_129, 7_130, 7_131, 9_000])
 def test_shingles_of_a_text_of_very_many_characters_are_counted_too(different):
     """Up to 7,130 different characters five digits fit into 64 bits."""
@@ -120,6 +122,7 @@ def test_the_sketches_alone_err_on_both_sides_and_the_margin_loses_no_pair():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 1000])
 def test_a_near_copy_stays_when_too_little_of_it_is_in_the_kept_text(size):
     texts = corpus()

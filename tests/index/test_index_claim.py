@@ -19,6 +19,7 @@ def claim(index, documents):
     return [d.is_original or (d.of, d.distance) for d in index.claim_entries(entries(documents))]
 
 
+@pytest.mark.slow
 def test_claims_decide_as_dedup_does_whatever_the_batches(make_claiming_index, make_memory_index):
     documents = [(f"document {i}", s) for i, s in enumerate(clustered(240, seed=3))]
     deduplicated, index = make_memory_index(), make_claiming_index()

@@ -117,6 +117,7 @@ def test_without_transactions_first_cells_are_put_and_read_back_but_a_single_one
     assert store.take_names() == ["get", "put", "put_rows", *commit]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("third", [1, 10, 300])
 def test_adding_new_known_and_moved_documents_is_six_calls_at_most(store, index, third):
     before = near(3 * third, seed=3)

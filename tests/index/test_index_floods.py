@@ -57,6 +57,7 @@ def dedup(index, documents):
     return index.dedup_entries(documents, index.deduplicator())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decide", "cells"), [(Index.claim_entries, 5), (dedup, 3)])
 @pytest.mark.parametrize("new", [{"c": BASE}, {"c": BASE ^ 1}, {f"c{i}": BASE for i in range(20)}])
 def test_decisions_on_copies_of_many_read_a_bounded_number_of_cells(

@@ -123,6 +123,7 @@ def test_the_error_names_a_document_to_people_and_none_to_a_log(monkeypatch, wri
         assert str(error) == f"{error.sentence}, 'some/id' among them"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reached", [lambda store: store, SwappingOnly])
 def test_what_another_writer_adds_while_a_batch_is_decided_is_replaced_as_a_whole(monkeypatch, reached):
     now = 1_700_000_000_000

@@ -126,6 +126,7 @@ def test_what_a_block_row_joins_is_asked_for_more_too():
         assert accept(rule, 12, one, other, by_blocks=True)[0] == accepted
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 1_000),
     rule=st.builds(

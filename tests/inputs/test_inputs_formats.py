@@ -45,6 +45,7 @@ def texts_of(path, **options):
     return [record.text for record in read([path], InputOptions(**options))]
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.lists(TEXTS), FILES, st.booleans(), st.sampled_from(["\n", "\r\n"]))
 def test_json_lines_come_back(tmp_path, texts, file, ascii_only, end):
@@ -96,6 +97,7 @@ def test_a_file_of_a_folder_comes_back_whole(tmp_path, text, codec, packer, bloc
     assert texts_of(path, encoding=codec, block_bytes=block, format="folder") == [text]
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.lists(LINES, min_size=1), st.sampled_from(["utf-8", "gb18030", "utf-16-le"]), BLOCKS)
 def test_raw_bytes_are_those_of_the_file(tmp_path, lines, codec, block):

@@ -247,6 +247,7 @@ def test_a_page_with_a_tag_of_too_many_attributes_is_refused(tmp_path, count, re
     assert getattr(record, "reason", None) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [b"<", b"<script ", b"<style ", b"<style></script><"])
 def test_the_encoding_of_a_page_with_unended_markup_is_found_in_linear_time(tmp_path, start):
     # With the square of their number this takes hours.

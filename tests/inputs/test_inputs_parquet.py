@@ -161,6 +161,7 @@ def test_progress_ends_at_the_total(tmp_path):
     assert progress.bytes_read == total_bytes([path])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_a_row_group(tmp_path):
     texts = (f"{number} " * 8_000 for number in range(1_000, 1_800))
     path = write(

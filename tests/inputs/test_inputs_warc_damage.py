@@ -74,6 +74,7 @@ def test_damage_costs_one_record(tmp_path, kind, compressed, number, block):
 CRAWLS = {packed: crawl_of(6, compressed=packed) for packed in (True, False)}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.booleans(), st.floats(0, 1), st.integers(0, 900), st.one_of(st.binary(max_size=64), st.just(bytes(500))))
 def test_damage_anywhere_costs_no_record_that_it_does_not_touch(tmp_path, packed, place, length, by):

@@ -69,10 +69,12 @@ def test_all_modules_are_compiled_from_their_present_sources():
     assert {path.name for path in map(compiled, SOURCES) if not path.exists()} == set()
 
 
+@pytest.mark.slow
 def test_it_runs_compiled_and_says_nothing(run):
     assert run.show() == (True, "compiled", {EXTENSION_SUFFIXES[0]}, "")
 
 
+@pytest.mark.slow
 def test_a_changed_source_is_interpreted_and_so_are_the_others(run):
     with (run.folder / SOURCES[0].name).open("a") as file:
         file.write("\n# Changed.\n")
@@ -84,6 +86,7 @@ def test_a_changed_source_is_interpreted_and_so_are_the_others(run):
     assert said in warned
 
 
+@pytest.mark.slow
 def test_it_is_interpreted_where_that_is_asked_for(run):
     is_compiled, said, suffixes, warned = run.show(SIMHASH_HBASE_PURE="1")
 

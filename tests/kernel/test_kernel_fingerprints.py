@@ -87,6 +87,7 @@ def test_fingerprints_of_real_documents_are_those_of_the_features(name):
         assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
 
 
+@pytest.mark.slow
 def test_of_features_that_weigh_the_same_those_count_whose_words_come_first():
     chance = random.Random(3)
     # None is in a table: the weight is the count. Some are beginnings of others, some beyond 1,024 characters.
@@ -127,6 +128,7 @@ def test_hostile_texts_are_counted_and_sketched_as_slowly(kind):
     assert "".join(cut(text)) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_large_hostile_texts_are_analysed(kind):
     batch = Batch([HOSTILE[kind]])
@@ -173,6 +175,7 @@ def test_each_character_whose_normal_form_is_in_the_table_has_its_normal_form():
     assert [text for text, size, form in zip(texts, sizes, expected, strict=True) if size != len(form)] == []
 
 
+@pytest.mark.slow
 def test_each_character_whose_folded_form_is_in_the_table_has_its_folded_form():
     some = [character for character in characters(0, without=SLOW) if not "\u3400" <= character <= "\uabff"]
     assert len(some) > 5_000

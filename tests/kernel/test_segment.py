@@ -29,6 +29,7 @@ POOL = (
 mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -110,6 +111,7 @@ def test_real_documents_are_cut_as_jieba_does(name):
     assert not [text[:40] for text in first_texts(name, 100 if COMPILED else 4) if cut(text) != jieba.lcut(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hexadecimal digits", "base64", "one character", "Han with ties"])
 def test_long_blocks_are_cut_as_jieba_does(kind):
     text = HOSTILE[kind][:10_000]

@@ -28,6 +28,7 @@ def digest(arrays):
     return whole.hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="interpreted, they take half a minute to make")
 def test_who_changes_a_table_changes_the_version_too():
     made = make_tables()

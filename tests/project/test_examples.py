@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from articles import COPY, HEAT, LIBRARY, METRO
-from demo import documents, write_pages
+from demo import write_pages
+from support.corpus import chinese_with_copies
 from support.fresh_clone import ROOT
 from support.hbase_server import address, hbase_options, tables
 from support.listening import folder_served
@@ -21,8 +22,7 @@ from simhash_hbase.spark.session import java_home
 from simhash_hbase.stores.hbase.options import format_url
 
 EXAMPLES = ROOT / "examples"
-RECORDS = [{"id": text.id, "text": text.text} for text in documents() if text.lang != "en"]
-"""The Chinese ones, with their edited copies."""
+RECORDS = [{"id": text.id, "text": text.text} for text in chinese_with_copies()]
 
 
 def call(name, *words, stdin=None, **variables):
@@ -89,8 +89,7 @@ def test_of_two_writers_at_once_one_keeps_each_text(url):
 
 def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
     create_index(url, analyzer="shingle").close()
-    texts = [text for text in documents() if text.lang != "en"]
-    write_pages(texts, str(tmp_path / "site"))
+    write_pages(chinese_with_copies(), str(tmp_path / "site"))
     with folder_served(tmp_path / "site") as site:
         words = ["-m", "scrapy", "crawl", "site", "-a", f"start={site}/", "-o", tmp_path / "articles.jsonl"]
         done = subprocess.run(

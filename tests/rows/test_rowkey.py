@@ -60,6 +60,7 @@ def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, ot
     assert stop[:5] == start
 
 
+@pytest.mark.slow
 @given(name=st.text())
 def test_a_document_row_is_the_digest_of_its_id(name):
     digest = blake2b(name.encode(), digest_size=16).digest()

@@ -75,6 +75,7 @@ def test_the_package_gives_the_vectors(made, part):
     assert made[part] == VECTORS[part]
 
 
+@pytest.mark.slow
 def test_every_part_is_in_the_file(made):
     assert list(made) == list(VECTORS)
 
@@ -102,6 +103,7 @@ def test_the_normalised_text(vector):
     assert (len(text), plain.text_digest(text).hex()) == (vector["normalized_length"], vector["digest"])
 
 
+@pytest.mark.slow
 @texts()
 def test_the_minima(vector):
     text = plain.normalized(whole(vector))
@@ -153,6 +155,7 @@ def stored_cells(stored_id, known, simhash, segments):
     }
 
 
+@pytest.mark.slow
 @texts(stored=True)
 def test_the_cells_of_a_document(vector):
     segments = stored_segments(plain.normalized(whole(vector)))

@@ -150,6 +150,7 @@ def test_a_data_file_with_other_content_is_no_index(index, changed, error):
         EmbeddedStore.open(index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.9])
 def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept):
     store.put_rows(random_rows(50_000), timestamp=1)

@@ -222,6 +222,7 @@ def test_the_column_of_texts_may_be_the_second_argument():
             drop_near_duplicates(table, wrong)
 
 
+@pytest.mark.slow
 def test_lists_of_strings_are_tables(rows, decided):
     texts = [row["text"] for row in rows]
 
@@ -285,6 +286,7 @@ def test_a_stream_is_read_no_further_than_the_next_decisions_need():
         assert len(found.read_all()) == 5_750
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", ["the end", "the first batch"])
 def test_nothing_temporary_is_left(tmp_path, monkeypatch, until):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -400,6 +402,7 @@ def test_only_pyarrow_is_needed_and_its_absence_names_the_command(before, out, e
 WITH_NULL = [{"id": name, "text": words} for name, words in (("a", "some words"), ("b", None), ("c", "some words"))]
 
 
+@pytest.mark.slow
 def test_an_iterable_data_set_may_have_nulls_in_some_rows_only(tmp_path):
     rows = [{"text": words, "tags": tags} for words, tags in (("a text", []), (None, ["x"]), ("a text", None))]
     made = [datasets.IterableDataset.from_generator(lambda: iter(rows), features=features)

@@ -99,7 +99,7 @@ def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
 
     assert done.returncode == 0, done.stderr
     articles = [json.loads(line) for line in (tmp_path / "articles.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert 0 < len(articles) < len(texts)
+    assert 0 < len(articles) < len(RECORDS)
     assert len({article["url"] for article in articles}) == len(articles)
     assert all("<article>" in article["html"] for article in articles)
 

@@ -16,7 +16,7 @@ from threading import Event, Thread
 import pytest
 from demo import write_pages
 from scrapy.utils.test import get_crawler
-from support.corpus import chinese_with_copies
+from support.demonstration import chinese_with_copies
 from support.fresh_clone import blocks
 from support.hbase_server import hbase_options, tables
 from support.patience import END_S

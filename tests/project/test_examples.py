@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from articles import COPY, HEAT, LIBRARY, METRO
 from demo import write_pages
-from support.corpus import chinese_with_copies
+from support.demonstration import chinese_with_copies
 from support.fresh_clone import ROOT
 from support.hbase_server import address, hbase_options, tables
 from support.listening import folder_served

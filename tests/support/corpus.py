@@ -4,8 +4,6 @@ import gzip
 import json
 import random
 
-from demo import COPIED_ZH, SEED, chinese, edited_copies
-
 SYLLABLES = ["ka", "no", "shi", "ra", "mu", "te", "lo", "vi", "sa", "du", "pe", "ri"]
 
 
@@ -18,12 +16,6 @@ def text(seed, *, count=500, changed=0):
     """Make a text of so many words; the first few may be other ones."""
     made = words(count, seed)
     return " ".join([*words(changed, f"{seed} changed {changed}"), *made[changed:]])
-
-
-def chinese_with_copies():
-    """List the Chinese texts of the demonstration with their edited copies; Python's documentation is not read."""
-    texts = chinese()
-    return [*texts, *edited_copies(texts, COPIED_ZH, random.Random(SEED).random)]
 
 
 def near_copies(groups, copies):

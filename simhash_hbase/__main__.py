@@ -32,6 +32,8 @@ def main() -> None:
     try:
         run()
     finally:
+        # Python's last look for cycles frees nothing that the end does not; after 20,000 documents it takes .03 s.
+        gc.freeze()
         if handles_interrupts:
             # Nothing is left to clean up: an interrupt of Python's own end would print a traceback.
             signal.signal(signal.SIGINT, signal.SIG_DFL)

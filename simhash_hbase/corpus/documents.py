@@ -15,7 +15,7 @@ from datetime import datetime
 from errno import ENOENT
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.corpus.notes import other_extractor, skipped_records, where
@@ -32,6 +32,9 @@ from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
+
+if TYPE_CHECKING:
+    from simhash_hbase.pipeline.worker import Workers
 
 _FileIdentity = tuple[int, int] | str
 
@@ -214,6 +217,8 @@ class Documents:
     ) -> None:
         self.read = 0
         """Documents that have an entry."""
+        self.pool: Workers | None = None
+        """Processes that have started ahead."""
         self._name = name
         self._sources = as_sources(sources)
         self._reading = reading
@@ -249,7 +254,7 @@ class Documents:
         workers, consumed = self._reading.processes, Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
         with self._watch.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
-            for chunk in analyse(records, analysis, workers=workers, soon=self._soon):
+            for chunk in analyse(records, analysis, workers=workers, pool=self.pool, soon=self._soon):
                 self.read += len(chunk.kept)
                 for reject in chunk.rejects:
                     self._refusals.add(reject)

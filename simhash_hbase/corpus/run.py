@@ -34,12 +34,16 @@ from simhash_hbase.index.documentrows import member_entries, member_values
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import identity
-from simhash_hbase.inputs import Document, Place, Sources
+from simhash_hbase.inputs import Document, Place, Sources, total_bytes
 from simhash_hbase.inputs.options import Preference
+from simhash_hbase.pipeline.worker import Workers
 from simhash_hbase.profile.choices import SEED
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documents import decode_member
 from simhash_hbase.stores.embedded import EmbeddedStore
+
+AHEAD_BYTES = 16 << 20
+"""Of an input from which an idf is learned: of a smaller one the sample is read before a process has started."""
 
 
 def deduplicate(
@@ -124,6 +128,7 @@ class Deduplication:
         self._stack = ExitStack()
         self._decisions: DecisionSink
         self._early: EarlyCut | None = None
+        self._pool: Workers | None = None
 
     def __enter__(self) -> Self:
         options, settings = self._options, self.reading.settings
@@ -131,6 +136,9 @@ class Deduplication:
             raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
         check_destinations(self.sources, {**options.beside, **self._written()})
         with ExitStack() as stack:
+            if options.learn and self.reading.processes > 1 and (total_bytes(self.sources) or 0) > AHEAD_BYTES:
+                # While the sample is read, the processes import what they need.
+                self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
             if options.results:
                 new = new_checkpoint(self.sources, self._deciding())
                 self._decisions = FileDecisions(options.results, new, resume=options.resume)
@@ -191,6 +199,7 @@ class Deduplication:
             open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
             Documents("dedup", self.sources, self.reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
+            documents.pool = self._pool
             run = _Run(index, deduplicator, documents, self._decisions, kept)
             if options.preference.by == "first":
                 run.first()

@@ -10,7 +10,6 @@ from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir, text_key
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, extract, scan, total_bytes
 from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.kernel.texts import Batch
-from simhash_hbase.pipeline.worker import end_ahead, start_ahead
 
 PART_CHARACTERS = 1 << 21  # Of a part that a thread cuts at a time: small ones would often wait for Python's lock.
 EARLY_CHARACTERS = 1 << 25  # Of all of them: the words that are kept until the idf is learned take some 100 MB.
@@ -40,8 +39,6 @@ class EarlyCut:
         """Offer the next text."""
         if self._left <= 0:
             return
-        if self._left == EARLY_CHARACTERS and not self._part:
-            start_ahead(self._threads)
         self._part.append(text)
         self._characters += len(text)
         if self._characters < PART_CHARACTERS:
@@ -63,7 +60,6 @@ class EarlyCut:
     def close(self) -> None:
         """Give up what no thread has begun."""
         self._pool.shutdown(cancel_futures=True)
-        end_ahead()
 
 
 def texts_of(

@@ -18,6 +18,8 @@ from simhash_hbase.rows.analysed import Entries
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from simhash_hbase.pipeline.worker import Workers
+
 CHUNK_DOCUMENTS = 1_000
 # Long texts make short chunks: at most some 30 MB a worker are in flight between processes.
 CHUNK_CHARACTERS = 2_000_000
@@ -85,11 +87,17 @@ class Chunk:
 
 
 def analyse(
-    records: Iterable[Scanned], analysis: Analysis | None, *, workers: int = 1, soon: bool = False
+    records: Iterable[Scanned],
+    analysis: Analysis | None,
+    *,
+    workers: int = 1,
+    pool: Workers | None = None,
+    soon: bool = False,
 ) -> Iterator[Chunk]:
     """Fingerprint and sketch a stream of records, and extract its pages.
 
-    An input of one chunk starts no process. Where results are wanted soon, the first chunks are short. Without an
+    An input of one chunk starts no process; a pool that is already there, of one process fewer than `workers`, is at
+    work from the first chunk on, and closed. Where results are wanted soon, the first chunks are short. Without an
     analysis pages are extracted only, in this process, and chunks have no entries.
     """
     records = iter(records)
@@ -97,23 +105,28 @@ def analyse(
         for chunk in _chunks(records, SHARES):
             yield _analysed(chunk, analysis)
     chunks = _chunks(records)
-    first = list(islice(chunks, 2)) if workers > 1 and analysis else []
-    if len(first) > 1 and analysis:
-        yield from _shared(chain(first, chunks), analysis, workers)
+    first: list[Chunk] = []
+    if pool is None and workers > 1 and analysis:
+        first = list(islice(chunks, 2))
+        if len(first) > 1:
+            # A few documents need none of it.
+            from simhash_hbase.pipeline.worker import Workers  # noqa: PLC0415
+
+            pool = Workers(workers - 1)
+    if pool and analysis:
+        yield from _shared(chain(first, chunks), analysis, workers, pool)
         return
     for chunk in chain(first, chunks):
         yield _analysed(chunk, analysis)
 
 
-def _shared(chunks: Iterable[Chunk], analysis: Analysis, workers: int) -> Iterator[Chunk]:
+def _shared(chunks: Iterable[Chunk], analysis: Analysis, workers: int, pool: Workers) -> Iterator[Chunk]:
     """Share chunks with other processes: this one analyses, too, whenever the next chunk is not ready.
 
     So a process that takes its time to start delays nothing, and two processes are never slower than one.
     """
-    # A few documents need none of it.
-    from simhash_hbase.pipeline.worker import Workers  # noqa: PLC0415
-
-    with closing(Workers(analysis, workers - 1)) as pool:
+    with closing(pool):
+        pool.begin(analysis)
         waiting: deque[tuple[Chunk, Future[Done]]] = deque()
         for chunk in chunks:
             waiting.append((chunk, pool.submit(analyse_chunk, *payload(chunk.documents))))

@@ -32,20 +32,36 @@ class TooMuchWork(SimhashError):
 
 
 class Worker:
-    """Starts its process for the first job, and again after a job that ended it.
+    """Starts its process for the first job, or ahead of it, and again after a job that ended it.
+
+    Ahead of an analysis a process starts and imports what it needs; jobs wait for `begin`.
 
     One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
     replaced, so that a single text does not cost memory for ever. `niceness` is added to that of this process.
     """
 
-    def __init__(self, analysis: Analysis, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
+    def __init__(self, analysis: Analysis | None = None, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
         self._analysis = analysis
         self._most_grown = most_grown
         self._niceness = niceness
         self._lock = Lock()
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
+        self._has_analysis = False  # The process has it.
         self._is_closed = False
+
+    def start(self) -> None:
+        """Start the process, ahead of its first job."""
+        with self._lock:
+            self._process, self._pipe = _spawned()
+
+    def begin(self, analysis: Analysis) -> None:
+        """Have jobs done with an analysis, which a process that was started ahead gets now."""
+        self._analysis = analysis
+        if self._process is not None:
+            # One that has ended is replaced by the first job.
+            with suppress(OSError):
+                self._told()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
         """Call a function of this package with the analysis, in the process; 0 seconds of work are any number."""
@@ -76,18 +92,26 @@ class Worker:
     def _started(self) -> Connection | None:
         """Return the pipe of a process that waits for a job; None when the process has ended instead."""
         try:
-            with self._lock:
-                if self._is_closed:
-                    return None
-                if self._pipe is None or self._process is None or not self._process.is_alive():
-                    self._process, self._pipe = _ahead.pop() if _ahead else _spawned()
-                    self._pipe.send((self._analysis, self._most_grown, self._niceness))
-                pipe = self._pipe
-            pipe.recv()
+            pipe = self._told()
+            if pipe is not None:
+                pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self._end(END_S)
             return None
         return pipe
+
+    def _told(self) -> Connection | None:
+        """Return the pipe of a process that has the analysis, or soon will; None after `close`."""
+        with self._lock:
+            if self._is_closed:
+                return None
+            if self._pipe is None or self._process is None or not self._process.is_alive():
+                self._process, self._pipe = _spawned()
+                self._has_analysis = False
+            if not self._has_analysis:
+                self._pipe.send((self._analysis, self._most_grown, self._niceness))
+                self._has_analysis = True
+            return self._pipe
 
     def _end(self, patience_s: float) -> int | None:
         """End the process, unless it has ended, and return its exit code."""
@@ -105,17 +129,24 @@ class Worker:
 
 
 class Workers:
-    """A pool of processes, each of which one thread waits for.
+    """A pool of processes, which start at once, and each of which one thread waits for; `begin` comes before all jobs.
 
     Not `concurrent.futures.ProcessPoolExecutor`: in Python 3.11 its own thread fails when a process is killed while
     another one starts, and the new one may never be told to end. Here a process that is lost costs its job only.
     """
 
-    def __init__(self, analysis: Analysis, processes: int) -> None:
+    def __init__(self, processes: int) -> None:
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="worker")
-        self._all = [Worker(analysis) for _ in range(processes)]
+        self._all = [Worker() for _ in range(processes)]
         # As many threads as workers, so that a thread always finds a free one.
         self._free = list(self._all)
+        for worker in self._all:
+            worker.start()
+
+    def begin(self, analysis: Analysis) -> None:
+        """Give all processes the analysis of the jobs to come; threads do it, while this one reads on."""
+        for worker in self._all:
+            self._threads.submit(worker.begin, analysis)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Have a function of this package called with the process's analysis."""
@@ -133,23 +164,6 @@ class Workers:
             return worker.call(function, *arguments)
         finally:
             self._free.append(worker)
-
-
-_ahead: list[tuple[BaseProcess, Connection]] = []
-
-
-def start_ahead(processes: int) -> None:
-    """Start processes for the workers to come, which import what they need before there is an analysis."""
-    _ahead.extend(_spawned() for _ in range(processes))
-
-
-def end_ahead() -> None:
-    """End those that no worker has taken."""
-    while _ahead:
-        process, pipe = _ahead.pop()
-        pipe.close()
-        process.kill()
-        process.join()
 
 
 def _spawned() -> tuple[BaseProcess, Connection]:

@@ -149,7 +149,9 @@ class Engine:
         return begun
 
     async def _analyse_there(self, what: Payload) -> Analysed:
-        self._pool = self._pool or Workers(self.index.analysis, self._workers)
+        if self._pool is None:
+            self._pool = Workers(self._workers)
+            self._pool.begin(self.index.analysis)
         return (await asyncio.wrap_future(self._pool.submit(analyse_chunk, *what))).analysed
 
 

@@ -86,7 +86,7 @@ class Pool:
 
     starts = True
 
-    def __init__(self, *_):
+    def begin(self, _):
         pass
 
     def submit(self, _, *parts):
@@ -104,14 +104,13 @@ class Pool:
 def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts):
     here = []
     monkeypatch.setattr(Pool, "starts", starts)
-    monkeypatch.setattr("simhash_hbase.pipeline.worker.Workers", Pool)
     monkeypatch.setattr(
         "simhash_hbase.pipeline.analyse.analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts)
     )
     alone = list(analyse(records(800), ANALYSIS))
     here.clear()
 
-    chunks = list(analyse(records(800), ANALYSIS, workers=2))
+    chunks = list(analyse(records(800), ANALYSIS, workers=2, pool=Pool()))
 
     assert list(told(chunks)) == list(told(alone))
     assert len(here) == (0 if starts else len(chunks))
@@ -128,7 +127,6 @@ def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monk
                 begun.append((future, parts))
             return future
 
-    monkeypatch.setattr("simhash_hbase.pipeline.worker.Workers", Slow)
     here = []
 
     def analysed(*parts):
@@ -140,7 +138,7 @@ def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monk
 
     monkeypatch.setattr("simhash_hbase.pipeline.analyse.analyse_chunk", analysed)
 
-    chunks = list(analyse(records(800), ANALYSIS, workers=2))
+    chunks = list(analyse(records(800), ANALYSIS, workers=2, pool=Slow()))
 
     monkeypatch.undo()
     monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)

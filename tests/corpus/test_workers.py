@@ -17,7 +17,7 @@ from support.results import with_helpers
 from simhash_hbase import Profile
 from simhash_hbase.errors import WorkerLost
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.pipeline.worker import TooMuchWork, Worker, Workers, end_ahead, start_ahead
+from simhash_hbase.pipeline.worker import TooMuchWork, Worker, Workers
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +44,12 @@ def its_niceness(analysis):
     return os.nice(0)
 
 
+def pool(processes):
+    workers = Workers(processes)
+    workers.begin(ANALYSIS)
+    return workers
+
+
 def said(path):
     """Return the process id that a job writes."""
     ended = threading.Event()
@@ -55,7 +61,7 @@ def said(path):
 
 
 def test_a_process_that_is_killed_costs_its_own_job(tmp_path):
-    with closing(Workers(ANALYSIS, 2)) as workers:
+    with closing(pool(2)) as workers:
         lost, other = workers.submit(stay, tmp_path / "a"), workers.submit(stay, tmp_path / "b")
         pids = [said(tmp_path / name) for name in "ab"]
         os.kill(pids[0], signal.SIGKILL)
@@ -95,7 +101,7 @@ def test_an_argument_that_does_not_pickle_fails_its_own_job():
 
 def test_processes_that_are_killed_while_others_start_fail_nothing_else():
     """With the executor of the standard library a thread fails now and then, and a process stays."""
-    with closing(Workers(ANALYSIS, 4)) as workers:
+    with closing(pool(4)) as workers:
         for _ in range(3):
             jobs = [workers.submit(its_pid) for _ in range(4)]
             for process in multiprocessing.active_children():
@@ -109,7 +115,7 @@ def test_processes_that_are_killed_while_others_start_fail_nothing_else():
 
 
 def test_closing_ends_processes_that_work(tmp_path):
-    workers = Workers(ANALYSIS, 1)
+    workers = pool(1)
     job, waiting = workers.submit(stay, tmp_path / "a"), workers.submit(its_pid)
     said(tmp_path / "a")
 
@@ -149,18 +155,17 @@ def test_a_nice_process_gives_way_to_the_others():
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_process_that_was_started_ahead_does_the_first_job_unless_it_was_killed(is_killed):
-    start_ahead(1)
-    [process] = multiprocessing.active_children()
-    if is_killed:
-        process.kill()
-        process.join()
+    with closing(Workers(1)) as workers:
+        [process] = multiprocessing.active_children()
+        if is_killed:
+            process.kill()
+            process.join()
+        workers.begin(ANALYSIS)
 
-    with closing(Worker(ANALYSIS)) as worker:
-        assert (worker.call(its_pid) == process.pid) != is_killed
+        assert (workers.submit(its_pid).result(END_S) == process.pid) != is_killed
 
 
 def test_a_process_that_was_started_ahead_and_not_needed_is_ended():
-    start_ahead(2)
-    end_ahead()
+    Workers(2).close()
 
     assert multiprocessing.active_children() == []

@@ -43,7 +43,7 @@ from simhash_hbase.rows.documents import decode_member
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
-"""Of an input from which an idf is learned: of a smaller one the sample is read before a process has started."""
+"""Of an input from which an idf is learned: a smaller one is mostly sample, and cut with it by threads."""
 
 
 def deduplicate(
@@ -136,9 +136,6 @@ class Deduplication:
             raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
         check_destinations(self.sources, {**options.beside, **self._written()})
         with ExitStack() as stack:
-            if options.learn and self.reading.processes > 1 and (total_bytes(self.sources) or 0) > AHEAD_BYTES:
-                # While the sample is read, the processes import what they need.
-                self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
             if options.results:
                 new = new_checkpoint(self.sources, self._deciding())
                 self._decisions = FileDecisions(options.results, new, resume=options.resume)
@@ -148,6 +145,9 @@ class Deduplication:
             looked_into = options.output is not None and looks_into(settings.format)
             wanted = options.learn or options.remember or looked_into
             stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
+            read_bytes = Path(stdin).stat().st_size if stdin else total_bytes(self.sources) or 0
+            if options.learn and self.reading.processes > 1 and read_bytes > AHEAD_BYTES:
+                self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
             settings = replace(settings, stdin=stdin, preference=options.preference)
             self.reading = replace(self.reading, settings=settings)
             if options.output:
@@ -168,9 +168,8 @@ class Deduplication:
 
     def texts(self) -> Iterator[str]:
         """Read a sample of the input, to learn an idf table from."""
-        if self.reading.processes > 1:
-            self._early = EarlyCut(self.reading.processes - 1, seed=SEED)
-            self._stack.callback(self._early.close)
+        if self._pool is not None:
+            self._early = EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
         return texts_of(self.sources, self.reading.settings, self._watch, early=self._early)
 
     def lines(self) -> Iterator[bytes]:

@@ -1,18 +1,21 @@
 """A sample of a corpus, for the idf table of an index that is made for it."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 from simhash_hbase.corpus.notes import where
 from simhash_hbase.corpus.options import Watch
-from simhash_hbase.errors import InvalidInput
-from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir, text_key
+from simhash_hbase.errors import InvalidInput, WorkerLost
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, extract, scan, total_bytes
 from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.kernel.texts import Batch
+from simhash_hbase.pipeline.worker import Workers
 
-PART_CHARACTERS = 1 << 21  # Of a part that a thread cuts at a time: small ones would often wait for Python's lock.
+PART_CHARACTERS = 1 << 20  # Of a part that a process cuts at a time.
 EARLY_CHARACTERS = 1 << 25  # Of all of them: the words that are kept until the idf is learned take some 100 MB.
+WAITING = 4  # Parts for each process.
 NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
 
 
@@ -21,15 +24,15 @@ class NothingToLearn(InvalidInput):
 
 
 class EarlyCut:
-    """Has threads cut texts of a corpus while it is read to learn from, which keeps one processor busy.
+    """Has processes cut texts of a corpus while it is read to learn from, until there is an analysis for them.
 
-    Texts that come while all threads are at work are left for later.
+    Texts that come while enough of them wait are left for later.
     """
 
-    def __init__(self, threads: int, *, seed: int) -> None:
-        self._threads = threads
+    def __init__(self, pool: Workers, processes: int, *, seed: int) -> None:
+        self._pool = pool
+        self._most_waiting = WAITING * processes
         self._seed = seed
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="cut")
         self._jobs: list[Future[CutTexts]] = []
         self._part: list[str] = []
         self._characters = 0
@@ -43,23 +46,21 @@ class EarlyCut:
         self._characters += len(text)
         if self._characters < PART_CHARACTERS:
             return
-        if sum(not job.done() for job in self._jobs) <= self._threads:
-            self._jobs.append(self._pool.submit(self._cut, self._part))
+        if sum(not job.done() for job in self._jobs) < self._most_waiting:
+            self._jobs.append(self._pool.submit(cut_texts, self._part, self._seed))
             self._left -= self._characters
         self._part, self._characters = [], 0
 
-    def _cut(self, texts: list[str]) -> CutTexts:
-        words = Batch(texts).count(folded=True, seed=self._seed)
-        return CutTexts(list(map(text_key, texts)), words.without_texts())
-
     def take(self) -> list[CutTexts]:
-        """Wait for the threads, and return what was cut, once."""
-        jobs, self._jobs, self._left = self._jobs, [], 0
-        return [job.result() for job in jobs]
+        """Give up what no process has begun, wait for the rest, and return what was cut, once."""
+        jobs, self._jobs, self._left = [job for job in self._jobs if not job.cancel()], [], 0
+        # A process that was ended from outside costs what it cut.
+        return [job.result() for job in jobs if not isinstance(job.exception(), WorkerLost)]
 
-    def close(self) -> None:
-        """Give up what no thread has begun."""
-        self._pool.shutdown(cancel_futures=True)
+
+def cut_texts(_: Analysis | None, texts: list[str], seed: int) -> CutTexts:
+    """Cut texts in any process, before there is an analysis."""
+    return CutTexts.of(texts, Batch(texts).count(folded=True, seed=seed))
 
 
 def texts_of(

@@ -165,6 +165,11 @@ class CutTexts(NamedTuple):
     keys: list[bytes]  # Of the texts, see `text_key`.
     words: CountedWords  # Of the texts in their order.
 
+    @classmethod
+    def of(cls, texts: Sequence[str], words: CountedWords) -> "CutTexts":
+        """Keep what counts of texts and their words."""
+        return cls(list(map(text_key, texts)), words.without_texts())
+
 
 class Sample(NamedTuple):
     """What a sample of texts teaches."""
@@ -187,7 +192,7 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, worke
 
     def count(part: Sequence[str]) -> tuple[CutTexts, CountedWords]:
         words = Batch(part).count(folded=True, seed=seed)
-        return CutTexts(list(map(text_key, part)), words.without_texts()), words.distinct()
+        return CutTexts.of(part, words), words.distinct()
 
     with ThreadPoolExecutor(workers) as pool:
         # Large parts meet fewer words again.

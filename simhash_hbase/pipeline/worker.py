@@ -34,7 +34,7 @@ class TooMuchWork(SimhashError):
 class Worker:
     """Starts its process for the first job, or ahead of it, and again after a job that ended it.
 
-    Ahead of an analysis a process starts and imports what it needs; jobs wait for `begin`.
+    A process that starts ahead of an analysis gets it by `begin`; jobs until then are called with none.
 
     One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
     replaced, so that a single text does not cost memory for ever. `niceness` is added to that of this process.
@@ -47,13 +47,13 @@ class Worker:
         self._lock = Lock()
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
-        self._has_analysis = False  # The process has it.
+        self._known: Analysis | None = None  # The analysis that the process has.
         self._is_closed = False
 
     def start(self) -> None:
         """Start the process, ahead of its first job."""
         with self._lock:
-            self._process, self._pipe = _spawned()
+            self._process, self._pipe = self._spawned()
 
     def begin(self, analysis: Analysis) -> None:
         """Have jobs done with an analysis, which a process that was started ahead gets now."""
@@ -106,12 +106,28 @@ class Worker:
             if self._is_closed:
                 return None
             if self._pipe is None or self._process is None or not self._process.is_alive():
-                self._process, self._pipe = _spawned()
-                self._has_analysis = False
-            if not self._has_analysis:
-                self._pipe.send((self._analysis, self._most_grown, self._niceness))
-                self._has_analysis = True
+                self._process, self._pipe = self._spawned()
+                self._known = None
+            if self._known is not self._analysis:
+                self._pipe.send(self._analysis)
+                self._known = self._analysis
             return self._pipe
+
+    def _spawned(self) -> tuple[BaseProcess, Connection]:
+        # Spawned, not forked: a fork would copy this process's connections and locks.
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked.
+        resource_tracker.ensure_running()
+        process = context.Process(target=_serve, args=(theirs, self._most_grown, self._niceness), daemon=True)
+        # The process inherits that SIGINT is blocked: Ctrl-C is handled by the parent only.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with theirs:
+                process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return process, ours
 
     def _end(self, patience_s: float) -> int | None:
         """End the process, unless it has ended, and return its exit code."""
@@ -129,7 +145,7 @@ class Worker:
 
 
 class Workers:
-    """A pool of processes, which start at once, and each of which one thread waits for; `begin` comes before all jobs.
+    """A pool of processes, which start at once, and each of which one thread waits for.
 
     Not `concurrent.futures.ProcessPoolExecutor`: in Python 3.11 its own thread fails when a process is killed while
     another one starts, and the new one may never be told to end. Here a process that is lost costs its job only.
@@ -166,34 +182,18 @@ class Workers:
             self._free.append(worker)
 
 
-def _spawned() -> tuple[BaseProcess, Connection]:
-    # Spawned, not forked: a fork would copy this process's connections and locks.
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked.
-    resource_tracker.ensure_running()
-    process = context.Process(target=_serve, args=(theirs,), daemon=True)
-    # The process inherits that SIGINT is blocked: Ctrl-C is handled by the parent only.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        with theirs:
-            process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return process, ours
-
-
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, most_grown: int, niceness: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
+    os.nice(niceness)
+    analysis, first = None, _most_memory()
     # The other end is closed when no more jobs come.
     with suppress(EOFError, OSError):
-        analysis, most_grown, niceness = pipe.recv()
-        os.nice(niceness)
-        first = _most_memory()
         while _most_memory() - first < most_grown:
             pipe.send(None)
-            seconds, function, arguments = pipe.recv()
+            while isinstance(message := pipe.recv(), Analysis):
+                analysis, first = message, _most_memory()
+            seconds, function, arguments = message
             # The default action of the signal ends the process, even within a library's call.
             signal.setitimer(signal.ITIMER_PROF, seconds)
             try:

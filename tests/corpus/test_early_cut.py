@@ -1,14 +1,16 @@
-"""Texts that threads cut while a corpus is read to learn from: nothing depends on it, and nothing is cut twice."""
+"""Texts that processes cut while a corpus is read to learn from: nothing depends on it, and nothing is cut twice."""
 
 import json
-import threading
+import multiprocessing
+from concurrent.futures import Future
 
 import pytest
 from support.results import Printed
 
 from simhash_hbase import create_index
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, sample
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, run, sample
 from simhash_hbase.corpus.sample import EarlyCut
+from simhash_hbase.errors import WorkerLost
 from simhash_hbase.kernel.texts import Batch
 
 TEXTS = [f"第{number}篇文章说的是第{number}件事，我们都知道{number % 7}。" for number in range(60)]
@@ -19,6 +21,7 @@ def corpus_file(tmp_path, monkeypatch):
     """Write a corpus of which four texts are learned from; each other one is a part of its own."""
     monkeypatch.setattr(sample, "LEARN_FROM", 4)
     monkeypatch.setattr(sample, "PART_CHARACTERS", 1)
+    monkeypatch.setattr(run, "AHEAD_BYTES", 1)
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
     return str(path)
@@ -40,12 +43,37 @@ def test_decisions_are_those_of_one_worker(corpus_file, options):
     assert decided(corpus_file, 3, **options) == decided(corpus_file, 1, **options)
 
 
+class Here:
+    """A pool that works in this process; where `is_lost`, nothing is cut before there is an analysis."""
+
+    is_lost = False
+
+    def __init__(self, _):
+        self._analysis = None
+
+    def begin(self, analysis):
+        self._analysis = analysis
+
+    def submit(self, function, *arguments):
+        future = Future()
+        future.set_running_or_notify_cancel()
+        if self.is_lost and self._analysis is None:
+            future.set_exception(WorkerLost("it was killed"))
+        else:
+            future.set_result(function(self._analysis, *arguments))
+        return future
+
+    def close(self):
+        pass
+
+
 @pytest.fixture
 def early(monkeypatch):
-    """Return the list of the texts that are cut early."""
-    texts, take = [], EarlyCut.take
-    monkeypatch.setattr(EarlyCut, "take", lambda self: texts.extend(taken := take(self)) or taken)
-    return texts
+    """Return the list of what is cut early, in this process."""
+    cut, take = [], EarlyCut.take
+    monkeypatch.setattr(run, "Workers", Here)
+    monkeypatch.setattr(EarlyCut, "take", lambda self: cut.extend(taken := take(self)) or taken)
+    return cut
 
 
 def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, early):
@@ -55,7 +83,7 @@ def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, e
     decided(corpus_file, 2)
 
     assert sorted(text for text in cut if text in TEXTS) == sorted(TEXTS)
-    assert early
+    assert len(early) > 1
 
 
 def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch, early):
@@ -66,8 +94,15 @@ def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypat
     assert len(early) == 1
 
 
-def test_where_nothing_is_decided_no_thread_stays(corpus_file):
+def test_a_process_that_is_killed_costs_what_it_cut(corpus_file, monkeypatch, early):
+    monkeypatch.setattr(Here, "is_lost", True)
+
+    assert decided(corpus_file, 2) == decided(corpus_file, 1)
+    assert not early
+
+
+def test_where_nothing_is_decided_no_process_stays(corpus_file):
     with Deduplication([corpus_file], DedupOptions(learn=True), reading=Reading(workers=4)) as corpus:
         list(corpus.texts())
 
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("cut")]
+    assert multiprocessing.active_children() == []

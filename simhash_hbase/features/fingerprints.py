@@ -200,10 +200,6 @@ class Fingerprinter:
         return simhashes, counts
 
 
-def _murmur3(data: bytes, seed: int) -> int:
-    return int(mmh3.hash64(data, seed=seed, x64arch=True, signed=False)[0])
-
-
 def _times33(data: bytes, _seed: int) -> int:
     value = 5381
     for byte in data:
@@ -222,23 +218,6 @@ def _rotate(value: int, bits: int) -> int:
     return ((value << bits) | (value >> (32 - bits))) & _MASK32
 
 
-def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
-    """Mix three words reversibly, as lookup3's ``mix`` does."""
-    for bits in (4, 6, 8, 16, 19, 4):
-        a = ((a - c) & _MASK32) ^ _rotate(c, bits)
-        c = (c + b) & _MASK32
-        a, b, c = b, c, a
-    return a, b, c
-
-
-def _final(a: int, b: int, c: int) -> tuple[int, int, int]:
-    """Mix the last three words, as lookup3's ``final`` does."""
-    for bits in (14, 11, 25, 16, 4, 14, 24):
-        c = ((c ^ b) - _rotate(b, bits)) & _MASK32
-        a, b, c = b, c, a
-    return c, a, b
-
-
 def _jenkins(data: bytes, _seed: int) -> int:
     a = b = c = (0xDEADBEEF + len(data)) & _MASK32
     for start in range(0, len(data), _BLOCK):
@@ -246,14 +225,23 @@ def _jenkins(data: bytes, _seed: int) -> int:
         a = (a + int.from_bytes(block[:4], "little")) & _MASK32
         b = (b + int.from_bytes(block[4:8], "little")) & _MASK32
         c = (c + int.from_bytes(block[8:], "little")) & _MASK32
-        a, b, c = (_mix if start + _BLOCK < len(data) else _final)(a, b, c)
+        if start + _BLOCK < len(data):
+            # lookup3's ``mix``, which is reversible.
+            for bits in (4, 6, 8, 16, 19, 4):
+                a = ((a - c) & _MASK32) ^ _rotate(c, bits)
+                a, b, c = b, (c + b) & _MASK32, a
+        else:
+            # Its ``final``.
+            for bits in (14, 11, 25, 16, 4, 14, 24):
+                a, b, c = b, ((c ^ b) - _rotate(b, bits)) & _MASK32, a
+            a, b, c = c, a, b
     return (c << 32) | b
 
 
 _BYTE_HASHES: dict[str, Callable[[bytes, int], int]] = {
     "jenkins": _jenkins,
     "md5": _md5,
-    "murmur3": _murmur3,
+    "murmur3": lambda data, seed: int(mmh3.hash64(data, seed=seed, x64arch=True, signed=False)[0]),
     "times33": _times33,
 }
 

@@ -13,32 +13,19 @@ from numpy.typing import NDArray
 
 from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows import layout
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.layout import (
-    BLOCK_ROW_BYTES,
-    FLAG_BITS,
-    FLAG_COPIES,
-    FLAG_DOCUMENT,
-    FLAG_INDEX,
-    FLAG_MEMBERS,
-    ID_DIGEST_BYTES,
-    PREFIX_BITS,
-    PREFIX_BYTES,
-    SEGMENT_BYTES,
-    SIMHASH_BITS,
-    SIMHASH_BYTES,
-)
 
 U64 = np.uint64
-ALL_PREFIXES = 1 << PREFIX_BITS  # The end of the range of all prefixes.
-OWNER_BITS = 64 - PREFIX_BITS
+ALL_PREFIXES = 1 << layout.PREFIX_BITS  # The end of the range of all prefixes.
+OWNER_BITS = 64 - layout.PREFIX_BITS
 # Up to so many, as the prefixes of one query, integers are faster than arrays: 2 to 4 µs a call, rather than 3 to 7.
 FEW = 64
-FLAGS = U64((1 << FLAG_BITS) - 1)  # Mask of the flag in a prefix.
-NO_PREFIX = U64((1 << PREFIX_BITS) - 1)
+FLAGS = U64((1 << layout.FLAG_BITS) - 1)  # Mask of the flag in a prefix.
+NO_PREFIX = U64((1 << layout.PREFIX_BITS) - 1)
 """In the place of a prefix: no block row and no sketch row has its flag, and it is behind all of theirs."""
 
-_MEMBERS = bytes([FLAG_MEMBERS])
+_MEMBERS = bytes([layout.FLAG_MEMBERS])
 _PREFIX_FIELDS = [("segment", ">u4"), ("flag", "u1")]
 _PACKED_PREFIX = np.dtype(_PREFIX_FIELDS)
 _PACKED_ROW = np.dtype([*_PREFIX_FIELDS, ("simhash", ">u8")])
@@ -89,7 +76,7 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
     """
     first = len(scheme.tables) + 1
     flags = np.arange(first, first + segments.shape[1], dtype=U64)
-    return np.where(present[:, np.newaxis], segments.astype(U64) << U64(FLAG_BITS) | flags, NO_PREFIX)
+    return np.where(present[:, np.newaxis], segments.astype(U64) << U64(layout.FLAG_BITS) | flags, NO_PREFIX)
 
 
 def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
@@ -134,7 +121,7 @@ def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
 
 def packed_rows(rows: BlockRows) -> list[bytes]:
     """Pack block rows, a key each."""
-    return _cut(pack_rows(rows), BLOCK_ROW_BYTES)
+    return _cut(pack_rows(rows), layout.BLOCK_ROW_BYTES)
 
 
 def pack_rows(rows: BlockRows) -> bytes:
@@ -156,12 +143,12 @@ def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
     """Pack prefixes, 5 bytes each."""
     if len(prefixes) <= FEW:
         return list(map(pack_prefix, prefixes.tolist()))
-    return _cut(_with_prefixes(prefixes, _PACKED_PREFIX).tobytes(), PREFIX_BYTES)
+    return _cut(_with_prefixes(prefixes, _PACKED_PREFIX).tobytes(), layout.PREFIX_BYTES)
 
 
 def pack_prefix(prefix: int) -> bytes:
     """Pack one prefix."""
-    return prefix.to_bytes(PREFIX_BYTES, "big")
+    return prefix.to_bytes(layout.PREFIX_BYTES, "big")
 
 
 def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
@@ -171,7 +158,7 @@ def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
 
 def row_prefix(row: bytes) -> int:
     """Read the prefix that a row begins with; a shorter key, as regions have, is filled up with zero bytes."""
-    return int.from_bytes(row[:PREFIX_BYTES].ljust(PREFIX_BYTES, b"\0"), "big")
+    return int.from_bytes(row[: layout.PREFIX_BYTES].ljust(layout.PREFIX_BYTES, b"\0"), "big")
 
 
 def row_bounds(start: int, stop: int) -> tuple[bytes, bytes | None]:
@@ -181,7 +168,7 @@ def row_bounds(start: int, stop: int) -> tuple[bytes, bytes | None]:
 
 def pack_simhash(simhash: int) -> bytes:
     """Pack one fingerprint."""
-    return simhash.to_bytes(SIMHASH_BYTES, "big")
+    return simhash.to_bytes(layout.SIMHASH_BYTES, "big")
 
 
 def unpack_simhashes(packed: bytes) -> NDArray[np.uint64]:
@@ -191,7 +178,7 @@ def unpack_simhashes(packed: bytes) -> NDArray[np.uint64]:
 
 def last_row(prefix: bytes) -> bytes:
     """Return the last key that a block row of one 5-byte prefix may have."""
-    return prefix + b"\xff" * SIMHASH_BYTES
+    return prefix + b"\xff" * layout.SIMHASH_BYTES
 
 
 def prefix_stop(prefix: bytes) -> bytes:
@@ -211,9 +198,13 @@ def check_id_type(document_id: object) -> None:
 
 def check_simhash(simhash: object) -> int:
     """Return a ready fingerprint as an integer, or raise `InvalidArgument`."""
-    if isinstance(simhash, int | np.integer) and not isinstance(simhash, bool) and 0 <= simhash < 1 << SIMHASH_BITS:
+    if (
+        isinstance(simhash, int | np.integer)
+        and not isinstance(simhash, bool)
+        and 0 <= simhash < 1 << layout.SIMHASH_BITS
+    ):
         return int(simhash)
-    raise InvalidArgument(f"the fingerprint is {simhash!r}: wanted an integer from 0 to 2**{SIMHASH_BITS} - 1")
+    raise InvalidArgument(f"the fingerprint is {simhash!r}: wanted an integer from 0 to 2**{layout.SIMHASH_BITS} - 1")
 
 
 def id_digest(document_id: str) -> bytes:
@@ -223,63 +214,63 @@ def id_digest(document_id: str) -> bytes:
         encoded = document_id.encode()
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"the id {document_id!r} is not Unicode text: {error.reason}") from error
-    return blake2b(encoded, digest_size=ID_DIGEST_BYTES).digest()
+    return blake2b(encoded, digest_size=layout.ID_DIGEST_BYTES).digest()
 
 
 def document_row(digest: bytes) -> bytes:
     """Make the row key of a document from the digest of its id."""
-    return digest[:SEGMENT_BYTES] + bytes([FLAG_DOCUMENT]) + digest
+    return digest[: layout.SEGMENT_BYTES] + bytes([layout.FLAG_DOCUMENT]) + digest
 
 
 def copies_row(digest: bytes) -> bytes:
     """Make the row key of an original's copies from the digest of its id."""
-    return digest[:SEGMENT_BYTES] + bytes([FLAG_COPIES]) + digest
+    return digest[: layout.SEGMENT_BYTES] + bytes([layout.FLAG_COPIES]) + digest
 
 
 def member_row(simhash: int) -> bytes:
     """Make the row key under which all documents with this fingerprint are."""
     packed = pack_simhash(simhash)
-    return packed[:SEGMENT_BYTES] + _MEMBERS + packed
+    return packed[: layout.SEGMENT_BYTES] + _MEMBERS + packed
 
 
 def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
     """Make the members' row keys of several fingerprints, in their order."""
     if len(simhashes) <= FEW:
         return list(map(member_row, simhashes.tolist()))
-    prefixes = simhashes >> U64(32) << U64(FLAG_BITS) | U64(FLAG_MEMBERS)
-    return _cut(pack_rows(BlockRows(prefixes, simhashes)), BLOCK_ROW_BYTES)
+    prefixes = simhashes >> U64(32) << U64(layout.FLAG_BITS) | U64(layout.FLAG_MEMBERS)
+    return _cut(pack_rows(BlockRows(prefixes, simhashes)), layout.BLOCK_ROW_BYTES)
 
 
 def index_row(name: str) -> bytes:
     """Make the row key of one of the index's own rows."""
-    return bytes(SEGMENT_BYTES) + bytes([FLAG_INDEX]) + name.encode("ascii")
+    return bytes(layout.SEGMENT_BYTES) + bytes([layout.FLAG_INDEX]) + name.encode("ascii")
 
 
 def row_flag(row: bytes) -> int:
     """Return the kind of a row; -1 for one that is too short to have a kind, as damage leaves it."""
-    return row[SEGMENT_BYTES] if len(row) > SEGMENT_BYTES else -1
+    return row[layout.SEGMENT_BYTES] if len(row) > layout.SEGMENT_BYTES else -1
 
 
 def row_simhash(row: bytes) -> int:
     """Read the fingerprint at the end of a block row or a members row."""
-    return int.from_bytes(row[PREFIX_BYTES:], "big")
+    return int.from_bytes(row[layout.PREFIX_BYTES :], "big")
 
 
 def row_digest(row: bytes) -> bytes:
     """Read the id's digest at the end of a document row or a row of copies."""
-    return row[PREFIX_BYTES:]
+    return row[layout.PREFIX_BYTES :]
 
 
 def _with_prefixes(prefixes: NDArray[np.uint64], form: np.dtype[np.void]) -> NDArray[np.void]:
     """Make packed keys of which the prefixes alone are filled in."""
     keys = np.empty(len(prefixes), form)
-    keys["segment"] = prefixes >> U64(FLAG_BITS)
+    keys["segment"] = prefixes >> U64(layout.FLAG_BITS)
     keys["flag"] = prefixes & FLAGS
     return keys
 
 
 def _prefixes_of(keys: NDArray[np.void]) -> NDArray[np.uint64]:
-    prefixes: NDArray[np.uint64] = keys["segment"].astype(U64) << U64(FLAG_BITS) | keys["flag"]
+    prefixes: NDArray[np.uint64] = keys["segment"].astype(U64) << U64(layout.FLAG_BITS) | keys["flag"]
     return prefixes
 
 

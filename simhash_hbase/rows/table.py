@@ -8,15 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows import layout
 from simhash_hbase.rows.clock import MS_A_DAY
-from simhash_hbase.rows.layout import (
-    FAMILY_BLOCKS,
-    FAMILY_DOCUMENTS,
-    FAMILY_INDEX,
-    PREFIX_BYTES,
-    SEGMENT_BITS,
-    SEGMENT_BYTES,
-)
 
 COMPRESSIONS = ("NONE", "SNAPPY", "LZ4", "ZSTD", "GZ")
 FOREVER_S = 2**31 - 1
@@ -29,7 +22,7 @@ _PREFIX_LENGTH = "RowPrefixBloomFilter.prefix_length"
 TABLE_ATTRIBUTES: Mapping[str, str] = {
     # One prefix stays in one region when HBase splits regions by itself.
     "hbase.regionserver.region.split_restriction.type": "KeyPrefix",
-    "hbase.regionserver.region.split_restriction.prefix_length": str(PREFIX_BYTES),
+    "hbase.regionserver.region.split_restriction.prefix_length": str(layout.PREFIX_BYTES),
 }
 
 
@@ -78,17 +71,19 @@ class TableSchema:
             # that differ.
             ttl_s = min(FOREVER_S - 1, -(-(self.ttl_ms + max(MS_A_DAY, self.ttl_ms // 10)) // 1000))
         return (
-            self._family(FAMILY_BLOCKS, ttl_s, "ROWPREFIX_FIXED_LENGTH", {_PREFIX_LENGTH: str(PREFIX_BYTES)}),
-            self._family(FAMILY_DOCUMENTS, ttl_s, "ROW", {}),
+            self._family(
+                layout.FAMILY_BLOCKS, ttl_s, "ROWPREFIX_FIXED_LENGTH", {_PREFIX_LENGTH: str(layout.PREFIX_BYTES)}
+            ),
+            self._family(layout.FAMILY_DOCUMENTS, ttl_s, "ROW", {}),
             # The profile lives here: it must never expire.
-            self._family(FAMILY_INDEX, FOREVER_S, "ROW", {}),
+            self._family(layout.FAMILY_INDEX, FOREVER_S, "ROW", {}),
         )
 
     @property
     def split_keys(self) -> list[bytes]:
         """The first keys of all regions but the first."""
         return [
-            ((number << SEGMENT_BITS) // self.regions).to_bytes(SEGMENT_BYTES, "big")
+            ((number << layout.SEGMENT_BITS) // self.regions).to_bytes(layout.SEGMENT_BYTES, "big")
             for number in range(1, self.regions)
         ]
 
@@ -107,11 +102,16 @@ class TableSchema:
 
 def shell_script(schema: TableSchema, table: str) -> str:
     """Write the table as a script for the HBase shell."""
-    families = [f"  {{{_family_words(family)}}},\n" for family in schema.families]
+    families = ""
+    for family in schema.families:
+        words = ", ".join(f"{name} => '{value}'" for name, value in {"NAME": family.name, **family.settings}.items())
+        if family.configuration:
+            words += f",\n   CONFIGURATION => {{{_words(family.configuration)}}}"
+        families += f"  {{{words}}},\n"
     splits = ", ".join('"' + "".join(f"\\x{byte:02x}" for byte in key) + '"' for key in schema.split_keys)
     ending = f"  {{CONFIGURATION => {{{_words(TABLE_ATTRIBUTES)}}}"
     ending += f",\n   SPLITS => [{splits}]}}\n" if splits else "}\n"
-    return f"create '{table}',\n{''.join(families)}{ending}"
+    return f"create '{table}',\n{families}{ending}"
 
 
 def thrift2_script(schema: TableSchema, table: str) -> str:
@@ -133,14 +133,6 @@ def thrift2_script(schema: TableSchema, table: str) -> str:
         f"    columns=[\n{families}    ],\n"
         f"    attributes={attributes!r},\n  ),\n  splitKeys={schema.split_keys!r},\n)\n"
     )
-
-
-def _family_words(family: FamilySchema) -> str:
-    named = {"NAME": family.name, **family.settings}
-    words = ", ".join(f"{name} => '{value}'" for name, value in named.items())
-    if family.configuration:
-        words += f",\n   CONFIGURATION => {{{_words(family.configuration)}}}"
-    return words
 
 
 def _words(values: Mapping[str, str]) -> str:

@@ -236,9 +236,8 @@ def test_a_hot_prefix_is_read_up_to_the_limit_only(store, monkeypatch):
     simhashes = np.sort(np.random.default_rng(1).integers(0, 1 << 64, 20_000, dtype=np.uint64))
     store.put_rows(BlockRows(np.full(20_000, 7, dtype=np.uint64), simhashes), timestamp=1)
     store.put_rows(rows_of((6, 1), (8, 1), (8, 2)), timestamp=1)
-    read = []
-    monkeypatch.setattr(records, "unpack_rows", lambda packed, real=records.unpack_rows: read.append(
-        len(packed)) or real(packed))  # fmt: skip
+    read, unpack = [], records.rowkeys.unpack_rows
+    monkeypatch.setattr(records.rowkeys, "unpack_rows", lambda packed: read.append(len(packed)) or unpack(packed))
 
     cut, whole = (store.scan(uint64s(6, 7, 8, 9), limit=limit) for limit in (50, 20_000))
 

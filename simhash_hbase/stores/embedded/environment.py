@@ -177,6 +177,7 @@ class Environment:
         self.path = path
         self.options = options
         self.process = os.getpid()
+        self.users = 0  # Stores that share it.
         data = os.path.join(path, "data.mdb")
         self.writable = os.access(data, os.W_OK) or not os.path.exists(data)
         self.databases: dict[str, Database] = {}

@@ -2,6 +2,7 @@
 
 import glob
 import os
+from contextlib import suppress
 from itertools import islice
 from threading import Lock
 
@@ -33,7 +34,19 @@ def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environ
             if not OWN_FILES.issuperset(os.listdir(path)):
                 raise NotAnIndex(f"{path} holds other files: an index needs a folder of its own")
         else:
-            _refuse_unless_index(path)
+            try:
+                # Not `os.path.exists`, which is False where a parent folder cannot be read.
+                os.lstat(path)
+            except FileNotFoundError as error:
+                raise IndexMissing(f"there is no index at {path}: simhash-hbase create makes one") from error
+            if not os.path.isdir(path):
+                raise NotAnIndex(f"{path} is a file: an index is a folder")
+            if not holds_index(path):
+                # LMDB would begin a new environment here. An interrupted `create` leaves an empty data.mdb, too.
+                if not OWN_FILES.issuperset(os.listdir(path)):
+                    raise NotAnIndex(f"{path} is no index: it holds other files, and {DATA} is missing or empty")
+                sentence = f"there is no index at {path}, {DATA} is missing or empty: simhash-hbase create makes one"
+                raise IndexMissing(sentence)
     environment = Environment(path, options)
     try:
         if create:
@@ -45,21 +58,6 @@ def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environ
         environment.close()
         raise
     return environment
-
-
-def _refuse_unless_index(path: str) -> None:
-    try:
-        # Not `os.path.exists`, which is False where a parent folder cannot be read.
-        os.lstat(path)
-    except FileNotFoundError as error:
-        raise IndexMissing(f"there is no index at {path}: simhash-hbase create makes one") from error
-    if not os.path.isdir(path):
-        raise NotAnIndex(f"{path} is a file: an index is a folder")
-    if not holds_index(path):
-        # LMDB would begin a new environment here. A `create` that was interrupted leaves an empty data.mdb, too.
-        if not OWN_FILES.issuperset(os.listdir(path)):
-            raise NotAnIndex(f"{path} is no index: it holds other files, and {DATA} is missing or empty")
-        raise IndexMissing(f"there is no index at {path}, {DATA} is missing or empty: simhash-hbase create makes one")
 
 
 def _mark(environment: Environment, transaction: Transaction) -> None:
@@ -97,55 +95,47 @@ def _unmarked(environment: Environment, transaction: Transaction) -> SimhashErro
     return NotAnIndex(f"{environment.path} holds an LMDB environment of another program")
 
 
-class _Registry:
-    """Environments by real path, with the number of stores that use each."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.environments: dict[str, Environment] = {}
-        self.users: dict[str, int] = {}
-
-
-_registry = _Registry()
+# The environments of this process by real path.
+_shared: dict[str, Environment] = {}
+_lock = Lock()
 # Environments of the parent process; kept, so that the garbage collector does not end them.
-_inherited: list[_Registry] = []
+_inherited: list[Environment] = []
 
 
 def acquire(path: str, options: EmbeddedOptions, *, create: bool = False) -> Environment:
     """Open a folder, or share the environment that this process has open already."""
     real = os.path.realpath(path)
-    with _registry.lock:
-        shared = _registry.environments.get(real)
+    with _lock:
+        shared = _shared.get(real)
         if shared is not None and create:
             raise IndexExists(f"there is an index at {path} already")
         if shared is None:
-            shared = open_marked(real, options, create=create)
-            _registry.environments[real] = shared
-            _registry.users[real] = 0
+            shared = _shared[real] = open_marked(real, options, create=create)
         elif shared.options.durable != options.durable:
             raise InvalidArgument(f"{path}: this process has it open with durable={shared.options.durable} already")
-        _registry.users[real] += 1
+        shared.users += 1
         return shared
 
 
 def release(environment: Environment) -> None:
     """Release an environment; its last user closes it."""
-    with _registry.lock:
-        if _registry.environments.get(environment.path) is not environment:
+    with _lock:
+        if _shared.get(environment.path) is not environment:
             return
-        _registry.users[environment.path] -= 1
-        if not _registry.users[environment.path]:
-            del _registry.environments[environment.path], _registry.users[environment.path]
+        environment.users -= 1
+        if not environment.users:
+            del _shared[environment.path]
             environment.close()
 
 
 def _forget_inherited() -> None:
-    global _registry  # noqa: PLW0603
+    global _lock  # noqa: PLW0603
+    _lock = Lock()  # Another thread of the parent may have held it.
     # The driver refuses to open a folder that it believes to be open in this process.
-    for environment in _registry.environments.values():
+    for environment in _shared.values():
         environment.drop_inherited()
-    _inherited.append(_registry)
-    _registry = _Registry()
+    _inherited.extend(_shared.values())
+    _shared.clear()
 
 
 os.register_at_fork(after_in_child=_forget_inherited)
@@ -168,9 +158,7 @@ def copied_bytes(destination: str) -> int:
     partial = f"{glob.escape(os.path.abspath(destination))}{_PARTIAL}*"
     found = 0
     for path in glob.glob(os.path.join(partial, "*")):
-        try:
+        # It may be whole in between.
+        with suppress(FileNotFoundError):
             found += os.stat(path).st_size
-        except FileNotFoundError:
-            # It was whole in between.
-            continue
     return found

@@ -12,17 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.rows.keys import (
-    ALL_PREFIXES,
-    BlockRows,
-    pack_prefix,
-    pack_prefixes,
-    pack_rows,
-    pack_simhash,
-    unpack_prefixes,
-    unpack_rows,
-    unpack_simhashes,
-)
+from simhash_hbase.rows import keys as rowkeys
+from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
 from simhash_hbase.stores.columns import CellRows, Columns
@@ -58,15 +49,15 @@ def scan(
     special = None
     with transaction.cursor(hot) as cursor:
         if cursor.first():
-            special = np.isin(prefixes, unpack_prefixes(b"".join(cursor.iternext(values=False))))
+            special = np.isin(prefixes, rowkeys.unpack_prefixes(b"".join(cursor.iternext(values=False))))
     with transaction.cursor(blocks) as cursor:
         if special is None or not special.any():
             return _scan_plain(cursor, prefixes, limit)
         scans = [_scan_plain(cursor, prefixes[~special], limit)]
         for prefix in prefixes[special].tolist():
-            if cursor.set_key(pack_prefix(prefix)):
+            if cursor.set_key(rowkeys.pack_prefix(prefix)):
                 truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
-                simhashes = unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
+                simhashes = rowkeys.unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
                 scans.append(PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated))
     rows, truncated = _joined(scans)
     # Stable: the rows of one prefix come from one scan, in order already.
@@ -81,16 +72,16 @@ def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: Bl
             chunk = BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
             # Behind all rows that there are, sorted rows fill pages completely. The driver's own append does not: it
             # leaves out the second row of a prefix, which put between others later splits a full page.
-            cursor.putmulti(iter_unpack(_PAIR, pack_rows(chunk)), dupdata=False)
+            cursor.putmulti(iter_unpack(_PAIR, rowkeys.pack_rows(chunk)), dupdata=False)
             sampled = chunk.simhashes * _SCATTER >> U64(64 - _SAMPLE_BITS) == 0
-            for prefix in pack_prefixes(chunk.prefixes[sampled]):
+            for prefix in rowkeys.pack_prefixes(chunk.prefixes[sampled]):
                 if cursor.set_key(prefix) and cursor.count() > _HOT_ROWS:
                     transaction.put(prefix, b"", db=hot)
 
 
 def delete_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> None:
     """Delete rows; missing ones are skipped."""
-    for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows)):
+    for prefix, simhash in iter_unpack(_PAIR, rowkeys.pack_rows(rows)):
         transaction.delete(prefix, simhash, db=blocks)
 
 
@@ -98,17 +89,18 @@ def has_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> NDA
     """Look up single rows."""
     with transaction.cursor(blocks) as cursor:
         find = cursor.set_key_dup
-        return np.array([find(prefix, simhash) for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows))], np.bool_)
+        pairs = iter_unpack(_PAIR, rowkeys.pack_rows(rows))
+        return np.array([find(prefix, simhash) for prefix, simhash in pairs], np.bool_)
 
 
 def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> BlockRows:
     """Read at most a page of rows, beginning at a prefix and fingerprint."""
     prefix, simhash = after
-    if prefix >= ALL_PREFIXES:
+    if prefix >= rowkeys.ALL_PREFIXES:
         return BlockRows.empty()
-    key = pack_prefix(prefix)
+    key = rowkeys.pack_prefix(prefix)
     with transaction.cursor(blocks) as cursor:
-        is_there = cursor.set_range_dup(key, pack_simhash(simhash))
+        is_there = cursor.set_range_dup(key, rowkeys.pack_simhash(simhash))
         if not is_there and cursor.set_range(key):
             # Behind all rows of the prefix, if it has any.
             is_there = cursor.key() != key or cursor.next_nodup()
@@ -126,7 +118,7 @@ def row_behind(rows: BlockRows) -> tuple[int, int]:
 def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
     scans = []
     for first in range(0, max(1, len(prefixes)), _SCAN_CHUNK):
-        keys = pack_prefixes(prefixes[first : first + _SCAN_CHUNK])
+        keys = rowkeys.pack_prefixes(prefixes[first : first + _SCAN_CHUNK])
         packed = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=SIMHASH_BYTES, keyfixed=True)
         scans.append(first_rows(_unpacked(packed), limit))
     return scans[0] if len(scans) == 1 else _joined(scans)
@@ -135,7 +127,7 @@ def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -
 def _unpacked(packed: bytes | bytearray) -> BlockRows:
     if len(packed) % BLOCK_ROW_BYTES:
         raise CorruptIndex(f"a page is damaged: {len(packed):,} bytes of block rows, wanted {BLOCK_ROW_BYTES} each")
-    return unpack_rows(packed)
+    return rowkeys.unpack_rows(packed)
 
 
 def _joined(scans: list[PrefixScan]) -> PrefixScan:
@@ -158,20 +150,10 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellK
     return [_cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
 
 
-def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> CellRows:
-    """Read rows, up to a number of cells each."""
-    return _rows_from(transaction, database, rows, rows, limit)
-
-
-def read_row(transaction: Transaction, database: Database, row: bytes, after: bytes, limit: int) -> list[Cell]:
-    """Read the cells of one row after a qualifier, up to a limit."""
-    return _rows_from(transaction, database, [row], [row + after + b"\x00"], limit)[0]
-
-
-def _rows_from(
+def read_rows(
     transaction: Transaction, database: Database, rows: Sequence[bytes], firsts: Sequence[bytes], limit: int
 ) -> CellRows:
-    """Read rows, each from a key on. Most rows have one cell, so only the key of the next one is looked at."""
+    """Read rows, each from a key on and up to a number of cells."""
     counts: list[int] = []
     keys: list[bytes] = []
     values: list[bytes] = []
@@ -183,6 +165,7 @@ def _rows_from(
         for row, first in zip(rows, firsts, strict=True):
             count, size = 0, len(row)
             is_there = seek(first)
+            # Most rows have one cell, so only the key of the next one is looked at.
             while is_there and (key := key_here()).startswith(row):
                 stored = value_here()
                 timestamp, cut = unpack(stored)

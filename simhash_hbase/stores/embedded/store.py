@@ -110,11 +110,11 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> CellRows:
         base.check_cell_family(family, limit=limit)
-        return self._read(records.get_rows, family, rows, limit)
+        return self._read(records.read_rows, family, rows, rows, limit)
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
         base.check_cell_family(family, limit=limit)
-        return self._read(records.read_row, family, row, after, limit)
+        return self._read(records.read_rows, family, [row], [row + after + b"\x00"], limit)[0]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         """Delete all, or none."""

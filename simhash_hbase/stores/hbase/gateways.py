@@ -10,21 +10,13 @@ from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.thrift import wire
 from simhash_hbase.stores.hbase.thrift.channel import connect
 from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
 from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.thrift.wire import (
-    Call,
-    GatewayConnection,
-    HttpRefused,
-    Interface,
-    interface,
-    make_protocol,
-    thrift_errors,
-)
 
 _ENOUGH_BYTES = 16
 _PROBE_S = 1.5
@@ -63,7 +55,7 @@ class Gateways:
         """Close all connections."""
         self._pool.close()
 
-    def _greet(self, connection: GatewayConnection, known: bool) -> None:
+    def _greet(self, connection: wire.GatewayConnection, known: bool) -> None:
         if self.options.http and self.options.version:
             # The gateways of some clouds do not know the calls by which the versions are told apart.
             return
@@ -75,11 +67,11 @@ class Gateways:
             raise StoreUnavailable(f"{connection.gateway} speaks Thrift {found}, {wanted} Thrift {self._version}")
 
 
-def ask_version(connection: GatewayConnection, *, explain: bool = True) -> int:
+def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> int:
     """Ask a gateway for its Thrift version."""
     try:
         return _version_of(connection)
-    except HttpRefused:
+    except wire.HttpRefused:
         raise
     except SimhashError as error:
         if not explain:
@@ -134,19 +126,19 @@ def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
     return "it does not speak HTTP"
 
 
-def _version_of(connection: GatewayConnection) -> int:
+def _version_of(connection: wire.GatewayConnection) -> int:
     """Ask for the type of the server; ask older ones for a call that only Thrift 1 knows."""
-    idl, options = interface("either"), connection.options
-    with thrift_errors("getThriftServerType", connection.gateway, options.table):
-        connection.send([Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
+    idl, options = wire.interface("either"), connection.options
+    with wire.thrift_errors("getThriftServerType", connection.gateway, options.table):
+        connection.send([wire.Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
         try:
             return int(connection.receive(timeout_s=options.connect_timeout_s))
         except TApplicationException as error:
             if error.type != TApplicationException.UNKNOWN_METHOD:
                 raise
     try:
-        with thrift_errors("scannerClose", connection.gateway, options.table):
-            connection.send([Call(idl.Either, "scannerClose", {"id": -1})], timeout_s=options.connect_timeout_s)
+        with wire.thrift_errors("scannerClose", connection.gateway, options.table):
+            connection.send([wire.Call(idl.Either, "scannerClose", {"id": -1})], timeout_s=options.connect_timeout_s)
             try:
                 connection.receive(timeout_s=options.connect_timeout_s)
             except (idl.IllegalArgument, idl.IOFailure):
@@ -177,11 +169,11 @@ def _speaks_tls(gateway: Gateway, options: HBaseOptions) -> bool:
 
 
 def _question(options: HBaseOptions) -> bytes:
-    memory: Interface = TMemoryBuffer
+    memory: wire.Interface = TMemoryBuffer
     recorder = memory()
-    protocol, transport = make_protocol(recorder, options)
+    protocol, transport = wire.make_protocol(recorder, options)
     protocol.write_message_begin("getThriftServerType", TMessageType.CALL, 1)
-    interface("either").Either.getThriftServerType_args().write(protocol)
+    wire.interface("either").Either.getThriftServerType_args().write(protocol)
     protocol.write_message_end()
     transport.flush()
     return bytes(recorder.getvalue())

@@ -120,12 +120,19 @@ def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOpti
         raise InvalidArgument(f"{url!r} is no address of an HBase: {form}")
     address, _, query = rest.partition("?")
     hosts, _, table = address.partition("/")
-    gateways = tuple(_gateway(url, form, part) for part in hosts.split(","))
+    gateways = []
+    for part in hosts.split(","):
+        host, _, port = part.rpartition(":") if re.search(r":\d*$", part) and not part.endswith("]") else (part, "", "")
+        if not host or "@" in host:
+            raise InvalidArgument(f"{url!r}: {part!r} is no host:port; {form}")
+        if not port and part.endswith(":"):
+            raise InvalidArgument(f"{url!r}: {part!r} ends without a port")
+        gateways.append(Gateway(host.removeprefix("[").removesuffix("]"), int(port) if port else DEFAULT_PORT))
     settings = _settings(url.partition("?")[0], scheme, query)
     if scheme != "hbase":
         headers = _headers(settings.get("access", ""), variables or {})
         settings = {"http": True, "tls": scheme == "hbase+https", "headers": headers, **settings}
-    return HBaseOptions(gateways=gateways, table=table, **settings)
+    return HBaseOptions(gateways=tuple(gateways), table=table, **settings)
 
 
 def format_url(options: HBaseOptions) -> str:
@@ -213,15 +220,6 @@ def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None
     if value not in choices:
         known = " or ".join(str(choice) for choice in choices if choice not in (None, ""))
         raise InvalidArgument(f"{name} is {value!r}: wanted {known}")
-
-
-def _gateway(url: str, form: str, part: str) -> Gateway:
-    host, _, port = part.rpartition(":") if re.search(r":\d*$", part) and not part.endswith("]") else (part, "", "")
-    if not host or "@" in host:
-        raise InvalidArgument(f"{url!r}: {part!r} is no host:port; {form}")
-    if not port and part.endswith(":"):
-        raise InvalidArgument(f"{url!r}: {part!r} ends without a port")
-    return Gateway(host.removeprefix("[").removesuffix("]"), int(port) if port else DEFAULT_PORT)
 
 
 def _settings(url: str, scheme: str, query: str) -> Mapping[str, Any]:

@@ -6,22 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.rows.keys import (
-    ALL_PREFIXES,
-    BlockRows,
-    last_row,
-    pack_prefix,
-    pack_prefixes,
-    prefix_stop,
-    row_prefix,
-    unpack_rows,
-)
+from simhash_hbase.rows import keys as rowkeys
+from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import PREFIX_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, first_rows
 from simhash_hbase.stores.columns import CellRows
@@ -150,7 +142,8 @@ class HBaseReader:
         try:
             if many:
                 # Where regions begin, and each part in equal parts of a bounded size.
-                edges = np.searchsorted(prefixes, np.array(list(map(row_prefix, self._regions.starts())), dtype=U64))
+                starts = [rowkeys.row_prefix(start) for start in self._regions.starts()]
+                edges = np.searchsorted(prefixes, np.array(starts, dtype=U64))
                 most = self._driver.prefixes_per_scan
                 parts = np.split(prefixes, edges)
                 groups = [group for part in parts for group in np.array_split(part, -(-len(part) // most) or 1)]
@@ -160,11 +153,11 @@ class HBaseReader:
             while left:
                 tasks = [partial(job.next_page, self._driver) for job in left]
                 pages = self._exchange.hold(tasks, sockets=sockets, window=window)
-                left = [job for job, page in zip(left, pages, strict=True) if not job.take(page)]
+                left = [job for job, page in zip(left, pages, strict=True) if not job.take(*page)]
         except SimhashError:
             self._regions.forget()
             raise
-        return first_rows(unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
+        return first_rows(rowkeys.unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
 
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
         """Ask for single items in groups, and return what is known of each in their order."""
@@ -173,15 +166,15 @@ class HBaseReader:
 
     def row_pages(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
         """Read a range of block rows in pages; see `Store.scan_range`."""
-        if start >= min(stop, ALL_PREFIXES):
+        if start >= min(stop, rowkeys.ALL_PREFIXES):
             return
-        first = pack_prefix(start)
-        last = b"" if stop >= ALL_PREFIXES else pack_prefix(stop)
+        first = rowkeys.pack_prefix(start)
+        last = b"" if stop >= rowkeys.ALL_PREFIXES else rowkeys.pack_prefix(stop)
         while True:
             ask = partial(self._driver.scan_keys, first, last, walk=True)
             keys, size = self._exchange.one(partial(self._row_size.page, page, ask))
             if keys:
-                yield unpack_rows(b"".join(keys))
+                yield rowkeys.unpack_rows(b"".join(keys))
             if len(keys) < size:
                 return
             first = keys[-1] + b"\0"
@@ -271,13 +264,6 @@ class HBaseReader:
             after = part[-1].qualifier
 
 
-class _Page(NamedTuple):
-    keys: list[bytes]
-    # The rows and prefixes that were asked for.
-    rows: int
-    prefixes: int
-
-
 class _Job:
     """Sorted prefixes, read page by page."""
 
@@ -287,40 +273,40 @@ class _Job:
         self._whole = len(prefixes)
         self._limit = limit
         self._page_size = page_size
-        [self._start] = pack_prefixes(prefixes[:1])
+        [self._start] = rowkeys.pack_prefixes(prefixes[:1])
         # Rows of the first prefix that have been read.
         self._seen = 0
 
-    def next_page(self, driver: Driver) -> Conversation[_Page]:
-        """Read the next page."""
+    def next_page(self, driver: Driver) -> Conversation[tuple[list[bytes], int, int]]:
+        """Read the next page; return its keys, and how many rows and prefixes were asked for."""
         wanted = self._prefixes[: self._page_size.share(self._whole)]
-        [last] = pack_prefixes(wanted[-1:])
+        [last] = rowkeys.pack_prefixes(wanted[-1:])
         alone = len(wanted) == 1
         # One row more than the limit shows that a single prefix has more.
         rows = self._page_size.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
         with self._page_size.watched():
-            keys = yield from driver.scan_keys(self._start, prefix_stop(last), rows, None if alone else wanted)
-        return _Page(keys, rows, len(wanted))
+            keys = yield from driver.scan_keys(self._start, rowkeys.prefix_stop(last), rows, None if alone else wanted)
+        return keys, rows, len(wanted)
 
-    def take(self, page: _Page) -> bool:
+    def take(self, keys: list[bytes], rows: int, prefixes: int) -> bool:
         """Keep a page; return whether it was the last one."""
-        self.packed.append(b"".join(page.keys))
-        if len(page.keys) < page.rows:
-            self._go_on_at(page.prefixes)
+        self.packed.append(b"".join(keys))
+        if len(keys) < rows:
+            self._go_on_at(prefixes)
             return not len(self._prefixes)
-        last = page.keys[-1][:PREFIX_BYTES]
-        at = int(np.searchsorted(self._prefixes, U64(row_prefix(last))))
-        seen = len(page.keys) - bisect_left(page.keys, last) + (self._seen if at == 0 else 0)
-        if seen > self._limit or page.keys[-1] == last_row(last):
+        last = keys[-1][:PREFIX_BYTES]
+        at = int(np.searchsorted(self._prefixes, U64(rowkeys.row_prefix(last))))
+        seen = len(keys) - bisect_left(keys, last) + (self._seen if at == 0 else 0)
+        if seen > self._limit or keys[-1] == rowkeys.last_row(last):
             # The rest of this prefix is not wanted: a hot prefix must not be read to its end. After its last possible
             # key there is nothing, and HBase refuses a filter with an empty range.
             self._go_on_at(at + 1)
         else:
             self._prefixes, self._seen = self._prefixes[at:], seen
-            self._start = page.keys[-1] + b"\0"
+            self._start = keys[-1] + b"\0"
         return not len(self._prefixes)
 
     def _go_on_at(self, number: int) -> None:
         self._prefixes, self._seen = self._prefixes[number:], 0
         if len(self._prefixes):
-            [self._start] = pack_prefixes(self._prefixes[:1])
+            [self._start] = rowkeys.pack_prefixes(self._prefixes[:1])

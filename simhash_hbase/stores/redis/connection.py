@@ -156,6 +156,8 @@ _KINDS: tuple[tuple[type[Exception], type[SimhashError], str], ...] = (
     (redis.exceptions.OutOfMemoryError, errors.StoreFull, "the server has reached its maxmemory"),
     (redis.exceptions.ReadOnlyError, errors.StoreRefused, "the server is a replica, which cannot be written to"),
     (redis.exceptions.InvalidResponse, errors.StoreRefused, "the answer is not of the protocol of Redis"),
+    (redis.exceptions.ConnectionError, errors.StoreUnavailable, "the server cannot be reached"),
+    (redis.RedisError, errors.StoreRefused, "the server refuses"),
 )
 # Errors that differ only by their text; a script adds words of its own around it.
 _TEXTS: tuple[tuple[str, type[SimhashError], str], ...] = (
@@ -186,19 +188,9 @@ def redis_errors(url: str) -> Iterator[None]:
     try:
         yield
     except redis.RedisError as error:
-        kind, sentence = _meaning(error)
+        meanings = [(kind, sentence) for text, kind, sentence in _TEXTS if text in str(error)]
+        meanings += [(kind, sentence) for theirs, kind, sentence in _KINDS if isinstance(error, theirs)]
+        kind, sentence = meanings[0]
         # The server adds the place in a script.
         text = str(error).split(" script: ")[0][:_MOST_TEXT]
         raise kind(f"{url}: {sentence} ({text})") from error
-
-
-def _meaning(error: redis.RedisError) -> tuple[type[SimhashError], str]:
-    for text, kind, sentence in _TEXTS:
-        if text in str(error):
-            return kind, sentence
-    for theirs, kind, sentence in _KINDS:
-        if isinstance(error, theirs):
-            return kind, sentence
-    if isinstance(error, redis.exceptions.ConnectionError):
-        return errors.StoreUnavailable, "the server cannot be reached"
-    return errors.StoreRefused, "the server refuses"

@@ -33,14 +33,12 @@ CELLS_A_CALL = 500
 LARGEST_STAMP = 1 << 53
 
 
-def _read_scripts() -> dict[str, str]:
-    """Read the scripts of ``scripts.lua`` by name, without comments, which need not be sent."""
-    _, *parts = Path(__file__).with_name("scripts.lua").read_text("ascii").split("-- == ")
-    named = [part.split("\n", 1) for part in parts]
-    return {name: "\n".join(line for line in code.split("\n") if not line.startswith("--")) for name, code in named}
-
-
-SCRIPTS = _read_scripts()
+_PARTS = Path(__file__).with_name("scripts.lua").read_text("ascii").split("-- == ")[1:]
+SCRIPTS = {
+    name: "\n".join(line for line in code.split("\n") if not line.startswith("--"))
+    for name, code in (part.split("\n", 1) for part in _PARTS)
+}
+"""The scripts of ``scripts.lua`` by name, without comments, which need not be sent."""
 
 
 class RedisStore(Store, CellCounts):

@@ -47,7 +47,25 @@ class ContainerServer:
             self._remove()
             print(f"building the image {IMAGE} (a minute or two the first time) ...", file=sys.stderr)
             docker("build", "--quiet", "--tag", IMAGE, "--file", str(DOCKERFILE), str(CHECKOUT))
-            return self._start()
+            started = time.monotonic()
+            ports = self.home.choose_ports(SINGLE.ports)
+            publish = [f"--publish={HOST}:{ports['thrift1']}:9090", f"--publish={HOST}:{ports['thrift2']}:9091"]
+            settings = [f"--env={name}" for name in SETTINGS if name in os.environ]
+            options = [f"--name={self.name}", *publish, "--env=BIND=0.0.0.0", *settings, f"--volume={self.name}:/data"]
+            print(f"starting container {self.name}, which takes up to a minute ...", file=sys.stderr)
+            try:
+                docker("run", "--detach", *options, IMAGE)
+                # Docker's proxy accepts a connection before the gateway is there; it is closed at once then.
+                await_answers(
+                    ports,
+                    trouble=lambda: None if self._runs() else f"the container ended:\n{self._log_end()}",
+                    log_end=self._log_end,
+                )
+            except BaseException:
+                self._remove()
+                raise
+            print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr)
+            return ports
 
     def down(self) -> bool:
         """Stop and remove the container; the volume stays. False when nothing ran."""
@@ -73,27 +91,6 @@ class ContainerServer:
     def _remove(self) -> None:
         docker("stop", f"--time={STOP_S}", self.name, check=False, timeout_s=2 * STOP_S)
         docker("rm", "--force", self.name, check=False)
-
-    def _start(self) -> dict[str, int]:
-        started = time.monotonic()
-        ports = self.home.choose_ports(SINGLE.ports)
-        publish = [f"--publish={HOST}:{ports['thrift1']}:9090", f"--publish={HOST}:{ports['thrift2']}:9091"]
-        settings = [f"--env={name}" for name in SETTINGS if name in os.environ]
-        options = [f"--name={self.name}", *publish, "--env=BIND=0.0.0.0", *settings, f"--volume={self.name}:/data"]
-        print(f"starting container {self.name}, which takes up to a minute ...", file=sys.stderr)
-        try:
-            docker("run", "--detach", *options, IMAGE)
-            # Docker's proxy accepts a connection before the gateway is there; it is closed at once then.
-            await_answers(
-                ports,
-                trouble=lambda: None if self._runs() else f"the container ended:\n{self._log_end()}",
-                log_end=self._log_end,
-            )
-        except BaseException:
-            self._remove()
-            raise
-        print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr)
-        return ports
 
     def _log_end(self) -> str:
         shown = docker("logs", "--tail=15", self.name, check=False)

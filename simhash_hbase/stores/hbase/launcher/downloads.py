@@ -31,16 +31,12 @@ DIGEST_DIGITS = 12
 KEY_BYTES = 8
 
 
-def _print(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
 @dataclass(frozen=True)
 class Downloads:
     """A cache folder; everything appears in it whole or not at all, so what exists needs no second look."""
 
     folder: Path
-    say: Callable[[str], None] = _print  # Takes a line of progress.
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)  # Takes a line of progress.
 
     def jars_folder(self, lock: Path = JARS) -> Path:
         """Return the folder for the jars of a lock file; it may not exist yet."""

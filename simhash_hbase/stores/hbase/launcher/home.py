@@ -163,10 +163,18 @@ def failure(ports: Mapping[str, int]) -> str | None:
     for name, port in ports.items():
         if (question := QUESTIONS.get(name.partition("-")[0])) is None:
             continue
+        method, arguments = question
+        call = struct.pack(">i", len(method)) + method + bytes(4)
+        want, got = struct.pack(">I", REPLY) + call + LIST_IN_FIELD_0, b""
         try:
-            _ask(port, *question)
-        except (OSError, ValueError) as error:
+            with socket.create_connection((HOST, port), timeout=ANSWER_S) as connection:
+                connection.sendall(struct.pack(">I", CALL) + call + arguments)
+                while len(got) < len(want) and (piece := connection.recv(len(want) - len(got))):
+                    got += piece
+        except OSError as error:
             return f"{name} at {HOST}:{port}: {error}"
+        if got != want:
+            return f"{name} at {HOST}:{port}: {method.decode()} was answered with {got!r}"
     return None
 
 
@@ -185,15 +193,3 @@ def await_answers(
         if time.monotonic() > end:
             raise StoreUnavailable(f"HBase was not ready in time ({missing}):\n{log_end()}")
         time.sleep(PAUSE_S)
-
-
-def _ask(port: int, method: bytes, arguments: bytes) -> None:
-    name = struct.pack(">i", len(method)) + method + bytes(4)
-    want = struct.pack(">I", REPLY) + name + LIST_IN_FIELD_0
-    got = b""
-    with socket.create_connection((HOST, port), timeout=ANSWER_S) as connection:
-        connection.sendall(struct.pack(">I", CALL) + name + arguments)
-        while len(got) < len(want) and (piece := connection.recv(len(want) - len(got))):
-            got += piece
-    if got != want:
-        raise ValueError(f"{method.decode()} was answered with {got!r}")

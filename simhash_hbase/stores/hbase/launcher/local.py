@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -144,7 +144,24 @@ class LocalServer:
                 print(f"already up in {self.home.path}", file=sys.stderr)
                 return ports
             self._stop()
-            return self._start(self.downloads.java(), self.downloads.jars())
+            java, jars = self.downloads.java(), self.downloads.jars()
+            started = time.monotonic()
+            ports = self.home.choose_ports(self.layout.ports)
+            self.home.write_conf(ports, self.layout.properties)
+            for folder in (self.home.data, self.home.logs):
+                folder.mkdir(exist_ok=True)
+            print(f"starting HBase in {self.home.path}, which takes up to a minute ...", file=sys.stderr)
+            try:
+                self.prepare(java, jars)
+                for stage in self.layout.stages:
+                    for role in stage:
+                        self.launch(role, java, jars, ports)
+                    self._await(stage, ports)
+            except BaseException:
+                self._stop()
+                raise
+            print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr)
+            return ports
 
     def down(self) -> bool:
         """Stop it, the gateways first; False when nothing ran."""
@@ -175,11 +192,9 @@ class LocalServer:
             "pids": {name: process.pid for name, process in self.processes().items()},
         }
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """Keep other commands waiting that change this server."""
-        with exclusive(self.home.path / "lock"):
-            yield
+        return exclusive(self.home.path / "lock")
 
     def _stop(self) -> bool:
         running = self.processes()
@@ -190,31 +205,19 @@ class LocalServer:
         self._processes_file.unlink(missing_ok=True)
         return bool(running)
 
-    def _start(self, java: Path, jars: Path) -> dict[str, int]:
-        started = time.monotonic()
-        ports = self.home.choose_ports(self.layout.ports)
-        self.home.write_conf(ports, self.layout.properties)
-        for folder in (self.home.data, self.home.logs):
-            folder.mkdir(exist_ok=True)
-        print(f"starting HBase in {self.home.path}, which takes up to a minute ...", file=sys.stderr)
-        try:
-            self.prepare(java, jars)
-            for stage in self.layout.stages:
-                for role in stage:
-                    self.launch(role, java, jars, ports)
-                # A gateway asked before the master is there remembers that, and answers late.
-                asked = {role.name: ports[role.name] for role in stage if role.kind == "gateway"}
-                self._await(stage, asked)
-        except BaseException:
-            self._stop()
-            raise
-        print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr)
-        return ports
+    def _await(self, stage: Sequence[Role], ports: Mapping[str, int]) -> None:
+        """Wait until a stage is ready."""
 
-    def _await(self, stage: Sequence[Role], asked: Mapping[str, int]) -> None:
+        def trouble() -> str | None:
+            for service in set(self.started()) - set(self.processes()):
+                return f"{service} ended:\n{self._log_end(service)}"
+            # Its process may live on for minutes.
+            return f"it gave up:\n{self._log_end('master')}" if self._log_has("master", ABORTED) else None
+
         await_answers(
-            asked,
-            trouble=self._trouble,
+            # A gateway asked before the master is there remembers that, and answers late.
+            {role.name: ports[role.name] for role in stage if role.kind == "gateway"},
+            trouble=trouble,
             log_end=lambda: "\n".join(self._log_end(role.name) for role in stage if not self.is_ready(role.name)),
             is_prepared=lambda: all(self.is_ready(role.name) for role in stage),
         )
@@ -233,12 +236,6 @@ class LocalServer:
     def class_path(self, jars: Path) -> str:
         """Return the configuration and all jars."""
         return f"{self.home.conf}{os.pathsep}{jars}/*"
-
-    def _trouble(self) -> str | None:
-        for service in set(self.started()) - set(self.processes()):
-            return f"{service} ended:\n{self._log_end(service)}"
-        # Its process may live on for minutes.
-        return f"it gave up:\n{self._log_end('master')}" if self._log_has("master", ABORTED) else None
 
     def _log(self, service: str) -> Path:
         return self.home.logs / f"{service}.log"

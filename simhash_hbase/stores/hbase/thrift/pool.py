@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeAlias
 
 from simhash_hbase.errors import IndexClosed, SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
@@ -19,10 +18,6 @@ FIRST_REST_S = 5.0
 LONGEST_REST_S = 60.0
 
 
-Greet: TypeAlias = Callable[[GatewayConnection, bool], None]
-"""Raises when the gateway of a new connection is not the expected one; an error of a known one is not explained."""
-
-
 class Pool:
     """A bounded number of connections.
 
@@ -30,9 +25,12 @@ class Pool:
     answers on it were read without an error, and is lent again only if it was not idle for long and received nothing
     meanwhile. A gateway with an error rests while another one works, and is then tried again. After a fork the child
     starts without connections.
+
+    `greet` raises when the gateway of a new connection is not the expected one; it is told whether the gateway is
+    known, whose error need not be explained.
     """
 
-    def __init__(self, options: HBaseOptions, greet: Greet) -> None:
+    def __init__(self, options: HBaseOptions, greet: Callable[[GatewayConnection, bool], None]) -> None:
         self._options = options
         self._greet = greet
         self._greeted: set[Gateway] = set()
@@ -51,7 +49,20 @@ class Pool:
         try:
             yield lent
         finally:
-            self._take_back(lent)
+            for connection in lent:
+                if connection.broken:
+                    self.suspect(connection.gateway)
+                if not connection.is_clean():
+                    connection.close()
+            with self._changed:
+                clean = [connection for connection in lent if connection.is_clean()]
+                for connection in clean:
+                    self._resting.answered(connection.gateway)
+                    if self._closed:
+                        connection.close()
+                if not self._closed:
+                    self._idle += clean
+            self._release(len(lent), lent)
 
     def counts(self) -> tuple[int, int]:
         """Count the connections that wait and those that are lent."""
@@ -154,22 +165,6 @@ class Pool:
             if connection.is_fresh(self._options.idle_s):
                 return connection
             connection.close()
-
-    def _take_back(self, lent: list[GatewayConnection]) -> None:
-        for connection in lent:
-            if connection.broken:
-                self.suspect(connection.gateway)
-            if not connection.is_clean():
-                connection.close()
-        with self._changed:
-            clean = [connection for connection in lent if connection.is_clean()]
-            for connection in clean:
-                self._resting.answered(connection.gateway)
-                if self._closed:
-                    connection.close()
-            if not self._closed:
-                self._idle += clean
-        self._release(len(lent), lent)
 
     def suspect(self, gateway: Gateway) -> None:
         """Let a gateway rest, and trust no idle connection to it."""

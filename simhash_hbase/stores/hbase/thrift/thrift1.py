@@ -15,14 +15,7 @@ from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
-from simhash_hbase.stores.hbase.thrift.driver import (
-    Driver,
-    TableDescription,
-    after_qualifier,
-    boolean,
-    decoded,
-    region_place,
-)
+from simhash_hbase.stores.hbase.thrift import driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface, thrift1
 
@@ -30,7 +23,7 @@ from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, inter
 WRITES_AT_ONCE = 64
 
 
-class Thrift1(Driver):
+class Thrift1(driver.Driver):
     """All calls for one table.
 
     A table cannot be made with everything that a schema asks for: Thrift 1 knows neither encodings, nor the length of a
@@ -71,7 +64,7 @@ class Thrift1(Driver):
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
-        part = {"batchSize": limit, "filterString": after_qualifier(after)}
+        part = {"batchSize": limit, "filterString": driver.after_qualifier(after)}
         scan = self._scan(family, row, row + b"\0", walk=walk, caching=1, **part)
         [found] = yield from self._read_scans([scan], 1)
         return [cell for result in found for cell in _cells(result)]
@@ -122,7 +115,7 @@ class Thrift1(Driver):
 
     def regions(self) -> Conversation[list[RegionPlace]]:
         [found] = yield [self._call("getTableRegions")]
-        return sorted(region_place(region.startKey, region.serverName, region.port) for region in found)
+        return sorted(driver.region_place(region.startKey, region.serverName, region.port) for region in found)
 
     def create(self, schema: TableSchema) -> Conversation[None]:
         families = [
@@ -139,21 +132,21 @@ class Thrift1(Driver):
         ]
         yield [self._call("createTable", columnFamilies=families)]
 
-    def describe(self) -> Conversation[TableDescription | None]:
+    def describe(self) -> Conversation[driver.TableDescription | None]:
         [families] = yield [self._call("getColumnDescriptors")]
         [regions] = yield [self._call("getTableRegions")]
         starts = sorted(region.startKey for region in regions)
         settings = {
             name.rstrip(b":").decode(): {
                 "VERSIONS": str(family.maxVersions),
-                "COMPRESSION": decoded(family.compression),
-                "BLOOMFILTER": decoded(family.bloomFilterType),
-                "BLOCKCACHE": boolean(family.blockCacheEnabled),
+                "COMPRESSION": driver.decoded(family.compression),
+                "BLOOMFILTER": driver.decoded(family.bloomFilterType),
+                "BLOCKCACHE": driver.boolean(family.blockCacheEnabled),
                 "TTL": str(family.timeToLive),
             }
             for name, family in families.items()
         }
-        return TableDescription(settings, {}, starts[1:])
+        return driver.TableDescription(settings, {}, starts[1:])
 
     def is_disabled(self) -> Conversation[bool]:
         [enabled] = yield [self._call("isTableEnabled")]

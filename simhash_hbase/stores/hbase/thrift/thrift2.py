@@ -15,17 +15,10 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.rows.keys import pack_prefixes, prefix_stop
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, PREFIX_BYTES
-from simhash_hbase.rows.table import TABLE_ATTRIBUTES, FamilySchema, TableSchema
+from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
-from simhash_hbase.stores.hbase.thrift.driver import (
-    Driver,
-    TableDescription,
-    after_qualifier,
-    boolean,
-    decoded,
-    region_place,
-)
+from simhash_hbase.stores.hbase.thrift import driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface
 
@@ -36,7 +29,7 @@ _BYTES, _NUMBER = 2, 0
 _MORE = 0x80
 
 
-class Thrift2(Driver):
+class Thrift2(driver.Driver):
     """All calls for one table."""
 
     prefixes_per_scan = 4_000
@@ -97,7 +90,7 @@ class Thrift2(Driver):
         get = self._idl.Get(
             row=row,
             columns=[self._idl.Column(family=family.encode())],
-            filterString=after_qualifier(after),
+            filterString=driver.after_qualifier(after),
             storeLimit=limit,
             cacheBlocks=False if walk else None,
         )
@@ -168,24 +161,51 @@ class Thrift2(Driver):
 
     def regions(self) -> Conversation[list[RegionPlace]]:
         [found] = yield [self._call("getAllRegionLocations")]
-        return sorted(region_place(at.regionInfo.startKey, at.serverName.hostName, at.serverName.port) for at in found)
+        return sorted(
+            driver.region_place(at.regionInfo.startKey, at.serverName.hostName, at.serverName.port) for at in found
+        )
 
     def create(self, schema: TableSchema) -> Conversation[None]:
         attributes = {name.encode(): value.encode() for name, value in TABLE_ATTRIBUTES.items()}
-        families = [self._family(family) for family in schema.families]
+        families = [
+            self._idl.Family(
+                name=family.name.encode(),
+                configuration=dict(family.configuration),
+                bloomnFilterType=getattr(self._idl.BloomFilter, family.settings["BLOOMFILTER"]),
+                compressionType=getattr(self._idl.Compression, family.settings["COMPRESSION"]),
+                dataBlockEncoding=getattr(self._idl.Encoding, family.settings["DATA_BLOCK_ENCODING"]),
+                maxVersions=int(family.settings["VERSIONS"]),
+                timeToLive=int(family.settings["TTL"]),
+                blockCacheEnabled=family.settings["BLOCKCACHE"] == "true",
+                blockSize=int(family.settings["BLOCKSIZE"]),
+            )
+            for family in schema.families
+        ]
         table = self._idl.Table(tableName=self._name, columns=families, attributes=attributes)
         split_keys = schema.split_keys if self.makes_everything else []
         yield [Call(self._idl.Cells, "createTable", {"desc": table, "splitKeys": split_keys})]
 
-    def describe(self) -> Conversation[TableDescription | None]:
+    def describe(self) -> Conversation[driver.TableDescription | None]:
         [there] = yield [Call(self._idl.Cells, "tableExists", {"tableName": self._name})]
         if not there:
             return None
         [table] = yield [Call(self._idl.Cells, "getTableDescriptor", {"table": self._name})]
         [regions] = yield [Call(self._idl.Cells, "getAllRegionLocations", {"table": self._table})]
         starts = sorted(region.regionInfo.startKey or b"" for region in regions)
-        families = {family.name.decode(): self._settings(family) for family in table.columns}
-        return TableDescription(families, _texts(table.attributes), starts[1:])
+        families = {
+            family.name.decode(): {
+                "BLOOMFILTER": str(self._idl.BloomFilter._VALUES_TO_NAMES.get(family.bloomnFilterType)),
+                "COMPRESSION": str(self._idl.Compression._VALUES_TO_NAMES.get(family.compressionType)),
+                "DATA_BLOCK_ENCODING": str(self._idl.Encoding._VALUES_TO_NAMES.get(family.dataBlockEncoding)),
+                "VERSIONS": str(family.maxVersions),
+                "TTL": str(family.timeToLive),
+                "BLOCKCACHE": driver.boolean(family.blockCacheEnabled),
+                "BLOCKSIZE": str(family.blockSize),
+                **_texts(family.configuration),
+            }
+            for family in table.columns
+        }
+        return driver.TableDescription(families, _texts(table.attributes), starts[1:])
 
     def is_disabled(self) -> Conversation[bool]:
         [disabled] = yield [Call(self._idl.Cells, "isTableDisabled", {"tableName": self._name})]
@@ -208,32 +228,6 @@ class Thrift2(Driver):
         if left:
             raise StoreUnavailable(f"deleteMultiple: {len(left)} of {len(deletes)} deletes were not done")
 
-    def _family(self, family: FamilySchema) -> Interface:
-        settings = family.settings
-        return self._idl.Family(
-            name=family.name.encode(),
-            configuration=dict(family.configuration),
-            bloomnFilterType=getattr(self._idl.BloomFilter, settings["BLOOMFILTER"]),
-            compressionType=getattr(self._idl.Compression, settings["COMPRESSION"]),
-            dataBlockEncoding=getattr(self._idl.Encoding, settings["DATA_BLOCK_ENCODING"]),
-            maxVersions=int(settings["VERSIONS"]),
-            timeToLive=int(settings["TTL"]),
-            blockCacheEnabled=settings["BLOCKCACHE"] == "true",
-            blockSize=int(settings["BLOCKSIZE"]),
-        )
-
-    def _settings(self, family: Reply) -> dict[str, str]:
-        names = {
-            "BLOOMFILTER": self._idl.BloomFilter._VALUES_TO_NAMES.get(family.bloomnFilterType),
-            "COMPRESSION": self._idl.Compression._VALUES_TO_NAMES.get(family.compressionType),
-            "DATA_BLOCK_ENCODING": self._idl.Encoding._VALUES_TO_NAMES.get(family.dataBlockEncoding),
-            "VERSIONS": family.maxVersions,
-            "TTL": family.timeToLive,
-            "BLOCKCACHE": boolean(family.blockCacheEnabled),
-            "BLOCKSIZE": family.blockSize,
-        }
-        return {**{name: str(value) for name, value in names.items()}, **_texts(family.configuration)}
-
 
 def _cells(result: Reply) -> list[Cell]:
     row = result.row
@@ -249,7 +243,7 @@ def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
 
 
 def _texts(pairs: dict[bytes | str, bytes | str] | None) -> dict[str, str]:
-    return {decoded(name): decoded(value) for name, value in (pairs or {}).items()}
+    return {driver.decoded(name): driver.decoded(value) for name, value in (pairs or {}).items()}
 
 
 def ranges_filter(start: bytes, prefixes: NDArray[np.uint64]) -> bytes:

@@ -138,7 +138,7 @@ class GatewayConnection:
         self.push(timeout_s=timeout_s)
 
     def receive(self, *, timeout_s: float | None = None) -> Reply:
-        """Wait for the answer of the oldest call that has none yet."""
+        """Wait for the answer of the oldest call that has none yet; return the value in it, or raise the error."""
         self.broken = True
         call, sequence = self._awaited[0]
         self._channel.allow(timeout_s or self._timeout_s)
@@ -152,7 +152,17 @@ class GatewayConnection:
         self._awaited.popleft()
         self.used = time.monotonic()
         self.broken = False
-        return _outcome(call, result)
+        if isinstance(result, TApplicationException):
+            raise result
+        value = getattr(result, "success", None)
+        if value is not None:
+            return value
+        for refusal in vars(result).values():
+            if isinstance(refusal, Exception):
+                raise refusal
+        if 0 in result.thrift_spec:
+            raise TApplicationException(TApplicationException.MISSING_RESULT, f"{call.method} returned nothing")
+        return None
 
     def is_silent_for(self, seconds: float) -> bool:
         """Wait for at most some seconds; return whether no answer has begun to arrive."""
@@ -196,21 +206,6 @@ def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[
 
 def _protocol(options: HBaseOptions) -> Interface:
     return TCyBinaryProtocol if options.protocol == "binary" else TCompactProtocol
-
-
-def _outcome(call: Call, result: Reply) -> Reply:
-    """Return the value in an answer, or raise the error in it."""
-    if isinstance(result, TApplicationException):
-        raise result
-    value = getattr(result, "success", None)
-    if value is not None:
-        return value
-    for error in vars(result).values():
-        if isinstance(error, Exception):
-            raise error
-    if 0 in result.thrift_spec:
-        raise TApplicationException(TApplicationException.MISSING_RESULT, f"{call.method} returned nothing")
-    return None
 
 
 # HBase sends Java exceptions as text: a part of the text, the error it becomes, and the sentence for the user.
@@ -279,12 +274,17 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
         if isinstance(error, TimeoutError):
             known = errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
         elif isinstance(error, (OSError, UnreadableAnswer)):
+            short = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
             question = "; is the gateway up?" if isinstance(error, ConnectionRefusedError) else ""
-            known = errors.StoreUnavailable(f"{what}: {_short(error)}{question}")
+            known = errors.StoreUnavailable(f"{what}: {short or type(error).__name__}{question}")
         elif isinstance(error, HttpRefusal):
             known = _of_status(error, what)
+        elif isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD:
+            known = errors.Unsupported(f"{what}: the gateway does not know this call")
         elif isinstance(error, TApplicationException):
-            known = _refusal(error, what)
+            is_early = error.type == TApplicationException.INTERNAL_ERROR and self._what.startswith(_PLACES)
+            sentence = "a region has no server yet" if is_early else _first_line(_message(error))
+            known = (errors.StoreUnavailable if is_early else errors.StoreRefused)(f"{what}: {sentence}")
         elif isinstance(error, TException):
             known = _from_server(error, what, self._gateway, self._table)
         if known is not None:
@@ -301,14 +301,6 @@ def _of_status(error: HttpRefusal, what: str) -> SimhashError:
     return kind(f"{what}: {sentence} (HTTP status {status})" if sentence else f"{what}: HTTP status {status}")
 
 
-def _refusal(error: TApplicationException, what: str) -> SimhashError:
-    if error.type == TApplicationException.UNKNOWN_METHOD:
-        return errors.Unsupported(f"{what}: the gateway does not know this call")
-    if error.type == TApplicationException.INTERNAL_ERROR and what.startswith(_PLACES):
-        return errors.StoreUnavailable(f"{what}: a region has no server yet")
-    return errors.StoreRefused(f"{what}: {_first_line(_message(error))}")
-
-
 def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> SimhashError:
     text, name = _message(error), re.escape(table)
     missing = errors.IndexMissing(f"there is no table {table} at {gateway}: simhash-hbase create makes one")
@@ -316,7 +308,14 @@ def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> 
     if re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text):
         return missing
     if _DENIED in text:
-        return AccessDenied(f"{what}: {_denial(text, table)}")
+        user, action = re.search(r"\buser(?:=| ')([^,')]+)", text), re.search(r"\baction=(\w+)", text)
+        if user is None or action is None:
+            sentence = f"the user of the gateway may not do that on table {table}: {_first_line(text)}"
+            return AccessDenied(f"{what}: {sentence}")
+        return AccessDenied(
+            f"{what}: user {user[1]} of the gateway has no permission {action[1]} on table {table}: an administrator "
+            "of HBase grants it (R to read, RW to write, C to make a table)"
+        )
     if "TableNotFoundException" in text:
         return missing
     for sign, kind, sentence in _KNOWN:
@@ -330,30 +329,10 @@ def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> 
     return kind(f"{what}: {_first_line(text)}")
 
 
-def _denial(text: str, table: str) -> str:
-    """Name the user and the missing permission, as far as HBase does."""
-    user = re.search(r"\buser(?:=| ')([^,')]+)", text)
-    action = re.search(r"\baction=(\w+)", text)
-    if user is None or action is None:
-        return f"the user of the gateway may not do that on table {table}: {_first_line(text)}"
-    return (
-        f"user {user[1]} of the gateway has no permission {action[1]} on table {table}: an administrator of HBase "
-        "grants it (R to read, RW to write, C to make a table)"
-    )
-
-
 def _message(error: BaseException) -> str:
     # thriftpy2's exceptions with a message of bytes fail when they are printed.
     message = getattr(error, "message", None)
     return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
-
-
-def _short(error: BaseException) -> str:
-    if isinstance(error, TException):
-        return _first_line(_message(error))
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error) or type(error).__name__
 
 
 def _first_line(text: str) -> str:

@@ -205,18 +205,21 @@ class HttpClient:
 
     def _read(self, response: urllib3.BaseHTTPResponse, answers: list[JsonObject]) -> None:
         """Read the answers of a stream to its summary, or as many as fit into memory."""
-        size = 0
-        for line in _lines(response):
-            record = self._decode(line)
-            if "summary" in record:
-                summary = record["summary"]
-                if not summary["complete"]:
-                    raise _error_of(summary["error"], f"{self.url}: ")
-                return
-            answers.append(record)
-            size += len(line)
-            if size > ANSWER_BYTES:
-                return
+        size, part = 0, b""
+        for piece in response.stream(READ_BYTES):
+            # A last line without its end is left out.
+            *whole, part = (part + piece).split(b"\n")
+            for line in whole:
+                record = self._decode(line)
+                if "summary" in record:
+                    summary = record["summary"]
+                    if not summary["complete"]:
+                        raise _error_of(summary["error"], f"{self.url}: ")
+                    return
+                answers.append(record)
+                size += len(line)
+                if size > ANSWER_BYTES:
+                    return
         raise errors.StoreUnavailable(f"{self.url}: the connection broke in the middle of an answer")
 
     @contextmanager
@@ -281,14 +284,6 @@ class HttpClient:
             return msgspec.json.decode(raw, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise errors.NotAnIndex(f"{self.url} does not answer as the service of this package does") from error
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """Yield the lines of an answer as they come; a last one without its end is left out."""
-    part = b""
-    for piece in response.stream(READ_BYTES):
-        *whole, part = (part + piece).split(b"\n")
-        yield from whole
 
 
 def _reason(error: BaseException) -> str:

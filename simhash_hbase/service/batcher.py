@@ -1,108 +1,18 @@
-"""Batches: the index is asked once, and each line or request gets its answer.
+"""Group commit: single requests that wait at the same moment are worked on as one batch.
 
-Group commit: single requests that wait at the same moment are worked on as one batch. It costs the index little more
-than one document: a commit, and most of a search, are paid once.
+It costs the index little more than one document: a commit, and most of a search, are paid once.
 """
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
-import msgspec
-
-from simhash_hbase.errors import Retryable
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document
-from simhash_hbase.pipeline.analyse import analyse_chunk, payload
-from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.items import Item, ItemChunk, Ready
+from simhash_hbase.service.items import Item, Ready
 from simhash_hbase.service.operations import ItemAnswer, Operation
 from simhash_hbase.service.problems import Problem
-
-
-@dataclass(frozen=True, slots=True)
-class BatchWork:
-    """An operation on an index, for many documents and ids at once."""
-
-    index: Index
-    operation: Operation
-
-    def lines(self, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
-        """Work on a batch of a stream, and write the lines of its answer."""
-        encoder, out = msgspec.json.Encoder(), bytearray()
-        for number, item, record in self.records(batch):
-            outcomes[self.operation.outcome_of(record)] += 1
-            if isinstance(record, Problem):
-                name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
-                line: dict[str, object] = {"line": number, **({"id": name} if name else {}), "error": record.record()}
-            else:
-                line = record
-            encoder.encode_into(line, out, len(out))
-            out += b"\n"
-        return bytes(out)
-
-    def records(self, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
-        """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
-        index, on_entries, on_ids = self.index, self.operation.on_entries, self.operation.on_ids
-        entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
-        ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
-        of_entries: Iterator[ItemAnswer] = iter(())
-        if entries and on_entries is not None:
-            of_entries = iter(on_entries(index, Entries.joined(entries)))
-        of_ids: Iterator[ItemAnswer] = iter(on_ids(index, ids) if ids and on_ids is not None else ())
-        for ready in batch:
-            position = 0
-            for number, item in zip(ready.chunk.numbers, ready.chunk.items, strict=True):
-                if isinstance(item, Document):
-                    refused = ready.refused.get(position)
-                    position += 1
-                    yield number, item, next(of_entries) if refused is None else refused
-                else:
-                    yield number, item, item if isinstance(item, Problem) else next(of_ids)
-
-    def answers(self, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
-        """Answer documents and ids in their order."""
-        return [record for _, _, record in self.records(list(self.ready(items)))]
-
-    def ready(self, items: Sequence[Item | Ready]) -> Iterator[Ready]:
-        """Analyse the documents that are not, as many at a time as can be."""
-        chunk = ItemChunk()
-        for number, item in enumerate(items):
-            if isinstance(item, Ready) or not chunk.takes(item):
-                yield self.analysed(chunk)
-                chunk = ItemChunk()
-            if isinstance(item, Ready):
-                yield item
-            else:
-                chunk.add(number, item, 0)
-        yield self.analysed(chunk)
-
-    def analysed(self, chunk: ItemChunk) -> Ready:
-        """Analyse the documents of a chunk."""
-        documents = chunk.documents
-        if not documents:
-            return Ready(chunk, None, {})
-        return Ready.of(chunk, analyse_chunk(self.index.analysis, *payload(documents)).analysed)
-
-    def outcomes(self, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
-        """Answer requests; where the batch fails for what may be one document's fault, each by itself."""
-        outcomes: list[ItemAnswer | Exception] = []
-        try:
-            outcomes += self.answers(items)
-        except Retryable as error:
-            outcomes += [error] * len(items)
-        except Exception:
-            for item in items:
-                try:
-                    outcomes += self.answers([item])
-                except Exception as error:
-                    outcomes.append(error)
-        return outcomes
-
 
 MOST_TOGETHER = 64  # Requests of one batch.
 # The next batch waits for the one under way, but not longer: then it begins beside it. In a folder a batch takes some
@@ -110,12 +20,8 @@ MOST_TOGETHER = 64  # Requests of one batch.
 LONGEST_WAIT_S = 0.05
 BATCHES = 4  # Batches of one operation at a time.
 
-
-class _Single(NamedTuple):
-    """One request."""
-
-    item: Item | Ready
-    answer: asyncio.Future[ItemAnswer]
+# One request: what is asked, and who waits for the answer.
+_Single = tuple[Item | Ready, asyncio.Future[ItemAnswer]]
 
 
 class Batcher:
@@ -147,7 +53,7 @@ class Batcher:
         record = await queue.ask(item)
         if operation.hurried and isinstance(record, Problem) and record.retryable:
             # By itself it may take longer than a batch may wait for it.
-            [record] = await self._engine.run(lambda index: BatchWork(index, operation).answers([item]))
+            [record] = await self._engine.run(lambda index: operation.answers(index, [item]))
         return record
 
 
@@ -164,10 +70,10 @@ class _Queue:
         self._next: asyncio.Handle | None = None
 
     async def ask(self, item: Item | Ready) -> ItemAnswer:
-        single = _Single(item, asyncio.get_running_loop().create_future())
-        self._waiting.append(single)
+        answer: asyncio.Future[ItemAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, answer))
         self._schedule()
-        return await single.answer
+        return await answer
 
     def _schedule(self) -> None:
         """Have the next batch begin; where none is under way, with all that this round of the event loop brings."""
@@ -188,28 +94,28 @@ class _Queue:
         self._schedule()
 
     async def _work_on(self, batch: Sequence[_Single]) -> None:
-        outcomes: Sequence[tuple[_Single, ItemAnswer | Exception]]
+        outcomes: Sequence[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]
 
-        def work(index: Index) -> list[tuple[_Single, ItemAnswer | Exception]]:
+        def work(index: Index) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
             """Answer those who still wait."""
-            waiting = [single for single in batch if not single.answer.cancelled()]
-            answered = BatchWork(index, self._operation).outcomes([single.item for single in waiting])
-            return list(zip(waiting, answered, strict=True))
+            waiting = [(item, answer) for item, answer in batch if not answer.cancelled()]
+            answered = self._operation.outcomes(index, [item for item, _ in waiting])
+            return [(answer, outcome) for (_, answer), outcome in zip(waiting, answered, strict=True)]
 
         try:
             outcomes = await self._engine.run(work)
         except Exception as error:
-            outcomes = [(single, error) for single in batch]
+            outcomes = [(answer, error) for _, answer in batch]
         finally:
             self._under_way -= 1
             if self._next is not None and not self._under_way:
                 self._next.cancel()
                 self._next = None
             self._schedule()
-        for single, outcome in outcomes:
-            if single.answer.done():
+        for answer, outcome in outcomes:
+            if answer.done():
                 continue
             if isinstance(outcome, dict | Problem):
-                single.answer.set_result(outcome)
+                answer.set_result(outcome)
             else:
-                single.answer.set_exception(outcome)
+                answer.set_exception(outcome)

@@ -73,14 +73,31 @@ class Service:
         _check_plain(request)
         if _media(request) != JSON:
             raise _other_media(wanted)
-        request.state.trail.media = "json"
+        trail: Trail = request.state.trail
+        trail.media = "json"
+        most = self.limits.body_bytes
+        too_large = Problem("body_too_large", f"a body has at most {most} bytes; send many documents as lines")
+        declared = request.headers.get("content-length", "0")
+        expected = int(declared) if declared.isdigit() else 0
+        if expected > most:
+            raise too_large
+        body = bytearray()
         try:
             async with asyncio.timeout(self.limits.request_s):
-                return await self._body(request)
+                if expected > LARGE_BYTES:
+                    await self._ask(trail, expected)
+                async for piece in request.stream():
+                    body += piece
+                    if len(body) > most:
+                        raise too_large
+                    if len(body) > LARGE_BYTES >= expected:
+                        expected = most
+                        await self._ask(trail, expected)
         except TimeoutError as error:
-            if request.state.trail.waits:
+            if trail.waits:
                 raise busy("too_many_bytes", "too many large bodies are under way") from error
             raise Problem("request_timeout", "the body did not arrive in time") from error
+        return bytes(body)
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
@@ -123,25 +140,6 @@ class Service:
             raise problem from error
         except TimeoutError as error:
             raise busy("timeout", "timed out" + trail.writes * "; the write may still have been applied") from error
-
-    async def _body(self, request: Request) -> bytes:
-        most = self.limits.body_bytes
-        too_large = Problem("body_too_large", f"a body has at most {most} bytes; send many documents as lines")
-        declared = request.headers.get("content-length", "0")
-        expected = int(declared) if declared.isdigit() else 0
-        if expected > most:
-            raise too_large
-        if expected > LARGE_BYTES:
-            await self._ask(request.state.trail, expected)
-        body = bytearray()
-        async for piece in request.stream():
-            body += piece
-            if len(body) > most:
-                raise too_large
-            if len(body) > LARGE_BYTES >= expected:
-                expected = most
-                await self._ask(request.state.trail, expected)
-        return bytes(body)
 
     async def _ask(self, trail: Trail, size: int) -> None:
         """Wait for a large body's share of memory, which it has until it is answered."""

@@ -1,20 +1,27 @@
-"""The operations on documents and ids: the one place that calls the index."""
+"""The operations on documents and ids: the one place that calls the index.
 
+It is asked once for a batch, and each line or request gets its answer.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 
+import msgspec
+
 from simhash_hbase.client.index import LEASES
-from simhash_hbase.errors import ClaimContended
+from simhash_hbase.errors import ClaimContended, Retryable
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.inputs import Document
 from simhash_hbase.pipeline.analyse import analyse_chunk, payload
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.service.items import Wanted, decode, document_or_id
+from simhash_hbase.service.items import Item, ItemChunk, Ready, Wanted, decode, document_or_id
 from simhash_hbase.service.problems import Problem, of_error
 
 ItemAnswer = dict[str, object] | Problem
@@ -50,6 +57,74 @@ class Operation:
     def outcome_of(self, record: ItemAnswer) -> str:
         """Name what became of a document or an id; of refused ones, the code of the error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
+
+    def lines(self, index: Index, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
+        """Work on a batch of a stream, and write the lines of its answer."""
+        encoder, out = msgspec.json.Encoder(), bytearray()
+        for number, item, record in self.records(index, batch):
+            outcomes[self.outcome_of(record)] += 1
+            if isinstance(record, Problem):
+                name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
+                line: dict[str, object] = {"line": number, **({"id": name} if name else {}), "error": record.record()}
+            else:
+                line = record
+            encoder.encode_into(line, out, len(out))
+            out += b"\n"
+        return bytes(out)
+
+    def records(self, index: Index, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
+        """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
+        entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
+        ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
+        on_entries, on_ids = self.on_entries, self.on_ids
+        of_entries = iter(on_entries(index, Entries.joined(entries)) if entries and on_entries is not None else ())
+        of_ids = iter(on_ids(index, ids) if ids and on_ids is not None else ())
+        for ready in batch:
+            position = 0
+            for number, item in zip(ready.chunk.numbers, ready.chunk.items, strict=True):
+                if isinstance(item, Document):
+                    refused = ready.refused.get(position)
+                    position += 1
+                    yield number, item, next(of_entries) if refused is None else refused
+                else:
+                    yield number, item, item if isinstance(item, Problem) else next(of_ids)
+
+    def answers(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
+        """Answer documents and ids in their order; those not analysed yet are, as many at a time as can be."""
+        batch: list[Ready] = []
+        chunk = ItemChunk()
+        for number, item in enumerate(items):
+            if isinstance(item, Ready) or not chunk.takes(item):
+                batch.append(_analysed(index, chunk))
+                chunk = ItemChunk()
+            if isinstance(item, Ready):
+                batch.append(item)
+            else:
+                chunk.add(number, item, 0)
+        batch.append(_analysed(index, chunk))
+        return [record for _, _, record in self.records(index, batch)]
+
+    def outcomes(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
+        """Answer requests; where the batch fails for what may be one document's fault, each by itself."""
+        outcomes: list[ItemAnswer | Exception] = []
+        try:
+            outcomes += self.answers(index, items)
+        except Retryable as error:
+            outcomes += [error] * len(items)
+        except Exception:
+            for item in items:
+                try:
+                    outcomes += self.answers(index, [item])
+                except Exception as error:
+                    outcomes.append(error)
+        return outcomes
+
+
+def _analysed(index: Index, chunk: ItemChunk) -> Ready:
+    documents = chunk.documents
+    if not documents:
+        return Ready(chunk, None, {})
+    return Ready.of(chunk, analyse_chunk(index.analysis, *payload(documents)).analysed)
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:

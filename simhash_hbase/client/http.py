@@ -89,17 +89,7 @@ class _Patience:
 
 
 class HttpClient:
-    """The connections to one service; threads may share them.
-
-    Parameters
-    ----------
-    url : str
-        ``http://HOST:PORT`` or ``https://HOST``, perhaps with a path under which the service is.
-    key : str or None
-        An API key.
-    patience_s : float
-        Seconds for which a request is repeated while the service does not answer.
-    """
+    """The connections of a `RemoteIndex`, which describes the parameters; threads may share them."""
 
     def __init__(self, url: str, *, key: str | None, patience_s: float) -> None:
         try:
@@ -157,10 +147,7 @@ class HttpClient:
     ) -> JsonObject:
         """Send a request that may be repeated, and return the JSON object that answers it.
 
-        Raises
-        ------
-        SimhashError
-            What the service answers, or why it does not answer.
+        Raises the error that the service answers, or the reason why it does not answer.
         """
         patience, timeout = _Patience(self.patience_s), self._timeout
         if patience_s is not None:

@@ -174,15 +174,7 @@ def _text(x: float, y: float, kind: str, text: str) -> str:
 
 
 def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
-    """Write a page.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Both texts; of each the first 200,000 characters are compared.
-    compared : mapping
-        What `simhash_hbase.compare.explain.compare` found.
-    """
+    """Write a page of two texts, the first 200,000 characters of each, and of what `explain.compare` found."""
     similarity, counts = compared["similarity"], compared["features"]
     rows = pair_rows(word_differences(*(text[:COMPARED_CHARACTERS] for text in texts)))
     heads = (f"<b>{side}: {escape(compared[side]['id'])}</b>{compared[side]['simhash']}" for side in "ab")
@@ -230,17 +222,7 @@ def _row(row: TextRow) -> str:
 
 
 def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
-    """Write a page.
-
-    Parameters
-    ----------
-    index : str
-        Address of the index, without secrets.
-    profile : Profile
-        Its profile.
-    stats : Stats
-        Its figures.
-    """
+    """Write a page of the figures of an index, whose address has no secrets."""
     rule = (
         f"similarity from {profile.similarity}" if profile.match == "verified" else f"distance up to {profile.distance}"
     )

@@ -29,14 +29,7 @@ class Batcher:
 
     A request that finds no batch of its operation under way begins one at once. Those that come meanwhile are the next
     batch, in the order of their arrival. Each has its own answer or error, and is left out when nobody waits for it any
-    more. Belongs to one event loop.
-
-    Parameters
-    ----------
-    engine : Engine
-        Calls the index.
-    most : int
-        Documents of one commit.
+    more; `most` documents are in one commit. Belongs to one event loop.
     """
 
     def __init__(self, engine: Engine, *, most: int = MOST_TOGETHER) -> None:

@@ -14,14 +14,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.service.batcher import Batcher
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, Ready, decode, document_or_id
 from simhash_hbase.service.keys import LOOK_S, Keyring
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares, is_large
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.operations import ItemAnswer, Operation, analyse_raw, within
+from simhash_hbase.service.operations import Batcher, ItemAnswer, Operation, analyse_raw, within
 from simhash_hbase.service.problems import Problem, busy, of_error
 from simhash_hbase.service.requests import Trail
 from simhash_hbase.service.schemas import JSON, NDJSON

@@ -89,17 +89,7 @@ class _Patience:
 
 
 class HttpClient:
-    """The connections to one service; threads may share them.
-
-    Parameters
-    ----------
-    url : str
-        ``http://HOST:PORT`` or ``https://HOST``, perhaps with a path under which the service is.
-    key : str or None
-        An API key.
-    patience_s : float
-        Seconds for which a request is repeated while the service does not answer.
-    """
+    """The connections of a `RemoteIndex`, which describes the parameters; threads may share them."""
 
     def __init__(self, url: str, *, key: str | None, patience_s: float) -> None:
         try:
@@ -157,10 +147,7 @@ class HttpClient:
     ) -> JsonObject:
         """Send a request that may be repeated, and return the JSON object that answers it.
 
-        Raises
-        ------
-        SimhashError
-            What the service answers, or why it does not answer.
+        Raises the error that the service answers, or the reason why it does not answer.
         """
         patience, timeout = _Patience(self.patience_s), self._timeout
         if patience_s is not None:
@@ -205,18 +192,21 @@ class HttpClient:
 
     def _read(self, response: urllib3.BaseHTTPResponse, answers: list[JsonObject]) -> None:
         """Read the answers of a stream to its summary, or as many as fit into memory."""
-        size = 0
-        for line in _lines(response):
-            record = self._decode(line)
-            if "summary" in record:
-                summary = record["summary"]
-                if not summary["complete"]:
-                    raise _error_of(summary["error"], f"{self.url}: ")
-                return
-            answers.append(record)
-            size += len(line)
-            if size > ANSWER_BYTES:
-                return
+        size, part = 0, b""
+        for piece in response.stream(READ_BYTES):
+            # A last line without its end is left out.
+            *whole, part = (part + piece).split(b"\n")
+            for line in whole:
+                record = self._decode(line)
+                if "summary" in record:
+                    summary = record["summary"]
+                    if not summary["complete"]:
+                        raise _error_of(summary["error"], f"{self.url}: ")
+                    return
+                answers.append(record)
+                size += len(line)
+                if size > ANSWER_BYTES:
+                    return
         raise errors.StoreUnavailable(f"{self.url}: the connection broke in the middle of an answer")
 
     @contextmanager
@@ -281,14 +271,6 @@ class HttpClient:
             return msgspec.json.decode(raw, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise errors.NotAnIndex(f"{self.url} does not answer as the service of this package does") from error
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """Yield the lines of an answer as they come; a last one without its end is left out."""
-    part = b""
-    for piece in response.stream(READ_BYTES):
-        *whole, part = (part + piece).split(b"\n")
-        yield from whole
 
 
 def _reason(error: BaseException) -> str:

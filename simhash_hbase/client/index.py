@@ -222,7 +222,12 @@ class RemoteIndex(Index):
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids; see `Index.get_many`."""
         stored: list[Stored | None] = []
-        for _, outcome in self._streamed("/v1/lookups", checked_ids(ids), _id_line, _stored):
+        for _, outcome in self._streamed(
+            "/v1/lookups",
+            checked_ids(ids),
+            _id_line,
+            lambda record: msgspec.convert({**record, "simhash": _simhash(record)}, Stored),
+        ):
             if isinstance(outcome, SimhashError) and not isinstance(outcome, DocumentMissing):
                 raise outcome
             stored.append(outcome if isinstance(outcome, Stored) else None)
@@ -381,10 +386,6 @@ def _simhash(record: JsonObject) -> int:
 def _decision(record: JsonObject) -> Decision:
     original = record.pop("status") == "original"
     return msgspec.convert({**record, "is_original": original}, Decision)
-
-
-def _stored(record: JsonObject) -> Stored:
-    return msgspec.convert({**record, "simhash": _simhash(record)}, Stored)
 
 
 def _answer(record: JsonObject) -> Answer:

@@ -195,7 +195,19 @@ def word_differences(a: str, b: str) -> list[TextPiece]:
     """
     left, right = words(a), words(b)
     plain_left, plain_right = [word for word, _ in left], [word for word, _ in right]
-    changes = _without_chaff(_shifted(align(plain_left, plain_right), left, right), plain_left, plain_right)
+    shifted: list[Difference] = []
+    # The empty word at the beginning stays where it is.
+    floor_a = floor_b = 1
+    for start_a, stop_a, start_b, stop_b in align(plain_left, plain_right):
+        # Words that only one text has move to the start of a sentence, where the result is as correct.
+        steps = 0
+        if start_b == stop_b:
+            steps = _steps(left, start_a, stop_a, floor_a)
+        elif start_a == stop_a:
+            steps = _steps(right, start_b, stop_b, floor_b)
+        shifted.append(Difference(start_a - steps, stop_a - steps, start_b - steps, stop_b - steps))
+        floor_a, floor_b = stop_a - steps, stop_b - steps
+    changes = _without_chaff(shifted, plain_left, plain_right)
     pieces: list[TextPiece] = []
     next_a = next_b = 0
     for start_a, stop_a, start_b, stop_b in [*changes, Difference(len(left), len(left), len(right), len(right))]:
@@ -241,22 +253,6 @@ def _is_spaced(character: str) -> bool:
 
 
 Words = Sequence[tuple[str, str]]
-
-
-def _shifted(changes: Sequence[Difference], left: Words, right: Words) -> list[Difference]:
-    """Move a stretch of words that only one text has to the start of a sentence, where the result is as correct."""
-    shifted: list[Difference] = []
-    # The empty word at the beginning stays where it is.
-    floor_a = floor_b = 1
-    for start_a, stop_a, start_b, stop_b in changes:
-        steps = 0
-        if start_b == stop_b:
-            steps = _steps(left, start_a, stop_a, floor_a)
-        elif start_a == stop_a:
-            steps = _steps(right, start_b, stop_b, floor_b)
-        shifted.append(Difference(start_a - steps, stop_a - steps, start_b - steps, stop_b - steps))
-        floor_a, floor_b = stop_a - steps, stop_b - steps
-    return shifted
 
 
 def _steps(text: Words, start: int, stop: int, floor: int) -> int:

@@ -106,17 +106,16 @@ _DIGIT = 7.5
 _GAP = 0.18
 
 
-class Bound(NamedTuple):
-    """A bound of the deciding rule."""
-
-    value: float  # The end of one bar, and the start of the next.
-    label: str
-
-
 def histogram(
-    name: str, title: str, unit: str, bars: Sequence[HistogramBar], *, bound: Bound | None, counted: str = "duplicates"
+    name: str,
+    title: str,
+    unit: str,
+    bars: Sequence[HistogramBar],
+    *,
+    bound: tuple[float, str] | None = None,
+    counted: str = "duplicates",
 ) -> str:
-    """Draw bars."""
+    """Draw bars, and between two of them the bound of the deciding rule, a value and its label."""
     most = max(bar.height for bar in bars) or 1
     step = (WIDTH - _LEFT - _RIGHT) / len(bars)
     each = -(-len(bars) // _MOST_TICKS)
@@ -126,7 +125,15 @@ def histogram(
     )
     if not all(_has_room(bar, step) for bar in bars):
         drawn += _text(WIDTH - _RIGHT, 12, "count end", f"highest bar: {most:,}")
-    drawn += _line(bound, bars, step) if bound is not None else ""
+    if bound is not None:
+        value, label = bound
+        place = (value - bars[0].start) / (bars[1].start - bars[0].start if len(bars) > 1 else 1)
+        # Rounding must not push what is the end of the last bar out of the chart.
+        if 0 <= place <= len(bars) + 1e-6:
+            x = _LEFT + place * step
+            side, text_x = ("start", x + 4) if place < len(bars) / 2 else ("end", x - 4)
+            drawn += f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{HEIGHT - _BOTTOM}"/>'
+            drawn += _text(text_x, _TOP - 12, f"count {side}", label)
     rows = "".join(f"<tr><td>{escape(bar.label)}</td><td>{bar.height:,}</td></tr>" for bar in bars)
     return (
         f'<figure class="chart" id="{name}"><figcaption>{escape(title)}</figcaption>'
@@ -137,19 +144,6 @@ def histogram(
         "<details><summary>as a table</summary><table>"
         f"<thead><tr><th>{escape(unit)}</th><th>{escape(counted)}</th></tr></thead><tbody>{rows}</tbody></table></details></figure>"
     )
-
-
-def _line(bound: Bound, bars: Sequence[HistogramBar], step: float) -> str:
-    """Draw the rule's bound and its label."""
-    each = bars[1].start - bars[0].start if len(bars) > 1 else 1
-    place = (bound.value - bars[0].start) / each
-    # Rounding must not push what is the end of the last bar out of the chart.
-    if not 0 <= place <= len(bars) + 1e-6:
-        return ""
-    x = _LEFT + place * step
-    side, text_x = ("start", x + 4) if place < len(bars) / 2 else ("end", x - 4)
-    line = f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{HEIGHT - _BOTTOM}"/>'
-    return line + _text(text_x, _TOP - 12, f"count {side}", bound.label)
 
 
 def _bar(bar: HistogramBar, left: float, step: float, share: float, *, has_tick: bool) -> str:
@@ -180,15 +174,7 @@ def _text(x: float, y: float, kind: str, text: str) -> str:
 
 
 def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
-    """Write a page.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Both texts; of each the first 200,000 characters are compared.
-    compared : mapping
-        What `simhash_hbase.compare.explain.compare` found.
-    """
+    """Write a page of two texts, the first 200,000 characters of each, and of what `explain.compare` found."""
     similarity, counts = compared["similarity"], compared["features"]
     rows = pair_rows(word_differences(*(text[:COMPARED_CHARACTERS] for text in texts)))
     heads = (f"<b>{side}: {escape(compared[side]['id'])}</b>{compared[side]['simhash']}" for side in "ab")
@@ -236,17 +222,7 @@ def _row(row: TextRow) -> str:
 
 
 def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
-    """Write a page.
-
-    Parameters
-    ----------
-    index : str
-        Address of the index, without secrets.
-    profile : Profile
-        Its profile.
-    stats : Stats
-        Its figures.
-    """
+    """Write a page of the figures of an index, whose address has no secrets."""
     rule = (
         f"similarity from {profile.similarity}" if profile.match == "verified" else f"distance up to {profile.distance}"
     )
@@ -258,7 +234,7 @@ def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
         ("crowding", "Crowding", "prefixes by the number of their rows", _bars(stats.rows_per_prefix), "prefixes"),
     ]
     drawn = "".join(
-        histogram(name, title, unit, bars, bound=None, counted=noun) for name, title, unit, bars, noun in charts if bars
+        histogram(name, title, unit, bars, counted=noun) for name, title, unit, bars, noun in charts if bars
     )
     duplicates = stats.states.get("duplicate", 0)
     of_all = duplicates / max(stats.documents + duplicates, 1)

@@ -187,17 +187,10 @@ def choose_pairs(database: sqlite3.Connection) -> Selection:
     return Selection(list(dict.fromkeys(numbers)), sentence)
 
 
-@dataclass(frozen=True)
-class Lists:
-    """The data for the page's script."""
-
-    pairs: list[dict[str, Any]]
-    clusters: list[dict[str, Any]]
-    left_out: int  # Chosen pairs without room.
-
-
-def make_lists(database: sqlite3.Connection, numbers: Sequence[int], meter: Meter, *, has_texts: bool) -> Lists:
-    """Make the lists."""
+def make_lists(
+    database: sqlite3.Connection, numbers: Sequence[int], meter: Meter, *, has_texts: bool
+) -> dict[str, list[dict[str, Any]]]:
+    """Make the data for the page's script: ``pairs``, those of the chosen ones that have room, and ``clusters``."""
     pairs: dict[int, dict[str, Any]] = {}
     room = TEXT_BYTES
     for count, number in enumerate(numbers, 1):
@@ -211,7 +204,7 @@ def make_lists(database: sqlite3.Connection, numbers: Sequence[int], meter: Mete
             room -= size
         meter.show(count, count)
     clusters = list_clusters(database, pairs, room=LIST_BYTES)
-    return Lists(list(pairs.values()), clusters, len(numbers) - len(pairs))
+    return {"pairs": list(pairs.values()), "clusters": clusters}
 
 
 def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]], *, room: int) -> list[dict[str, Any]]:

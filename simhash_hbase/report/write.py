@@ -1,6 +1,6 @@
 """The report of one `dedup`: from decisions and input to a page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -10,30 +10,9 @@ from simhash_hbase.files.remote import shown
 from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import total_bytes
 from simhash_hbase.inputs.meter import Metering, silent
-from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.report.page import (
-    Bound,
-    HistogramBar,
-    Section,
-    histogram,
-    make_page,
-    resource,
-    shortened,
-    tile,
-    tiles,
-)
-from simhash_hbase.report.pairs import (
-    DecidedCorpus,
-    InputTotals,
-    Lists,
-    Selection,
-    choose_pairs,
-    distance_bars,
-    make_lists,
-    read_again,
-    similarity_bars,
-)
+from simhash_hbase.report import pairs
+from simhash_hbase.report.page import HistogramBar, Section, histogram, make_page, resource, shortened, tile, tiles
 
 _NAMED_SOURCES = 3
 _KEPT = {"first": "the first", "longest": "the longest"}
@@ -50,53 +29,48 @@ class ReportRun:
     words: Callable[[str], str] = str  # Writes `parameters` in sentences by the caller's own names.
 
 
-def write_report(stream: BinaryIO, corpus: DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
+def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
     """Write the report of a corpus that was decided.
 
     Reads the decisions twice and the input once. Data that grows with the corpus stays in the folder for temporary
     files; the page is below ten megabytes for any corpus.
     """
     with duplicate_table(corpus.lines()) as database:
-        chosen = choose_pairs(database)
+        chosen = pairs.choose_pairs(database)
         with meter("report: read", total_bytes(corpus.sources), unit="bytes") as progress:
-            reading = read_again(corpus, chosen.numbers, database, progress)
+            reading = pairs.read_again(corpus, chosen.numbers, database, progress)
         with meter("report: compare", len(chosen.numbers), noun="pairs") as progress:
-            listed = make_lists(database, chosen.numbers, progress, has_texts=corpus.has_texts)
+            listed = pairs.make_lists(database, chosen.numbers, progress, has_texts=corpus.has_texts)
         (clusters,) = database.execute("SELECT COUNT(DISTINCT of) FROM duplicate").fetchone()
-        distances, similarities = distance_bars(database), similarity_bars(database)
+        distances, similarities = pairs.distance_bars(database), pairs.similarity_bars(database)
     names = ["standard input" if source == "-" else shown(source) for source in corpus.sources]
     named, unnamed = ", ".join(names[:_NAMED_SOURCES]), len(names) - _NAMED_SOURCES
     if unnamed > 0:
         named += f" and {unnamed:,} more"
-    profile = corpus.analysis.profile
+    profile, rule = corpus.analysis.profile, corpus.analysis.profile.rule
+    if rule.match == "verified":
+        judged = f"at most {rule.farthest} bits apart, with an estimated similarity of {rule.similarity:g} or more"
+    else:
+        judged = f"at most {rule.distance} bits apart"
     # An order by a field has no shorter name than its form.
     kept = _KEPT.get(run.keep, run.words(f"that of `keep` {run.keep}"))
     page = make_page(
         heading=f"Near-duplicates of {named}",
-        lead=f"{named} against {run.index}, {run.time:%-d %B %Y, %H:%M} UTC. {_rule(profile)};"
-        f" of near copies {kept} is kept.",
+        lead=f"{named} against {run.index}, {run.time:%-d %B %Y, %H:%M} UTC. Duplicates are {judged} (rule"
+        f" {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme}); of near copies {kept} is kept.",
         sections=[
             Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
             Section(notices(reading, dry=run.dry)),
-            Section(charts(distances, similarities, reading.duplicates, profile.rule), [("histograms", "Histograms")]),
+            Section(charts(distances, similarities, reading.duplicates, rule), [("histograms", "Histograms")]),
             Section(
                 lists(listed, chosen, clusters, distances) if clusters else "",
                 [("clusters", "Clusters"), ("pairs", "Pairs")],
             ),
             Section(refused(reading, run.words), [("refused-records", "Refused records")]),
         ],
-        data={"pairs": listed.pairs, "clusters": listed.clusters} if clusters else None,
+        data=listed if clusters else None,
     )
     stream.write(page)
-
-
-def _rule(profile: Profile) -> str:
-    rule = profile.rule
-    if rule.match == "verified":
-        judged = f"at most {rule.farthest} bits apart, with an estimated similarity of {rule.similarity:g} or more"
-    else:
-        judged = f"at most {rule.distance} bits apart"
-    return f"Duplicates are {judged} (rule {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme})"
 
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
@@ -104,11 +78,11 @@ _STEP = 1000
 _REASON = 300
 
 
-def figures(reading: InputTotals, clusters: int, *, has_texts: bool) -> str:
+def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> str:
     """Show what was read, kept and refused."""
     records = reading.kept + reading.duplicates + reading.refused
-    kind = "texts and pages" if reading.has_pages else "text"
-    of_all = f"of {reading.bytes:,} bytes of {kind}: {_percent(reading.duplicate_bytes, reading.bytes)}"
+    what = "texts and pages" if reading.has_pages else "text"
+    of_all = f"of {reading.bytes:,} bytes of {what}: {_percent(reading.duplicate_bytes, reading.bytes)}"
     shown = [
         tile("read", "records read", f"{records:,}",
               "documents and refused records" if reading.refused else "documents"),
@@ -119,32 +93,24 @@ def figures(reading: InputTotals, clusters: int, *, has_texts: bool) -> str:
         tile("bytes", "in duplicates", _bytes(reading.duplicate_bytes) if has_texts else "unknown",
               f"{reading.duplicate_bytes:,} {of_all}" if has_texts else "the input has no texts"),
     ]  # fmt: skip
-    shares = (("kept", reading.kept), ("copies", reading.duplicates), ("refused", reading.refused))
-    return tiles(shown, _share(shares))
-
-
-def _share(shares: Sequence[tuple[str, int]]) -> str:
-    total = sum(count for _, count in shares)
-    if not total:
-        return ""
-    drawn, left = [], 0.0
-    for name, count in shares:
-        width = 100 * count / total
-        drawn.append(f'<rect class="{name}" x="{left:.3f}" width="{width:.3f}" height="12"/>')
+    if not records:
+        return tiles(shown)
+    bars, keys, left = "", "", 0.0
+    shares = (("kept", "kept", reading.kept), ("copies", "duplicates", reading.duplicates),
+              ("refused", "refused", reading.refused))  # fmt: skip
+    for kind, word, count in shares:
+        width = 100 * count / records
+        bars += f'<rect class="{kind}" x="{left:.3f}" width="{width:.3f}" height="12"/>'
         left += width
-    keys = "".join(
-        f'<li><svg class="share" viewBox="0 0 10 10"><rect class="{name}" width="10" height="10"/></svg>{word}</li>'
-        for (name, count), word in zip(shares, ("kept", "duplicates", "refused"), strict=True)
-        if count
-    )
+        if count:
+            key = f'<svg class="share" viewBox="0 0 10 10"><rect class="{kind}" width="10" height="10"/></svg>'
+            keys += f"<li>{key}{word}</li>"
     # The tiles have the same figures in words.
-    return (
-        f'<svg class="share" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">{"".join(drawn)}</svg>'
-        f'<ul class="keys" aria-hidden="true">{keys}</ul>'
-    )
+    bar = f'<svg class="share" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">{bars}</svg>'
+    return tiles(shown, f'{bar}<ul class="keys" aria-hidden="true">{keys}</ul>')
 
 
-def notices(reading: InputTotals, *, dry: bool) -> str:
+def notices(reading: pairs.InputTotals, *, dry: bool) -> str:
     """Write the notices."""
     said = []
     if dry:
@@ -161,7 +127,7 @@ def notices(reading: InputTotals, *, dry: bool) -> str:
     return "".join(f'<p class="notice">{sentence}</p>' for sentence in said)
 
 
-def refused(reading: InputTotals, words: Callable[[str], str]) -> str:
+def refused(reading: pairs.InputTotals, words: Callable[[str], str]) -> str:
     """List refused records, each with its place and reason; nothing when there are none."""
     if not reading.refused:
         return ""
@@ -185,14 +151,15 @@ def charts(
     """Draw both histograms; nothing without duplicates."""
     if not duplicates:
         return ""
-    bound: Bound | None = Bound(rule.farthest + 1, f"at most {rule.farthest}")
-    drawn = histogram("distances", "Distance to the kept document", "bits of 64 that differ", distances, bound=bound)
+    farthest = (rule.farthest + 1, f"at most {rule.farthest}")
+    title = "Distance to the kept document"
+    drawn = histogram("distances", title, "bits of 64 that differ", distances, bound=farthest)
     note = ""
     if similarities:
         title = "Similarity to the kept document"
         unit = "estimated Jaccard similarity of 5-character shingles"
-        bound = Bound(rule.similarity, f"at least {rule.similarity:g}") if rule.match == "verified" else None
-        drawn += histogram("similarities", title, unit, similarities, bound=bound)
+        least = (rule.similarity, f"at least {rule.similarity:g}") if rule.match == "verified" else None
+        drawn += histogram("similarities", title, unit, similarities, bound=least)
     unknown = duplicates - sum(bar.height for bar in similarities)
     if unknown:
         note = (
@@ -205,20 +172,23 @@ def charts(
     )
 
 
-def lists(listed: Lists, chosen: Selection, clusters: int, distances: Sequence[HistogramBar]) -> str:
+def lists(
+    listed: Mapping[str, Sized], chosen: pairs.Selection, clusters: int, distances: Sequence[HistogramBar]
+) -> str:
     """Write the empty lists, which the script fills; say which of all clusters and pairs are in them."""
-    count, duplicates = len(listed.clusters), sum(bar.height for bar in distances)
+    count, shown, duplicates = len(listed["clusters"]), len(listed["pairs"]), sum(bar.height for bar in distances)
     which = "all of them"
     if count < clusters:
         which = f"{count:,} of {clusters:,}: the largest, and those of the pairs below"
-    pairs = "In this page are all of them."
-    if len(listed.pairs) < duplicates:
-        room = f"; {listed.left_out:,} of these were too long for this page" if listed.left_out else ""
-        pairs = f"In this page are {len(listed.pairs):,} of {duplicates:,}: {chosen.sentence}{room}."
+    which_pairs = "In this page are all of them."
+    if shown < duplicates:
+        left_out = len(chosen.numbers) - shown
+        room = f"; {left_out:,} of these were too long for this page" if left_out else ""
+        which_pairs = f"In this page are {shown:,} of {duplicates:,}: {chosen.sentence}{room}."
     options = (f'<option value="{at}">{escape(bar.label)}</option>' for at, bar in enumerate(distances) if bar.height)
     return resource("lists.html").substitute(
         clusters=f"A cluster is a kept document with its duplicates. In this page are {which}.",
-        pairs=escape(pairs),
+        pairs=escape(which_pairs),
         distances="".join(options),
     )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated
 from urllib.parse import parse_qsl
@@ -15,7 +15,6 @@ from simhash_hbase.inputs.records import listed
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.names import MAX_NAME_BYTES
 from simhash_hbase.service.core import Service
-from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.problems import Problem, busy, of_error
 from simhash_hbase.service.requests import Trail
 
@@ -24,26 +23,31 @@ _WORD = re.compile(r"[A-Za-z_-]{1,30}")
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="key", description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`."
 )
-_Given = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
-_Collection = Annotated[
-    str | None,
-    Query(
-        min_length=1,
-        max_length=MAX_NAME_BYTES,
-        description="The collection whose documents are meant; without it, those that are in none.",
-    ),
-]
 
 
 def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Service]]:
     """Make the dependency of routes that a key with one of the scopes may use; it gives them the service."""
 
-    async def allowed(request: Request, given: _Given) -> Service:
+    async def allowed(
+        request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+    ) -> Service:
         service: Service = request.app.state.service
         trail: Trail = request.state.trail
         trail.writes = scopes == ("write",)
         if service.keys is not None:
-            _check_key(request, service.keys, given, scopes)
+            key = service.keys.find(given.credentials) if given is not None else None
+            if key is None:
+                raise Problem(
+                    "unauthorized",
+                    "a key is needed: Authorization: Bearer KEY" if given is None else "this key is not known",
+                    headers={"WWW-Authenticate": "Bearer"},
+                )
+            trail.key = key.name
+            scope = next((each for each in scopes if each in key.scopes), None)
+            if scope is None:
+                raise Problem("forbidden", f"this key does not have the scope {' or '.join(scopes)}")
+            trail.collections = key.collections
+            trail.is_allowed = partial(service.keys.holds, key, scope)
         _check_parameters(request)
         name = request.query_params.get("collection")
         try:
@@ -64,27 +68,17 @@ def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | No
     return allowed
 
 
-async def _named(collection: _Collection = None) -> None:
-    """Describe the parameter of routes to documents; `_needs` reads it, once the key is known."""
-
-
-def _check_key(
-    request: Request, keys: Keyring, given: HTTPAuthorizationCredentials | None, scopes: Sequence[str]
+async def _named(
+    collection: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=MAX_NAME_BYTES,
+            description="The collection whose documents are meant; without it, those that are in none.",
+        ),
+    ] = None,
 ) -> None:
-    trail: Trail = request.state.trail
-    key = keys.find(given.credentials) if given is not None else None
-    if key is None:
-        raise Problem(
-            "unauthorized",
-            "a key is needed: Authorization: Bearer KEY" if given is None else "this key is not known",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
-    trail.key = key.name
-    scope = next((each for each in scopes if each in key.scopes), None)
-    if scope is None:
-        raise Problem("forbidden", f"this key does not have the scope {' or '.join(scopes)}")
-    trail.collections = key.collections
-    trail.is_allowed = partial(keys.holds, key, scope)
+    """Describe the parameter of routes to documents; `_needs` reads it, once the key is known."""
 
 
 def _check_parameters(request: Request) -> None:

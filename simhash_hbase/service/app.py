@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -38,6 +38,16 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
     metrics = Metrics(index.store)
     index.on_search = metrics.searched
     engine = Engine(index, threads=THREADS, workers=workers)
+    service = Service(engine=engine, limits=limits, metrics=metrics, keys=keys)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            await engine.start()
+            yield
+        finally:
+            engine.close(service.end_by)
+
     app = FastAPI(
         title="simhash-hbase",
         summary="A near-duplicate index for documents.",
@@ -46,10 +56,18 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
         redoc_url=None,
         openapi_url="/openapi.json",
         redirect_slashes=False,
-        lifespan=_lifespan,
+        lifespan=lifespan,
     )
-    app.openapi = partial(_describe, app)  # type: ignore[method-assign]
-    service = app.state.service = Service(engine=engine, limits=limits, metrics=metrics, keys=keys)
+    app.state.service = service
+
+    @cache
+    def described() -> dict[str, Any]:
+        """Make the OpenAPI description: the framework's, with the schemas of bodies and answers."""
+        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        made.setdefault("components", {})["schemas"] = schemas()
+        return made
+
+    app.openapi = described  # type: ignore[method-assign]
     for router in (*ROUTERS, pages.router):
         app.include_router(router)
     app.mount("/console", pages.ConsoleFiles())
@@ -59,25 +77,6 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES)
     app.add_middleware(Surround, metrics=metrics, idle_s=limits.idle_s, is_draining=lambda: service.is_draining)
     return app
-
-
-def _describe(app: FastAPI) -> dict[str, Any]:
-    """Make the OpenAPI description: the framework's, with the schemas of bodies and answers."""
-    if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        made.setdefault("components", {})["schemas"] = schemas()
-        app.openapi_schema = made
-    return app.openapi_schema
-
-
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    service: Service = app.state.service
-    try:
-        await service.engine.start()
-        yield
-    finally:
-        service.engine.close(service.end_by)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

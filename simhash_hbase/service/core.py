@@ -14,14 +14,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.service.batcher import Batcher
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, Ready, decode, document_or_id
 from simhash_hbase.service.keys import LOOK_S, Keyring
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares, is_large
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.operations import ItemAnswer, Operation, analyse_raw, within
+from simhash_hbase.service.operations import Batcher, ItemAnswer, Operation, analyse_raw, within
 from simhash_hbase.service.problems import Problem, busy, of_error
 from simhash_hbase.service.requests import Trail
 from simhash_hbase.service.schemas import JSON, NDJSON
@@ -73,14 +72,31 @@ class Service:
         _check_plain(request)
         if _media(request) != JSON:
             raise _other_media(wanted)
-        request.state.trail.media = "json"
+        trail: Trail = request.state.trail
+        trail.media = "json"
+        most = self.limits.body_bytes
+        too_large = Problem("body_too_large", f"a body has at most {most} bytes; send many documents as lines")
+        declared = request.headers.get("content-length", "0")
+        expected = int(declared) if declared.isdigit() else 0
+        if expected > most:
+            raise too_large
+        body = bytearray()
         try:
             async with asyncio.timeout(self.limits.request_s):
-                return await self._body(request)
+                if expected > LARGE_BYTES:
+                    await self._ask(trail, expected)
+                async for piece in request.stream():
+                    body += piece
+                    if len(body) > most:
+                        raise too_large
+                    if len(body) > LARGE_BYTES >= expected:
+                        expected = most
+                        await self._ask(trail, expected)
         except TimeoutError as error:
-            if request.state.trail.waits:
+            if trail.waits:
                 raise busy("too_many_bytes", "too many large bodies are under way") from error
             raise Problem("request_timeout", "the body did not arrive in time") from error
+        return bytes(body)
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
@@ -123,25 +139,6 @@ class Service:
             raise problem from error
         except TimeoutError as error:
             raise busy("timeout", "timed out" + trail.writes * "; the write may still have been applied") from error
-
-    async def _body(self, request: Request) -> bytes:
-        most = self.limits.body_bytes
-        too_large = Problem("body_too_large", f"a body has at most {most} bytes; send many documents as lines")
-        declared = request.headers.get("content-length", "0")
-        expected = int(declared) if declared.isdigit() else 0
-        if expected > most:
-            raise too_large
-        if expected > LARGE_BYTES:
-            await self._ask(request.state.trail, expected)
-        body = bytearray()
-        async for piece in request.stream():
-            body += piece
-            if len(body) > most:
-                raise too_large
-            if len(body) > LARGE_BYTES >= expected:
-                expected = most
-                await self._ask(request.state.trail, expected)
-        return bytes(body)
 
     async def _ask(self, trail: Trail, size: int) -> None:
         """Wait for a large body's share of memory, which it has until it is answered."""

@@ -60,8 +60,7 @@ def document_or_id(value: dict[str, object], wanted: Wanted) -> Item:
         if not ids:
             raise invalid(f"one of the fields {_CONTENTS} is missing")
         # The id is checked by the same rules as a document's.
-        contents, value = ["simhash"], {**value, "simhash": 0}
-        return _built(value, contents[0], needs_id=True).id
+        return _built({**value, "simhash": 0}, "simhash", needs_id=True).id
     return _built(value, contents[0], needs_id=needs_id)
 
 

@@ -37,9 +37,9 @@ class Limits:
         )
 
 
-def is_large(raw: bytes | None) -> bool:
+def is_large(raw: bytes) -> bool:
     """Tell whether decoding a body or line here would keep others waiting."""
-    return raw is not None and len(raw) > LARGE_BYTES
+    return len(raw) > LARGE_BYTES
 
 
 SHARE = 3 / 4

@@ -34,7 +34,6 @@ _HEAD = """<!doctype html>
 </header>
 <main>
 """
-_FOOT = "</main>\n</body>\n</html>\n"
 _LIMITS = {
     "minimum": "at least",
     "maximum": "at most",
@@ -69,7 +68,7 @@ def reference_page(description: OpenApi) -> str:
             f'<section id="{name}" class="card">\n<h2>{name}</h2>\n<p>{escape(schema.get("description", ""))}</p>\n'
             f"{fields}</section>\n"
         )
-    return "".join([head, *sections, _FOOT])
+    return "".join([head, *sections, "</main>\n</body>\n</html>\n"])
 
 
 def _route(name: str, operation: OpenApi) -> str:

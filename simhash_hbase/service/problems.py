@@ -95,11 +95,6 @@ def internal() -> Problem:
     return Problem("internal_error", "the service failed; the log has details under this request id")
 
 
-def stopped() -> Problem:
-    """Make the answer of a service that ends before the store answers."""
-    return busy("stopping", "the service stopped before the store answered; the write may still have been applied")
-
-
 def of_error(error: errors.SimhashError) -> Problem:
     """Translate an error of the library."""
     code, sentence = next((code, sentence) for kind, code, sentence in _KNOWN if isinstance(error, kind))

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.problems import Problem, internal, stopped
+from simhash_hbase.service.problems import Problem, busy, internal
 
 # Whatever else a client sends as an id could forge lines of a log, or hold what must not be in one.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -86,11 +86,6 @@ class Trail:
         return {name: value for name, value in line.items() if value is not None}
 
 
-def request_id_of(sent: str | None) -> str:
-    """Take the id that a client sent if it is harmless, or make one."""
-    return sent if sent is not None and _REQUEST_ID.fullmatch(sent) else secrets.token_hex(ID_BYTES)
-
-
 CLOSED_BY_CLIENT = 499
 UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
 # A client that is answered before it has sent all may read the answer late; closing at once could destroy it.
@@ -127,8 +122,10 @@ class Surround:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        client = scope.get("client")
-        trail = Trail(request_id_of(headers.get("x-request-id")), scope, client[0] if client else None)
+        client, request_id = scope.get("client"), headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(request_id):
+            request_id = secrets.token_hex(ID_BYTES)
+        trail = Trail(request_id, scope, client[0] if client else None)
         scope.setdefault("state", {})["trail"] = trail
         try:
             with trail.slot:
@@ -153,7 +150,8 @@ class Surround:
             # The service ends; the call to the store goes on without this request.
             if exchange.is_begun:
                 raise
-            await stopped().response(trail.request_id)(scope, exchange.receive, exchange.send)
+            sentence = "the service stopped before the store answered; the write may still have been applied"
+            await busy("stopping", sentence).response(trail.request_id)(scope, exchange.receive, exchange.send)
         except Exception:
             logger.exception("request failed", extra=trail.extra())
             if exchange.is_begun:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -54,18 +54,6 @@ _ANSWERS = (
 
 DocumentId = Annotated[
     str, Query(alias="id", min_length=1, max_length=16_384, description="The document's id, percent-encoded.")
-]
-MatchKind = Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")]
-DistanceParameter = Annotated[
-    int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")
-]
-SimilarityParameter = Annotated[float | None, Query(ge=0, le=1)]
-LimitParameter = Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")]
-SinceParameter = Annotated[
-    str | None,
-    Query(
-        max_length=40, description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m."
-    ),
 ]
 
 
@@ -144,16 +132,19 @@ async def remove_many(request: Request, service: WritingService) -> Response:
     return await service.respond(request, REMOVE, one=False)
 
 
-class _Selection(NamedTuple):
-    """Which of the matches an answer lists."""
-
-    limit: int
-    since: datetime | None
-
-
-async def _selection(limit: LimitParameter = 100, since: SinceParameter = None) -> _Selection:
+async def _selection(
+    limit: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")] = 100,
+    since: Annotated[
+        str | None,
+        Query(
+            max_length=40,
+            description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m.",
+        ),
+    ] = None,
+) -> tuple[int, datetime | None]:
+    """Read which of the matches an answer lists."""
     try:
-        return _Selection(limit, None if since is None else parse_since(since, now_ms()))
+        return limit, None if since is None else parse_since(since, now_ms())
     except InvalidArgument as error:
         raise of_error(error) from error
 
@@ -167,17 +158,19 @@ async def _selection(limit: LimitParameter = 100, since: SinceParameter = None) 
 async def find(
     request: Request,
     service: ReadingService,
-    selection: Annotated[_Selection, Depends(_selection)],
-    match: MatchKind = None,
-    distance: DistanceParameter = None,
-    similarity: SimilarityParameter = None,
+    selection: Annotated[tuple[int, datetime | None], Depends(_selection)],
+    match: Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")] = None,
+    distance: Annotated[
+        int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")
+    ] = None,
+    similarity: Annotated[float | None, Query(ge=0, le=1)] = None,
 ) -> Response:
     """Find the near-duplicates of documents, or of stored ones by their ids, nearest first."""
     try:
         rule = service.engine.index.rule(match=match, distance=distance, similarity=similarity)
     except InvalidArgument as error:
         raise of_error(error) from error
-    return await service.respond(request, query(rule, selection.limit, selection.since))
+    return await service.respond(request, query(rule, *selection))
 
 
 @comparisons.post(
@@ -189,22 +182,16 @@ async def find(
 async def compare_texts(request: Request, service: ReadingService) -> Response:
     """Tell how near two texts are as the index sees them, and which words differ; neither has to be in the index."""
     content = await service.body(request)
-    if is_large(content):
-        return Response(await service.apart(request, _compare_raw, content), media_type=JSON)
-    a, b = _texts(content)
-    if len(a) + len(b) > SHORT:
-        answer = await service.apart(request, _compare, a, b)
+    if is_large(content) or sum(map(len, _texts(content))) > SHORT:
+        answer = await service.apart(request, _compare, content)
     else:
-        answer = await service.outcome(request, service.engine.run(lambda index: _compare(index.analysis, a, b)))
+        answer = await service.outcome(request, service.engine.run(lambda index: _compare(index.analysis, content)))
     return Response(answer, media_type=JSON)
 
 
-def _compare_raw(analysis: Analysis, content: bytes) -> bytes:
-    return _compare(analysis, *_texts(content))
-
-
-def _compare(analysis: Analysis, a: str, b: str) -> bytes:
-    """Compare two texts, and the words in them."""
+def _compare(analysis: Analysis, content: bytes) -> bytes:
+    """Compare the two texts of a body, and the words in them."""
+    a, b = _texts(content)
     sides = [Side.of_text(name, text, analysis) for name, text in (("a", a), ("b", b))]
     record = compare(sides[0], sides[1], analysis.profile)
     pieces = [piece._asdict() for piece in word_differences(a, b)]

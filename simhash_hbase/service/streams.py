@@ -13,14 +13,13 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.types import Message, Receive
 
 from simhash_hbase.errors import Retryable, SimhashError
 from simhash_hbase.pipeline.analyse import payload
-from simhash_hbase.service.batcher import BatchWork
 from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document_or_id
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket, is_large
 from simhash_hbase.service.logs import logger
@@ -45,11 +44,9 @@ class End(StrEnum):
     KEY = "key_removed"
 
 
-class Line(NamedTuple):
-    """One line that is not blank."""
-
-    number: int  # Counted from 1, blank ones too.
-    raw: bytes | None  # Without its end; None when it is too long, and was dropped.
+Line = tuple[int, bytes | None]
+"""The number of a line that is not blank, counted from 1, blank ones too, and the line without its end; None in its
+place when it is too long, and was dropped."""
 
 
 class RequestLines:
@@ -84,8 +81,15 @@ class RequestLines:
 
     async def more(self, patience_s: float | None = None) -> list[Line]:
         """Wait for lines."""
-        if not await self._has_room(patience_s):
-            return []
+        if len(self._part) > LARGE_BYTES:
+            # To wait for the memory that the rest of a large line may take does not count as the client's silence.
+            if self._ticket is None or self._served is None:
+                self._ticket = self._ask()
+                self._served = asyncio.ensure_future(self._ticket.served.wait())
+            await asyncio.wait({self._served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            self.end = self.stopped
+            if self.end is not None or not self._ticket.served.is_set():
+                return []
         if not self._uncut and not self._is_whole:
             message = await self._next(patience_s)
             if message is None:
@@ -127,18 +131,6 @@ class RequestLines:
         if self._arriving is not None:
             self._arriving.cancel()
 
-    async def _has_room(self, patience_s: float | None) -> bool:
-        """Wait for the memory that the rest of a large line may take; this does not count as the client's silence."""
-        if len(self._part) <= LARGE_BYTES:
-            return True
-        if self._ticket is None:
-            self._ticket = self._ask()
-            self._served = asyncio.ensure_future(self._ticket.served.wait())
-        if self._served is not None:
-            await asyncio.wait({self._served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
-        self.end = self.stopped
-        return self._ticket.served.is_set() and self.end is None
-
     async def _next(self, patience_s: float | None) -> Message | None:
         if self._arriving is None:
             self._arriving = asyncio.ensure_future(self._receive())
@@ -173,7 +165,7 @@ class RequestLines:
             self._part.clear()
             self._is_dropping = False
             if line is None or line.strip():
-                yield Line(self.read, line)
+                yield self.read, line
         self._keep(rest)
 
     def _keep(self, part: bytes) -> None:
@@ -246,46 +238,45 @@ class AnswerStream:
             chunk = ItemChunk()
             while lines.end is None:
                 found = await lines.more(PAUSE_S if chunk.items else None)
-                for line in found:
-                    if is_large(line.raw):
-                        await self._hand_over(chunk)
-                        chunk = ItemChunk()
+                for number, raw in found:
+                    if raw is not None and is_large(raw):
+                        chunk = await self._hand_over(chunk)
                         # Its answer is waited for, so that the large lines of other streams have their turn.
-                        self._begin(len(line.raw or b""), self._prepare_large(line))
+                        self._begin(len(raw), self._prepare_large(number, raw))
                         while self._under_way:
                             await self._change()
                         lines.give_back()
                         continue
-                    item = self._item(line)
+                    item = self._item(raw)
                     if not chunk.takes(item):
-                        await self._hand_over(chunk)
-                        chunk = ItemChunk()
-                    chunk.add(line.number, item, len(line.raw or b""))
+                        chunk = await self._hand_over(chunk)
+                    chunk.add(number, item, len(raw or b""))
                 if not found:
-                    await self._hand_over(chunk)
-                    chunk = ItemChunk()
+                    chunk = await self._hand_over(chunk)
             await self._hand_over(chunk)
         finally:
             self._is_read = True
             self._changed.set()
 
-    def _item(self, line: Line) -> Item | Problem:
-        if line.raw is None:
+    def _item(self, raw: bytes | None) -> Item | Problem:
+        if raw is None:
             most = self._limits.body_bytes
             return Problem("line_too_long", f"the line is longer than {most} bytes")
         try:
-            return document_or_id(decode(line.raw), self._operation.wanted(is_line=True))
+            return document_or_id(decode(raw), self._operation.wanted(is_line=True))
         except Problem as problem:
             return problem
 
-    async def _hand_over(self, chunk: ItemChunk) -> None:
+    async def _hand_over(self, chunk: ItemChunk) -> ItemChunk:
+        """Have a chunk analysed, and return the next one, when there is room for it."""
         if not chunk.items:
-            return
+            return chunk
         self._begin(chunk.size, self._prepare(chunk))
         # Others go on between chunks of short lines.
         await asyncio.sleep(0)
         while self._under_way > min(WINDOW_BYTES, WINDOWS_BYTES / self._engine.streams):
             await self._change()
+        return ItemChunk()
 
     def _begin(self, size: int, work: Coroutine[None, None, Ready]) -> None:
         self._under_way += size
@@ -309,9 +300,8 @@ class AnswerStream:
             return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
         return Ready.of(chunk, analysed)
 
-    async def _prepare_large(self, line: Line) -> Ready:
+    async def _prepare_large(self, number: int, raw: bytes) -> Ready:
         """Decode and analyse a line in a process of its own."""
-        raw = line.raw or b""
         item: str | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
         try:
@@ -322,7 +312,7 @@ class AnswerStream:
             item, analysed = of_error(error), None
         except Problem as problem:
             item, analysed = problem, None
-        return Ready.alone(line.number, item, analysed, len(raw))
+        return Ready.alone(number, item, analysed, len(raw))
 
     async def _next_batch(self) -> list[Ready]:
         """Wait for the next chunk, and take those after it that are ready."""
@@ -347,7 +337,7 @@ class AnswerStream:
         name = self._operation.name
         run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run
         with self._service.metrics.batch_seconds.labels(name).time():
-            answers = await run(lambda index: BatchWork(index, self._operation).lines(batch, outcomes))
+            answers = await run(lambda index: self._operation.lines(index, batch, outcomes))
         self._trail.outcomes += outcomes
         self._service.metrics.count(name, outcomes)
         self._last_line = batch[-1].chunk.numbers[-1]

@@ -14,10 +14,9 @@ from support.serving import NDJSON, lines, ndjson, wait_for
 from simhash_hbase import ClaimContended, Index, StoreUnavailable, create_index
 from simhash_hbase.index.answers import decision_record
 from simhash_hbase.profile import Profile
-from simhash_hbase.service import Limits, batcher, create_app
-from simhash_hbase.service.batcher import BATCHES, MOST_TOGETHER, Batcher
+from simhash_hbase.service import Limits, create_app, operations
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.operations import Operation
+from simhash_hbase.service.operations import BATCHES, MOST_TOGETHER, Batcher, Operation
 from simhash_hbase.service.problems import Problem
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -63,7 +62,7 @@ async def _begun(work, number):
 
 
 def test_who_comes_while_a_batch_is_worked_on_is_in_the_next_one_in_the_order_of_arrival(engine, monkeypatch):
-    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 1e6)
+    monkeypatch.setattr(operations, "LONGEST_WAIT_S", 1e6)
 
     async def asked():
         made, work = Batcher(engine), Work()
@@ -90,7 +89,7 @@ def test_a_batch_has_no_more_documents_than_a_commit_may_have(engine):
 
 
 def test_alone_a_request_waits_for_no_timer(engine, monkeypatch):
-    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 1e6)
+    monkeypatch.setattr(operations, "LONGEST_WAIT_S", 1e6)
 
     async def asked():
         made, work = Batcher(engine), Work(is_open=True)
@@ -157,7 +156,7 @@ def test_who_does_not_wait_any_more_is_left_out_and_the_others_are_answered(engi
 
 
 def test_a_batch_that_takes_long_does_not_hold_up_all_later_ones(engine, monkeypatch):
-    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(operations, "LONGEST_WAIT_S", 0.01)
 
     async def asked():
         made, work, tasks = Batcher(engine), Work(), []
@@ -220,7 +219,7 @@ def _watched(place, tmp_path):
 
 @pytest.mark.parametrize("place", ["memory", "file"])
 def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 1e6)
+    monkeypatch.setattr(operations, "LONGEST_WAIT_S", 1e6)
     documents = near_copies(12, 3)
     random.Random(1).shuffle(documents)
     empty, unnamed = {"id": "empty", "text": "."}, {"text": "some text"}

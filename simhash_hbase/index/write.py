@@ -17,7 +17,7 @@ import numpy as np
 from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.index import documentrows
 from simhash_hbase.index.copies import delete_copies
-from simhash_hbase.index.documentrows import DocumentCells
+from simhash_hbase.index.documentrows import DocumentCells, entry_rows
 from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
@@ -194,7 +194,7 @@ class WriteBatch(NamedTuple):
         all_again = self.profile.ttl_ms is not None
         lacking = np.array([all_again or not change.has_rows for change in changes])
         # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
-        rows = documentrows.entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
+        rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
         digests = [row_digest(change.row) for change in changes]
         self.store.put(
             FAMILY_DOCUMENTS, documentrows.document_cells(entries, [change.new for change in changes], digests=digests)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from simhash_hbase.index import dedup, documentrows, search, write
+from simhash_hbase.index import dedup, search, write
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.claim.machine import Run, Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import read_states
@@ -95,7 +95,7 @@ MUTATIONS = {
     "second-query": [(protocol, "second_query", _find_nobody)],
     "yielding": [(machine, "give_way", _become_its_duplicate)],
     "own-cell": [(Run, "look_again", _start_over_blindly)],
-    "sketch-rows": [(documentrows, "entry_rows", _block_rows_alone)],
+    "sketch-rows": [(write, "entry_rows", _block_rows_alone)],
     "copies": [(machine, "document_cells", lambda entries, states: [])],
     "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
     "previous": [(machine, "as_pending", _without_previous)],

@@ -81,31 +81,32 @@ def open_index(
         When it was made with another profile, or another dictionary.
     """
     if is_service(url):
-        return _open_service(url, profile, patience_s).in_collection(collection)
+        from simhash_hbase.client import RemoteIndex
+
+        patience = {} if patience_s is None else {"patience_s": patience_s}
+        remote = RemoteIndex(url, key=_api_key(), **patience)
+        try:
+            if profile is not None:
+                remote.profile.check_same(profile)
+        except SimhashError:
+            remote.close()
+            raise
+        return remote.in_collection(collection)
     store = open_store(url, readonly=readonly, patience_s=patience_s)
     try:
         index = Index(store)
         if profile is not None:
             index.profile.check_same(profile)
-        _check_machine(index.profile)
+        # This machine must make the same fingerprints.
+        made_with = index.profile
+        if made_with.dictionary is not None:
+            made_with.check_same(made_with.replace(dictionary=dictionary_digest()))
+        if made_with.jieba_idf is not None:
+            made_with.check_same(made_with.replace(jieba_idf=jieba_idf_digest()))
         return index if collection is None else index.in_collection(collection)
     except SimhashError:
         store.close()
         raise
-
-
-def _open_service(url: str, profile: Profile | None, patience_s: float | None) -> Index:
-    from simhash_hbase.client import RemoteIndex
-
-    patience = {} if patience_s is None else {"patience_s": patience_s}
-    index = RemoteIndex(url, key=_api_key(), **patience)
-    if profile is not None:
-        try:
-            index.profile.check_same(profile)
-        except SimhashError:
-            index.close()
-            raise
-    return index
 
 
 def _api_key() -> str | None:
@@ -254,14 +255,6 @@ def _resolved(
         return profile, None
     sample = learn(learn_from, seed=profile.seed, workers=workers)
     return profile.replace(idf=sample.idf.digest(), idf_documents=sample.idf.documents), sample
-
-
-def _check_machine(profile: Profile) -> None:
-    """Refuse an index whose fingerprints this machine would not make alike."""
-    if profile.dictionary is not None:
-        profile.check_same(profile.replace(dictionary=dictionary_digest()))
-    if profile.jieba_idf is not None:
-        profile.check_same(profile.replace(jieba_idf=jieba_idf_digest()))
 
 
 def is_address(word: str) -> bool:

@@ -95,7 +95,12 @@ def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes
             # An input that breaks off is refused: the program removes what it wrote, then ends.
             with suppress(BrokenPipeError):
                 stream.close()
-            _await_end(process)
+            try:
+                process.wait()
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
         log.seek(0)
         lines = log.read().splitlines()
     reports = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
@@ -106,12 +111,3 @@ def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes
         complaint = " / ".join((causes or texts)[-SHOWN_LINES:]) or "the Java program printed no reason"
         raise StoreRefused(f"HFiles could not be loaded into {table}: {complaint}")
     return reports[-1]
-
-
-def _await_end(process: "subprocess.Popen[bytes]") -> None:
-    try:
-        process.wait()
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms, document_cells, sorted_rows
 from simhash_hbase.bulk.spool import Part, Spool
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.documentrows import entry_segments, read_states
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import begin_load, end_load
-from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
 from simhash_hbase.rows.keys import BlockRows, row_prefix
@@ -138,17 +138,18 @@ class _LoadPass:
         corpus, bounds = self._survey()
         if not len(corpus.simhashes):
             return
+
+        def sorted_cells() -> Iterator[CellBlock]:
+            # Only when the first cell is needed: a writer with a process of its own starts meanwhile.
+            sorter = Sorter(self._spool.scratch(), bounds)
+            sorter.add_many(document_cells(part, self._stamp, before) for before, part in self._new_parts())
+            yield from sorter.blocks()
+
         rows = sorted_rows(corpus)
         cells = self._walk.pages(
-            self._sorted_cells(bounds), lambda block: (len(block.values), row_prefix(block.keys[-1:].tobytes()))
+            sorted_cells(), lambda block: (len(block.values), row_prefix(block.keys[-1:].tobytes()))
         )
         writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
-
-    def _sorted_cells(self, bounds: NDArray[np.bytes_]) -> Iterator[CellBlock]:
-        """Sort only when the first cell is needed: a writer with a process of its own starts meanwhile."""
-        sorter = Sorter(self._spool.scratch(), bounds)
-        sorter.add_many(document_cells(part, self._stamp, before) for before, part in self._new_parts())
-        yield from sorter.blocks()
 
     def _new_parts(self) -> Iterator[tuple[int, Part]]:
         for before, part in self._spool.parts():

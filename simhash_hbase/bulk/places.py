@@ -67,20 +67,6 @@ def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path
 
 def staging_folder(conf: Path, given: str | None, token: str) -> str:
     """Choose a folder for HFiles on the file system where HBase keeps its data."""
-    properties = _properties(conf)
-    if given is not None:
-        return f"{given.rstrip('/')}/simhash-hbase-load-{token}"
-    root = properties.get("hbase.rootdir", "")
-    where = urlsplit(root)
-    # A cluster of scripts/faults has an HDFS on the loopback address.
-    if where.scheme != "file" and where.hostname not in LOOPBACK:
-        raise InvalidArgument(
-            f"{conf}: HBase keeps its data in {root or 'a folder that is not named there'}: add `staging=PATH`"
-        )
-    return f"{root.rstrip('/')}-staging/{token}"
-
-
-def _properties(conf: Path) -> dict[str, str]:
     path = conf / SITE
     try:
         root = ElementTree.parse(path).getroot()
@@ -88,7 +74,17 @@ def _properties(conf: Path) -> dict[str, str]:
         raise InvalidArgument(f"{conf} is not a configuration of HBase: it has no {SITE}") from error
     except ElementTree.ParseError as error:
         raise InvalidArgument(f"{path} is not XML: {error}") from error
-    return {item.findtext("name", "").strip(): item.findtext("value", "").strip() for item in root.iter("property")}
+    if given is not None:
+        return f"{given.rstrip('/')}/simhash-hbase-load-{token}"
+    named = {item.findtext("name", "").strip(): item.findtext("value", "").strip() for item in root.iter("property")}
+    data = named.get("hbase.rootdir", "")
+    where = urlsplit(data)
+    # A cluster of scripts/faults has an HDFS on the loopback address.
+    if where.scheme != "file" and where.hostname not in LOOPBACK:
+        raise InvalidArgument(
+            f"{conf}: HBase keeps its data in {data or 'a folder that is not named there'}: add `staging=PATH`"
+        )
+    return f"{data.rstrip('/')}-staging/{token}"
 
 
 def container_program(name: str, classes: Path) -> list[str]:

@@ -12,27 +12,18 @@ from numpy.typing import NDArray
 from simhash_hbase.bulk.spool import Part
 from simhash_hbase.index.documentrows import member_values
 from simhash_hbase.index.timestamps import MARGIN_MS
+from simhash_hbase.rows import layout
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, member_rows
-from simhash_hbase.rows.layout import (
-    DOCUMENT_ROW_BYTES,
-    FLAG_MEMBERS,
-    ID_DIGEST_BYTES,
-    MEMBER_ID_BYTES,
-    MEMBER_ROW_BYTES,
-    SEGMENT_BYTES,
-    STATE_QUALIFIER,
-    TEXT_BYTES,
-)
 from simhash_hbase.stores.base import Cell
 
-KEY_BYTES = MEMBER_ID_BYTES + TEXT_BYTES
+KEY_BYTES = layout.MEMBER_ID_BYTES + layout.TEXT_BYTES
 KEY = np.dtype(f"S{KEY_BYTES}")
 """Row, then qualifier. Both kinds of rows differ within their first five bytes, so keys sort as the cells do; numpy
 pads them with zero bytes."""
 
-DOCUMENT_KEY_BYTES = DOCUMENT_ROW_BYTES + len(STATE_QUALIFIER)
+DOCUMENT_KEY_BYTES = layout.DOCUMENT_ROW_BYTES + len(layout.STATE_QUALIFIER)
 _LENGTH = np.dtype(">u4")
 
 
@@ -49,11 +40,11 @@ class CellBlock(NamedTuple):
     def ends(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return the positions in each key at which its row and its qualifier end."""
         packed = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)
-        members = packed[:, SEGMENT_BYTES] == FLAG_MEMBERS
-        rows = np.where(members, np.uint8(MEMBER_ROW_BYTES), np.uint8(DOCUMENT_ROW_BYTES))
+        members = packed[:, layout.SEGMENT_BYTES] == layout.FLAG_MEMBERS
+        rows = np.where(members, np.uint8(layout.MEMBER_ROW_BYTES), np.uint8(layout.DOCUMENT_ROW_BYTES))
         # The key of a member without a text ends with its id; a digest of zeros does not occur.
-        with_text = packed[:, MEMBER_ID_BYTES:].any(axis=1)
-        ends = np.where(with_text, np.uint8(KEY_BYTES), np.uint8(MEMBER_ID_BYTES))
+        with_text = packed[:, layout.MEMBER_ID_BYTES :].any(axis=1)
+        ends = np.where(with_text, np.uint8(KEY_BYTES), np.uint8(layout.MEMBER_ID_BYTES))
         return rows, np.where(members, ends, np.uint8(DOCUMENT_KEY_BYTES))
 
     def cells(self, timestamp: int) -> Iterator[Cell]:
@@ -91,10 +82,10 @@ def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
     """Make the member cell and the document cell of every document."""
     entries = part.entries
     digests = part.digests.tobytes()
-    qualifiers = [digests[at : at + ID_DIGEST_BYTES] for at in range(0, len(digests), ID_DIGEST_BYTES)]
+    qualifiers = [digests[at : at + layout.ID_DIGEST_BYTES] for at in range(0, len(digests), layout.ID_DIGEST_BYTES)]
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
-    members = [row + digest + text[:TEXT_BYTES] for row, digest, text in keys]
-    documents = [document_row(digest) + STATE_QUALIFIER for digest in qualifiers]
+    members = [row + digest + text[: layout.TEXT_BYTES] for row, digest, text in keys]
+    documents = [document_row(digest) + layout.STATE_QUALIFIER for digest in qualifiers]
     added = added_ms(stamp)
     states = [
         encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))

@@ -3,7 +3,7 @@
 import secrets
 import shutil
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -254,7 +254,10 @@ class Spool:
         rest = iter(records)
         for number, note in enumerate(self.manifest.parts):
             taken = list(islice(rest, note.records))
-            part = self._finished(note, taken)
+            part = None
+            if len(taken) == note.records and _checksum(b"".join(map(_digest, taken))) == note.input:
+                with suppress(CorruptIndex):
+                    part = read_part(self.folder / note.file, note.checksum)
             if part is None:
                 if self.manifest.writing:
                     raise InvalidInput(
@@ -302,15 +305,6 @@ class Spool:
             path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
-
-    def _finished(self, note: PartNote, records: Sequence[Scanned]) -> Part | None:
-        """Return a part of an earlier attempt if it is sound and of the same records."""
-        if len(records) != note.records or _checksum(b"".join(map(_digest, records))) != note.input:
-            return None
-        try:
-            return read_part(self.folder / note.file, note.checksum)
-        except CorruptIndex:
-            return None
 
     def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> Part:
         """Write chunks as one part, without the documents whose id came before."""

@@ -19,12 +19,12 @@ from simhash_hbase.errors import (
     no_words,
 )
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored, hex_simhash
+from simhash_hbase.index.arguments import GivenDocument, checked_document, checked_ids
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.opened import GivenDocument, checked_document, checked_ids
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place

@@ -72,11 +72,25 @@ class Candidates:
 
     def parts(self) -> Iterator[Near]:
         """Join queries with rows; each part has all pairs of some queries, in their order, and is not empty."""
-        if self.rows:
-            found = self._alone() if len(self._simhashes) == 1 else self._joined_parts()
-            yield from (near for near in found if len(near.queries))
+        if not self.rows:
+            return
+        if len(self._simhashes) == 1:
+            if len((near := self._alone()).queries):
+                yield near
+            return
+        left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
+        right = np.searchsorted(self._rows.prefixes, self._prefixes, "right")
+        ends = np.cumsum((right - left).sum(axis=1))
+        start = 0
+        while start < len(ends):
+            done = ends[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, done + PAIRS_AT_ONCE, "right")))
+            near = self._joined(start, left[start:stop], right[start:stop])
+            if len(near.queries):
+                yield near
+            start = stop
 
-    def _alone(self) -> Iterator[Near]:
+    def _alone(self) -> Near:
         """Find the candidates of one query, for which nothing has to be joined: in 7 to 40 µs rather than 65 to 120."""
         rows, reach = self._rows, self._reach
         apart = distances(rows.simhashes, self._simhashes)
@@ -93,18 +107,7 @@ class Candidates:
             # Both are sorted, and `np.isin` takes longer than everything else here.
             by_blocks = np.zeros(len(near), np.bool_)
             by_blocks[np.searchsorted(near, met)] = True
-        yield Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
-
-    def _joined_parts(self) -> Iterator[Near]:
-        left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
-        right = np.searchsorted(self._rows.prefixes, self._prefixes, "right")
-        ends = np.cumsum((right - left).sum(axis=1))
-        start = 0
-        while start < len(ends):
-            done = ends[start - 1] if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, done + PAIRS_AT_ONCE, "right")))
-            yield self._joined(start, left[start:stop], right[start:stop])
-            start = stop
+        return Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
 
     def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> Near:
         """Join the queries from one position on with the ranges of rows of each of their prefixes."""

@@ -17,7 +17,7 @@ from simhash_hbase.index.answers import Decision, NearCopy, recorded_decision
 from simhash_hbase.index.candidates import find_crowded_documents
 from simhash_hbase.index.documentrows import DocumentCells, decisions_in_force, find_documents, read_states
 from simhash_hbase.index.exact import TextJudge, TextVerdict
-from simhash_hbase.index.search import Hit, Queries, TakeHit, find_nearest, found_since
+from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
 from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
@@ -120,10 +120,15 @@ class Deduplicator:
             now,
             self._judge,
         )
-        expired: set[str] = set()
+
+        def take_hit_unless_decided_again(at: int, hit: Hit) -> bool:
+            # A dry run's own word replaces the index's.
+            return read_states(target, [hit.state.id]) == [None] and batch.take_hit(at, hit)
+
         for store in self._places:
             # Whatever the limits of the index say, nothing is left out: a decision must not rest on a part.
-            find_nearest(store, batch.queries, found_since(0), self._take_hits_of(store, batch, oldest, expired))
+            take_hit = batch.take_hit if store is target else take_hit_unless_decided_again
+            find_nearest(store, batch.queries, found_since(0), take_hit)
         decided = dict(zip(fresh, batch.decide(), strict=True))
         decisions = [decision or decided[at] for at, decision in enumerate(recorded)]
         self._mark_removed(entries, decisions, decided, states, oldest)
@@ -136,23 +141,8 @@ class Deduplicator:
             batch.outcomes,
             own.take(fresh),
             list(dict.fromkeys([*repeated, *named])),
-            sorted(expired),
+            sorted(batch.expired),
         )
-
-    def _take_hits_of(self, store: Store, batch: "UndecidedBatch", oldest: int, expired: set[str]) -> TakeHit:
-        """Make what takes the hits of one place: it hands them to the batch, or notes that they have expired."""
-
-        def take_hit_of_place(at: int, hit: Hit) -> bool:
-            name = hit.state.id
-            if store is not self._places[-1] and read_states(self._places[-1], [name]) != [None]:
-                # A dry run has decided it again: its own word replaces the index's.
-                return False
-            if hit.state.seen < oldest:
-                expired.add(name)
-                return False
-            return batch.take_hit(at, hit)
-
-        return take_hit_of_place
 
     def _mark_removed(
         self,
@@ -215,14 +205,17 @@ class UndecidedBatch:
         self.outcomes: list[Outcome] = []
         self.mates: list[int | None] = []
         """For a duplicate of a document that was kept before in this batch: its position."""
-        self.leaving: list[set[int]] = [set() for _ in entries.ids]
+        self._leaving: list[set[int]] = [set() for _ in entries.ids]
         """For each document: earlier ones whose old text is within its reach and is about to be replaced."""
-        self.left_by: list[set[int]] = [set() for _ in entries.ids]
+        self._left_by: list[set[int]] = [set() for _ in entries.ids]
         """The same for later documents; their old text still counts."""
         # Numbers of the collections; None if all are of one.
         names = list(map(collection_of, entries.ids))
         self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
         self._now = now
+        self._oldest = profile.oldest(now)
+        self.expired: set[str] = set()
+        """Originals within reach that were not seen for too long."""
         self._judge = judge
         self._crowded = find_crowded_documents(entries.simhashes, self.queries.prefixes, self.queries.reach).tolist()
         # Positions of documents that were kept, and that others of the batch are near to.
@@ -238,6 +231,9 @@ class UndecidedBatch:
     def take_hit(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
         state, similarity, containment = hit.state, hit.similarity, hit.containment
+        if state.seen < self._oldest:
+            self.expired.add(state.id)
+            return False
         if self._judge is not None:
             verdict = self._judge.judge_stored(self._texts[at], hit)
             if not self._accept(at, state.id, verdict):
@@ -245,10 +241,10 @@ class UndecidedBatch:
             similarity, containment = verdict.similarity, verdict.containment
         turn = self._moving.get(state.id, self._end)
         if turn < at:
-            self.leaving[at].add(turn)
+            self._leaving[at].add(turn)
         elif turn > at:
             if turn < self._end:
-                self.left_by[at].add(turn)
+                self._left_by[at].add(turn)
             rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
             option = OriginalOption(rank, similarity, containment, hit.text)
             self._stored[at] = _better(self._stored[at], option)
@@ -279,6 +275,25 @@ class UndecidedBatch:
         """Find the later documents of this batch that the rule accepts beside one."""
         later, _, _ = self._accepted_mates(at, np.arange(at + 1, self._end))
         return [int(turn) for turn in later]
+
+    def earlier_mates(self) -> list[set[int]]:
+        """List for each document those before it in the batch that have to be decided first."""
+        held = [
+            {*leaving, *(() if mate is None else (mate,))}
+            for leaving, mate in zip(self._leaving, self.mates, strict=True)
+        ]
+        open_: set[int] = set()
+        for at, mate in enumerate(self.mates):
+            if not held[at]:
+                continue
+            later = set(self._left_by[at])
+            # A held document without a plan may become anything: what is near it waits, or it would be decided before.
+            if held[at] != {mate} or mate in open_:
+                open_.add(at)
+                later.update(self.later_near(at))
+            for turn in later:
+                held[turn].add(at)
+        return held
 
     def _best_kept(self, at: int) -> OriginalOption | None:
         """Find the best of the documents of this batch that were kept before."""

@@ -6,16 +6,15 @@ from typing import Self
 from simhash_hbase.errors import ClaimContended, IndexExists, InvalidArgument, StoreFull, StoreRefused, Unsupported
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.answers import Decision, as_given
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.indexrows import find_profile, write_last_backup, write_own_rows
-from simhash_hbase.index.opened import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
 from simhash_hbase.index.reading import ReadableIndex
 from simhash_hbase.index.timestamps import writing_time
+from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
-from simhash_hbase.index.upkeep.vacuum import Vacuumed, vacuum
-from simhash_hbase.index.upkeep.verify import Verified, verify
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.profile import Profile

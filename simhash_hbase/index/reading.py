@@ -1,25 +1,40 @@
 """What reads an index: queries, and documents by their ids."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from copy import copy
+from dataclasses import dataclass, field
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Unsupported, no_words
+from simhash_hbase.index import arguments
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
+from simhash_hbase.index.arguments import GivenDocument
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
-from simhash_hbase.index.opened import GivenDocument, OpenedIndex, checked_ids
+from simhash_hbase.index.indexrows import read_idf, read_profile
 from simhash_hbase.index.search import Neighbours, Queries
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
+from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
+from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member, kept_key
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import UNLIMITED, Store
+from simhash_hbase.stores.base import UNLIMITED, CellCounts, Store
+
+if TYPE_CHECKING:
+    from simhash_hbase.features.analysis import Analysis
+
+T = TypeVar("T")
 
 
 class Searched(NamedTuple):
@@ -32,13 +47,138 @@ class Searched(NamedTuple):
     truncated: int  # Answers that a limit cut.
 
 
-class ReadableIndex(OpenedIndex):
-    """The reading half of `Index`."""
+@dataclass(slots=True, eq=False)
+class _Shared:
+    """What an index and the views of its collections have in common."""
+
+    is_closed: bool = False
+    last: int = 0  # The time of the latest batch.
+    ticking: Lock = field(default_factory=Lock)
+    analysis: Analysis | None = None
+
+
+class ReadableIndex:
+    """An opened index: its store, its profile and its clock, and what reads it; `Index` adds what writes."""
 
     def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
-        super().__init__(store, clock=clock, timer=timer)
+        self._store = store
         self.on_search: Callable[[Searched], None] | None = None
         """Called after each search of a query, in the thread that made it."""
+        self._begin(read_profile(store), clock, timer)
+
+    def _begin(self, profile: Profile, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
+        """Set what an index has wherever its rows are."""
+        self.collection = Collection()
+        """The collection whose documents are read and written."""
+        self.profile = profile
+        self._clock = clock
+        self._timer = timer or Timer()
+        self._shared = _Shared()
+
+    def in_collection(self, name: str | None) -> Self:
+        """Return a view of one collection: its documents and no others, under ids of its own; closed with the index.
+
+        `stats`, `verify`, `vacuum` and `backup` of it are of the whole index.
+
+        Parameters
+        ----------
+        name : str or None
+            1 to 128 bytes of UTF-8 without control characters, compared as they are; None: the documents that are in
+            no collection, which is what an index shows by itself.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is no name of a collection.
+        """
+        view = copy(self)
+        view.collection = Collection(name)
+        return view
+
+    @property
+    def address(self) -> str:
+        """The address of the store, and which collection."""
+        name = self.collection.name
+        return self._store.url if name is None else f"{self._store.url} (collection {name})"
+
+    @property
+    def analysis(self) -> Analysis:
+        """What turns texts into entries; reads the learned table on first use."""
+        if self._shared.analysis is None:
+            # Look-ups need none of it, and its expressions take longer to compile than a look-up.
+            from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
+
+            self._shared.analysis = Analysis(self.profile, read_idf(self.store, self.profile))
+        return self._shared.analysis
+
+    @analysis.setter
+    def analysis(self, analysis: Analysis) -> None:
+        self._shared.analysis = analysis
+
+    @property
+    def store(self) -> Store:
+        """What keeps the rows.
+
+        Raises
+        ------
+        IndexClosed
+            After `close`, whatever the store is.
+        """
+        if self._shared.is_closed:
+            raise IndexClosed(f"{self._store.url}: this index was closed")
+        return self._store
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.address}{', closed' if self._shared.is_closed else ''}>"
+
+    def close(self) -> None:
+        """Close the store; from now on every call that needs it raises `IndexClosed`. A second call does nothing."""
+        self._shared.is_closed = True
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _now(self) -> int:
+        """Read the clock; each batch of this process gets a later time than the one before."""
+        with self._shared.ticking:
+            self._shared.last = max(self._clock(), self._shared.last + 1)
+            return self._shared.last
+
+    def _oldest(self) -> int:
+        """Return the time since which a document must have been seen to count, ms since 1970."""
+        return self.profile.oldest(self._clock())
+
+    def _check_whole(self, operation: str) -> None:
+        """Refuse what needs ranges or compare-and-set of a store that has neither."""
+        if isinstance(self.store, CellCounts):
+            raise Unsupported(
+                f"{operation} needs a file: or hbase:// index: {self.store.url} does create, add, query, remove, stats"
+            )
+
+    def _analysed(self, name: str, text: str, metadata: Metadata | None = None) -> Entries:
+        """Analyse one document, which must have a fingerprint."""
+        arguments.check_types(name, text, metadata)
+        analysed = self.analysis.texts([name], [text], [metadata])
+        if analysed.refused:
+            raise EmptyDocument(no_words(name))
+        return analysed.entries
+
+    def _in_batches(
+        self, documents: Iterable[GivenDocument], act: Callable[[Entries], Iterable[T]]
+    ) -> Iterator[tuple[str, T | None]]:
+        """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
+        checked = (arguments.checked_document(number, document) for number, document in enumerate(documents, 1))
+        for batch in arguments.batches(checked):
+            ids, texts, metadata = zip(*batch, strict=True)
+            analysed = self.analysis.texts(ids, texts, metadata)
+            kept, results = set(analysed.kept), iter(act(analysed.entries))
+            yield from ((name, next(results) if at in kept else None) for at, name in enumerate(ids))
 
     def rule(
         self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
@@ -204,7 +344,7 @@ class ReadableIndex(OpenedIndex):
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids, in their order."""
         self._check_whole("get")
-        read = self._read(checked_ids(ids))
+        read = self._read(arguments.checked_ids(ids))
         return [None if held is None else stored_document(self.collection, *held) for held in read]
 
     def copies(self, document_id: str) -> Copies | None:

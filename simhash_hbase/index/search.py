@@ -19,17 +19,10 @@ from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find
 from simhash_hbase.index.documentrows import asked_prefixes
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches, estimated_containment, judge, known_similarity
+from simhash_hbase.rows import documents
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
-from simhash_hbase.rows.documents import (
-    DocumentState,
-    Member,
-    Text,
-    decode_document,
-    decode_member,
-    decode_sketches,
-    document_key,
-)
+from simhash_hbase.rows.documents import DocumentState, Member, Text
 from simhash_hbase.rows.keys import distinct, member_row, member_rows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, MEMBER_ID_BYTES, MEMBER_ROW_BYTES
 from simhash_hbase.stores.base import UNLIMITED, Store
@@ -146,56 +139,44 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
     flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among the first hundred of
     it.
     """
-    nearest = _Nearest(Members(store, queries.profile, counts, limit=FIRST_MEMBERS), queries, take_hit)
+    members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
+    # For each document the distance of what was enough.
+    settled = np.full(len(queries.entries), FARTHEST, np.uint8)
     for near in queries.candidates(store, limit=UNLIMITED).parts():
-        nearest.look(near)
+        simhashes = distinct(near.simhashes)
+        _hand_on(near, members.page(simhashes), queries, members, settled, take_hit)
+        for simhash in filter(members.wide.__contains__, simhashes.tolist()):
+            # The other members of this fingerprint, where nothing as near was enough.
+            after: bytes | None = members.wide[simhash]
+            unsettled = near.where(near.simhashes == np.uint64(simhash))
+            while after is not None:
+                unsettled = unsettled.where(unsettled.distances < settled[unsettled.queries])
+                if not len(unsettled.queries):
+                    break
+                page = members.next_page(simhash, after, MORE_MEMBERS)
+                _hand_on(unsettled, page, queries, members, settled, take_hit)
+                after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
+
+
+def _hand_on(
+    near: Near, page: MemberPage, queries: Queries, members: Members, settled: NDArray[np.uint8], take_hit: TakeHit
+) -> None:
+    """Hand the hits of each query on, the best first, until farther ones are not wanted."""
+    accepted, ranges = _accepted_pairs(near, page, queries)
+    members.know(map(page.id_digest, set(accepted.at.tolist())))
+    for start, stop in ranges:
+        query = int(near.queries[accepted.pairs[start]])
+        enough: Hit | None = None
+        for hit in _counting(members, near, page, queries, accepted, slice(start, stop)):
+            if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
+                break
+            if take_hit(query, hit):
+                enough, settled[query] = hit, hit.distance
 
 
 def found_since(oldest: int) -> Counts:
     """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
     return lambda cell, text: cell.found_under(text, oldest)
-
-
-class _Nearest:
-    """Hands hits of documents on until they have enough."""
-
-    def __init__(self, members: Members, queries: Queries, take_hit: TakeHit) -> None:
-        self._members = members
-        self._queries = queries
-        self._take_hit = take_hit
-        # For each document the distance of what was enough.
-        self._settled = np.full(len(queries.entries), FARTHEST, np.uint8)
-
-    def look(self, near: Near) -> None:
-        """Hand on the first members of all fingerprints near some documents, then as many more as it takes."""
-        simhashes = distinct(near.simhashes)
-        self._look_at(near, self._members.page(simhashes))
-        if not self._members.wide:
-            return
-        for simhash in filter(self._members.wide.__contains__, simhashes.tolist()):
-            # The other members of this fingerprint, where nothing as near was enough.
-            after: bytes | None = self._members.wide[simhash]
-            unsettled = near.where(near.simhashes == np.uint64(simhash))
-            while after is not None:
-                unsettled = unsettled.where(unsettled.distances < self._settled[unsettled.queries])
-                if not len(unsettled.queries):
-                    break
-                page = self._members.next_page(simhash, after, MORE_MEMBERS)
-                self._look_at(unsettled, page)
-                after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
-
-    def _look_at(self, near: Near, page: MemberPage) -> None:
-        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
-        accepted, ranges = _accepted_pairs(near, page, self._queries)
-        self._members.know(map(page.id_digest, set(accepted.at.tolist())))
-        for start, stop in ranges:
-            query = int(near.queries[accepted.pairs[start]])
-            enough: Hit | None = None
-            for hit in _counting(self._members, near, page, self._queries, accepted, slice(start, stop)):
-                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
-                    break
-                if self._take_hit(query, hit):
-                    enough, self._settled[query] = hit, hit.distance
 
 
 def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
@@ -307,7 +288,7 @@ class MemberPage(NamedTuple):
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
         """Put the members of each of some fingerprints one behind the other."""
         ends = np.cumsum([0, *members.counts])
-        sketches = Sketches.unpacked(decode_sketches(members.values, bands=bands), bands)
+        sketches = Sketches.unpacked(documents.decode_sketches(members.values, bands=bands), bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
@@ -392,8 +373,8 @@ class Members:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
         if missing:
-            cells = self._store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in missing])
-            states = [cell and decode_document(cell.value) for cell in cells]
+            cells = self._store.get(FAMILY_DOCUMENTS, [documents.document_key(digest) for digest in missing])
+            states = [cell and documents.decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -413,7 +394,7 @@ class Members:
         if (member := self._decoded.get(key)) is None:
             if len(self._decoded) > HELD_MEMBERS:
                 self._decoded = {}
-            member = self._decoded[key] = decode_member(page.values[at], bands=self._bands)
+            member = self._decoded[key] = documents.decode_member(page.values[at], bands=self._bands)
         return member
 
     def found(self, text: Text, page: MemberPage, at: int) -> tuple[Member, DocumentState] | None:

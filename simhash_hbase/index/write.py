@@ -15,15 +15,9 @@ import msgspec
 import numpy as np
 
 from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
+from simhash_hbase.index import documentrows
 from simhash_hbase.index.copies import delete_copies
-from simhash_hbase.index.documentrows import (
-    DocumentCells,
-    document_cells,
-    entry_rows,
-    find_documents,
-    read_states,
-    stored_rows,
-)
+from simhash_hbase.index.documentrows import DocumentCells, entry_rows
 from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
@@ -128,7 +122,7 @@ def write_documents(
     below = decision_time(store, len(entries)) if cells is None else cells.below
     for attempt in attempts(store):
         with attempt, atomically(store):
-            cells = cells or find_documents(store, [entries.ids[at] for at in pending])
+            cells = cells or documentrows.find_documents(store, [entries.ids[at] for at in pending])
             attempt.cells_were_read()
             changes = batch.plan(outcomes, pending, cells, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.
@@ -152,12 +146,32 @@ class WriteBatch(NamedTuple):
     def plan(
         self, outcomes: Sequence[Outcome], places: Sequence[int], cells: DocumentCells, *, now: int
     ) -> list[Change]:
-        """Say what the documents at these places change in the cells that were read of them."""
+        """Say what the documents at these places change in the cells that were read of them.
+
+        Adding a known original again leaves it one, unless it has expired.
+        """
         oldest = self.profile.oldest(now)
         changes = []
         for at, row, stored in zip(places, cells.rows, cells.states, strict=True):
             old, old_value = stored or (None, None)
-            new = _next_state(self.entries.ids[at], self.entries.texts[at], (now, at), outcomes[at], old, oldest)
+            text, outcome = self.entries.texts[at], outcomes[at]
+            known = old and old.found(oldest)
+            if known and not known.text.is_same(text):
+                known = None
+            new = DocumentState(
+                id=self.entries.ids[at],
+                simhash=text.simhash,
+                state=known.state if known and outcome.state == "added" else outcome.state,
+                seen=now,
+                stamp=now if old is None else max(now, old.stamp + 1),
+                order=known.order if known else (now, at),
+                of=outcome.of,
+                distance=outcome.distance,
+                similarity=outcome.similarity,
+                containment=outcome.containment,
+                digest=text.digest,
+                of_text=outcome.of_text,
+            )
             changes.append(Change(at, row, old, old_value, new))
         return changes
 
@@ -182,34 +196,12 @@ class WriteBatch(NamedTuple):
         # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
         rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
         digests = [row_digest(change.row) for change in changes]
-        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes], digests=digests))
+        self.store.put(
+            FAMILY_DOCUMENTS, documentrows.document_cells(entries, [change.new for change in changes], digests=digests)
+        )
         if len(rows.prefixes):
             seen = max(change.new.seen for change in changes if not change.new.is_duplicate)
             self.store.put_rows(rows, timestamp=seen)
-
-
-def _next_state(
-    name: str, text: Text, order: tuple[int, int], outcome: Outcome, old: DocumentState | None, oldest: int
-) -> DocumentState:
-    """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
-    now, _ = order
-    known = old and old.found(oldest)
-    if known and not known.text.is_same(text):
-        known = None
-    return DocumentState(
-        id=name,
-        simhash=text.simhash,
-        state=known.state if known and outcome.state == "added" else outcome.state,
-        seen=now,
-        stamp=now if old is None else max(now, old.stamp + 1),
-        order=known.order if known else order,
-        of=outcome.of,
-        distance=outcome.distance,
-        similarity=outcome.similarity,
-        containment=outcome.containment,
-        digest=text.digest,
-        of_text=outcome.of_text,
-    )
 
 
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
@@ -269,7 +261,7 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
     for attempt in attempts(store):
         with attempt, atomically(store):
-            states = read_states(store, [ids[at] for at in pending])
+            states = documentrows.read_states(store, [ids[at] for at in pending])
             attempt.cells_were_read()
             changes = [
                 removal(at, *stored)
@@ -321,7 +313,7 @@ def refresh_within(
     # What was seen long ago, but has not expired: that stays away.
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = []
-    for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):
+    for at, (old, value) in enumerate(stored for stored in documentrows.read_states(store, ids) if stored is not None):
         decision = old.shown()
         if decision is not None and decision.seen in due:
             stamp = max(now, old.stamp + 1)
@@ -338,7 +330,7 @@ def refresh_within(
     found = [(state, decode_member(cell.value, bands=profile.bands)) for state, cell in pairs if state.is_found]
     if found:
         simhashes = np.array([state.simhash for state, _ in found], dtype=np.uint64)
-        rows = stored_rows(profile, simhashes, [member.sketch for _, member in found])
+        rows = documentrows.stored_rows(profile, simhashes, [member.sketch for _, member in found])
         store.put_rows(rows, timestamp=now)
     refused = commit(store, changes)
     lost = {change.at for change in refused}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, missing_extra, no_words
-from simhash_hbase.index.answers import Answer, Decision
+from simhash_hbase.index.answers import Decision
 from simhash_hbase.opening import open_index
 from simhash_hbase.tables.request import Unreadable, check_unreadable
 
@@ -84,19 +84,19 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         """Decide documents."""
         given = ((doc.id, doc.text) for doc in batch)
         many = self._index.claim_many if self._action == "claim" else self._index.query_many
-        return [self._verdict(doc, answer) for doc, (_, answer) in zip(batch, many(given), strict=True)]
-
-    def _verdict(self, doc: Any, answer: Decision | Answer | ClaimContended | None) -> FilterResult:  # noqa: ANN401 - no types
-        if answer is None:
-            if self._unreadable == "raise":
-                raise EmptyDocument(
-                    f"{no_words(doc.id)}; unreadable='keep' lets such documents go on, 'drop' drops them"
-                )
-            return True if self._unreadable == "keep" else (False, "no_words")
-        if isinstance(answer, ClaimContended):
-            raise answer
-        of = answer.of if isinstance(answer, Decision) else next((match.id for match in answer.matches), None)
-        if of is None:
-            return True
-        doc.metadata["duplicate_of"] = of
-        return False, "near_duplicate"
+        verdicts: list[FilterResult] = []
+        for doc, (_, answer) in zip(batch, many(given), strict=True):
+            if answer is None:
+                if self._unreadable == "raise":
+                    raise EmptyDocument(
+                        f"{no_words(doc.id)}; unreadable='keep' lets such documents go on, 'drop' drops them"
+                    )
+                verdicts.append(True if self._unreadable == "keep" else (False, "no_words"))
+                continue
+            if isinstance(answer, ClaimContended):
+                raise answer
+            of = answer.of if isinstance(answer, Decision) else next((match.id for match in answer.matches), None)
+            if of is not None:
+                doc.metadata["duplicate_of"] = of
+            verdicts.append(True if of is None else (False, "near_duplicate"))
+        return verdicts

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,17 +24,7 @@ MARKS = pa.schema(
 RowDecisions = Sequence[Decision | None]  # One a row; None for a refused row.
 
 
-class Rows(Protocol):
-    """Some rows of a table, in the type of that."""
-
-    def taken(self, rows: NDArray[np.int64]) -> Any:  # noqa: ANN401 - the type of the table
-        """Return some of the rows."""
-
-    def beside(self, marks: pa.Table) -> Any:  # noqa: ANN401 - the type of the table
-        """Return all rows with more columns."""
-
-
-def give_back(rows: Rows, decided: RowDecisions, request: Request) -> Any:  # noqa: ANN401 - the type of the table
+def give_back(rows: "ArrowRows | _WholeTable", decided: RowDecisions, request: Request) -> Any:  # noqa: ANN401 - the type of the table
     """Return the rows that stay, or all rows with what was decided."""
     if not request.marks:
         keeps_refused = request.unreadable == "keep"

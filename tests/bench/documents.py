@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from support.labelled import folder
 
 from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
-from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.kernel.tables import jieba_file
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 from simhash_hbase.rows.keys import id_digest

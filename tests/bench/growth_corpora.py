@@ -11,7 +11,7 @@ import numpy as np
 from bench.documents import corpus, document_id, made_entries
 from bench.sizes import Sizes
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 

@@ -16,8 +16,8 @@ from bench.sizes import Sizes
 from simhash_hbase.bulk import Spool, begin, load
 from simhash_hbase.bulk.sorting import Corpus, sorted_rows
 from simhash_hbase.errors import SimhashError
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.hbase import HBaseStore

@@ -9,8 +9,8 @@ import numpy as np
 from bench.documents import made_entries
 from bench.measuring import Table, count, rate
 from bench.sizes import Sizes
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows

@@ -11,8 +11,8 @@ import numpy as np
 from bench.documents import Sentences, document_id
 from bench.measuring import Table, anonymous_bytes, count, fixed, peer, rate
 from bench.sizes import Sizes
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.opening import create_index
 from simhash_hbase.rows.analysed import Entries

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 import msgspec
 
 from simhash_hbase.index import dedup, search, write
-from simhash_hbase.index.claim import protocol, run, state, steps, verdict
-from simhash_hbase.index.claim.run import Run
-from simhash_hbase.index.claim.state import Step, as_duplicate, as_original
+from simhash_hbase.index.claim import machine, protocol
+from simhash_hbase.index.claim.machine import Run, Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
-_begun, _next_state, _put_first = state._begun, write._next_state, write.put_first
+_begun, _plan, _put_first = machine._begun, write.WriteBatch.plan, write.put_first
 _decision_time = write.decision_time
-_as_pending, _judge_pending = steps.as_pending, verdict.Verdicts.judge_pending
+_as_pending, _judge_pending = machine.as_pending, protocol.Verdicts.judge_pending
 
 
 def take_out(name: str | None) -> None:
@@ -86,27 +85,27 @@ def _at_own_time(claim, state, now, previous) -> DocumentState:
     return msgspec.structs.replace(_begun(claim, state, now, previous), stamp=now)
 
 
-def _with_equal_bytes(name: str, text: Text, order: tuple[int, int], *given) -> DocumentState:
+def _with_equal_bytes(batch, outcomes, places, cells, *, now: int) -> list[write.Change]:
     """Stamp cells by the writer's clock alone, so that a cell may come to hold what it held before."""
-    now, _ = order
-    return msgspec.structs.replace(_next_state(name, text, order, *given), stamp=now)
+    changes = _plan(batch, outcomes, places, cells, now=now)
+    return [change._replace(new=msgspec.structs.replace(change.new, stamp=now)) for change in changes]
 
 
 MUTATIONS = {
     "second-query": [(protocol, "second_query", _find_nobody)],
-    "yielding": [(verdict, "give_way", _become_its_duplicate)],
+    "yielding": [(machine, "give_way", _become_its_duplicate)],
     "own-cell": [(Run, "look_again", _start_over_blindly)],
     "sketch-rows": [(write, "entry_rows", _block_rows_alone)],
-    "copies": [(run, "document_cells", lambda entries, states: [])],
+    "copies": [(machine, "document_cells", lambda entries, states: [])],
     "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
-    "previous": [(steps, "as_pending", _without_previous)],
+    "previous": [(machine, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
-    "stamps": [(state, "_begun", _at_own_time)],
-    "raising": [(write, "_next_state", _with_equal_bytes)],
+    "stamps": [(machine, "_begun", _at_own_time)],
+    "raising": [(write.WriteBatch, "plan", _with_equal_bytes)],
     "refresh": [(Run, "refresh", lambda run, named: set())],
-    "expiry": [(verdict.Verdicts, "judge_pending", _pass_expired)],
-    "below": [(run, "put_first", _put_unstamped)],
+    "expiry": [(protocol.Verdicts, "judge_pending", _pass_expired)],
+    "below": [(machine, "put_first", _put_unstamped)],
     "placed": [(write, "put_first", _put_unstamped)],
     "above-claims": [(module, "decision_time", _below_claims) for module in (dedup, write)],
     "read-back": [(write, "put_first", _put_and_hope)],

@@ -18,7 +18,7 @@ from claim_simulator.world import MINUTES_MS, Actor, World
 from simhash_hbase.errors import Retryable, StoreBusy
 from simhash_hbase.index import timestamps, write
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.claim import protocol, state
+from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.timestamps import Timer
@@ -266,7 +266,7 @@ def simulated(world, chosen: Random) -> Iterator[None]:
             (write, "random", chosen),
             (timestamps, "time", time),
             (protocol, "random", chosen),
-            (state, "urandom", chosen.randbytes),
+            (machine, "urandom", chosen.randbytes),
         ):
             stack.enter_context(patch.object(module, name, stand_in))
         yield

@@ -8,7 +8,7 @@ from support.server_doubles import SwappingOnly
 from support.stepping import Stage
 
 from simhash_hbase import ClaimContended, Index, Profile
-from simhash_hbase.index.claim.state import renewed
+from simhash_hbase.index.claim.machine import renewed
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, decode_document, encode
 from simhash_hbase.rows.keys import document_row, id_digest

@@ -6,9 +6,8 @@ from support.bruteforce import entries
 from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Profile
-from simhash_hbase.index.claim.run import Run
-from simhash_hbase.index.claim.state import Claim, Leases, Neighbour, Step, Timer, as_pending
-from simhash_hbase.index.claim.verdict import look
+from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, Timer, as_pending
+from simhash_hbase.index.claim.protocol import look
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.rows.documents import DocumentState, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest

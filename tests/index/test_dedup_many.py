@@ -5,7 +5,7 @@ import random
 import pytest
 
 from simhash_hbase.errors import Unsupported
-from simhash_hbase.index import opened
+from simhash_hbase.index import arguments, reading
 from simhash_hbase.stores.memory import MemoryStore
 
 LETTERS = random.Random(0)
@@ -32,7 +32,7 @@ def by_hand(index, documents):
 
 @pytest.mark.parametrize("batch", [1, 7, 2_000])
 def test_decisions_come_in_order_and_do_not_depend_on_the_batch(make_index, monkeypatch, batch):
-    monkeypatch.setattr(opened, "BATCH_DOCUMENTS", batch)
+    monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", batch)
     documents = corpus(60)
     decided = list(make_index(analyzer="shingle").dedup_many(documents))
 
@@ -54,7 +54,7 @@ def test_no_documents_are_no_decisions(make_index):
 
 @pytest.mark.parametrize("batch", [1, 2, 2_000])
 def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(make_index, monkeypatch, batch):
-    monkeypatch.setattr(opened, "BATCH_DOCUMENTS", batch)
+    monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", batch)
     index = make_index(analyzer="shingle")
     [(_, text), (_, other)] = corpus(2)
     outcomes = [
@@ -77,7 +77,7 @@ def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(make_in
 
 
 def test_documents_are_read_a_batch_at_a_time(make_index, monkeypatch):
-    monkeypatch.setattr(opened, "BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", 3)
     read = []
     decided = make_index(analyzer="shingle").dedup_many(read.append(document) or document for document in corpus(9))
 
@@ -108,7 +108,7 @@ def test_a_dry_run_decides_alike_and_leaves_the_index_as_it_is(make_index):
 
 def test_a_store_without_ranges_is_refused_before_a_document_is_read(make_index, monkeypatch):
     index = make_index(analyzer="shingle")
-    monkeypatch.setattr(opened, "CellCounts", object)
+    monkeypatch.setattr(reading, "CellCounts", object)
 
     with pytest.raises(Unsupported, match="dedup needs a file: or hbase:// index"):
         index.dedup_many(corpus(1))

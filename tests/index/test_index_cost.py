@@ -243,7 +243,7 @@ def crowded(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("repair", [False, True])
 def test_verify_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, repair, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.index.upkeep.verify.PAGE", 500)
+    monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", 500)
     found = []
 
     taken = peak_bytes(lambda: found.append(crowded.verify(repair=repair)))
@@ -255,7 +255,7 @@ def test_verify_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
 
 @pytest.mark.slow
 def test_vacuum_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.index.upkeep.vacuum.PAGE", 500)
+    monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", 500)
     swept = []
 
     taken = peak_bytes(lambda: swept.append(crowded.vacuum()))

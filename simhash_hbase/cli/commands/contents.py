@@ -95,7 +95,7 @@ def add(
 @output_options
 def remove(place: NamedIndex, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
     """Remove documents by id."""
-    from simhash_hbase.index.opened import BATCH_DOCUMENTS
+    from simhash_hbase.index.arguments import BATCH_DOCUMENTS
     from simhash_hbase.inputs import Progress, total_bytes
 
     if not ids and source is None:

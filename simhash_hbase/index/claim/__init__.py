@@ -4,7 +4,7 @@ Where the store has transactions, query, decision and writes are one of them. El
 machine over its own document cell, which changes by compare-and-set only: no lock, no leader.
 """
 
+from simhash_hbase.index.claim.machine import Claimed
 from simhash_hbase.index.claim.protocol import claim_by_protocol, claim_in_transaction
-from simhash_hbase.index.claim.state import Claimed
 
 __all__ = ["Claimed", "claim_by_protocol", "claim_in_transaction"]

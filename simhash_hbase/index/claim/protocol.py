@@ -7,21 +7,22 @@ one with the smaller order. `Step` lists the steps; each is one round of calls f
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from simhash_hbase.errors import ClaimContended, StoreBusy
-from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.claim.run import Run
-from simhash_hbase.index.claim.state import Claim, Claimed, Leases, Step, SwappingStore
-from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
-from simhash_hbase.index.claim.verdict import look
-from simhash_hbase.index.dedup import Deduplicator
-from simhash_hbase.index.documentrows import find_documents, read_states
+from simhash_hbase.index import write
+from simhash_hbase.index.answers import Decision, recorded_decision
+from simhash_hbase.index.claim import machine
+from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, SwappingStore
+from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
+from simhash_hbase.index.documentrows import StoredState, find_documents, read_states
+from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
 from simhash_hbase.index.timestamps import Timer
-from simhash_hbase.index.write import WriteBatch, attempts, commit, drop_members, refresh_within, removal
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
+from simhash_hbase.rows.documents import DocumentState, is_of_removed
 from simhash_hbase.stores.base import Store, atomically
 
 FIRST_PAUSE_S = 0.005
@@ -31,7 +32,7 @@ LONGEST_PAUSE_S = 0.25
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
     """Decide and write a batch inside one transaction."""
     deduplicator = Deduplicator(store, profile)
-    for attempt in attempts(store):
+    for attempt in write.attempts(store):
         with attempt:
             with atomically(store):
                 plan = deduplicator.plan(entries, now=now)
@@ -39,14 +40,14 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                 if plan.expired:
                     # What has expired by this clock must not come back by another one, which is behind.
                     expired = enumerate(read_states(store, plan.expired))
-                    burials = [removal(at, *stored) for at, stored in expired if stored is not None]
-                    commit(store, burials)
-                    drop_members(store, burials)
+                    burials = [write.removal(at, *stored) for at, stored in expired if stored is not None]
+                    write.commit(store, burials)
+                    write.drop_members(store, burials)
                     # What was buried may be a document of this batch.
                     cells = find_documents(store, plan.entries.ids)
-                batch = WriteBatch(store, profile, plan.entries)
+                batch = write.WriteBatch(store, profile, plan.entries)
                 batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), cells, now=now))
-                refresh_within(store, profile, plan.seen, now=now)
+                write.refresh_within(store, profile, plan.seen, now=now)
             return plan.decisions
     raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
 
@@ -59,7 +60,7 @@ def claim_by_protocol(
     clock: Callable[[], int],
     timer: Timer,
     deadline_s: float | None = None,
-) -> list[Claimed]:
+) -> list[machine.Claimed]:
     """Decide and write a batch by compare-and-set.
 
     For a batch of new documents: two queries, two rounds of compare-and-set, and the writes of `add` between them. A
@@ -88,7 +89,11 @@ def claim_by_protocol(
         moved = before != [(claim.step, claim.value) for claim in waiting] or len(run.undecided()) < len(waiting)
         idle = 0 if moved else idle + 1
         if idle:
-            _pause(run, idle, end)
+            # Longer each time and at random, so that two do not wait in step.
+            longest = min(LONGEST_PAUSE_S, profile.lease_s / 6, FIRST_PAUSE_S * 2 ** min(idle, 10))
+            pause = random.uniform(0.5, 1.0) * longest
+            left = pause if end is None else end - timer.monotonic()
+            timer.sleep(max(0.0, min(pause, left)))
     see_recorded(run, [claim for claim in claims if claim.is_recorded])
     return [claim.answer for claim in claims if claim.answer is not None]
 
@@ -98,7 +103,7 @@ def _advance(run: Run) -> None:
     for step, act in (
         (Step.READ_OWN, read_own),
         (Step.QUERY, first_query),
-        (Step.WRITE, write),
+        (Step.WRITE, write_rows),
         (Step.QUERY_AGAIN, second_query),
         (Step.LOOK, look),
         (Step.HELD, release),
@@ -108,9 +113,188 @@ def _advance(run: Run) -> None:
             act(run, claims)
 
 
-def _pause(run: Run, idle: int, end: float | None) -> None:
-    """Wait for other writers, longer each time and at random, so that two do not wait in step."""
-    longest = min(LONGEST_PAUSE_S, run.profile.lease_s / 6)
-    pause = random.uniform(0.5, 1.0) * min(longest, FIRST_PAUSE_S * 2 ** min(idle, 10))
-    left = pause if end is None else end - run.timer.monotonic()
-    run.timer.sleep(max(0.0, min(pause, left)))
+def read_own(run: Run, claims: Sequence[Claim]) -> None:
+    """Read the own cells: repeat a decision for this text, wait for another attempt, or go on."""
+    overdue = []
+    oldest = run.profile.oldest(run.clock())
+    for claim, stored in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
+        claim.state, claim.value = stored or (None, None)
+        if stored is not None and stored[0].is_undecided:
+            if run.leases.observe(claim.id, stored[1]):
+                overdue.append(stored)
+        elif decision := recorded_decision(claim.text, claim.state, oldest):
+            claim.is_recorded = True
+            run.answer(claim, decision)
+        else:
+            claim.step = Step.QUERY
+    run.give_up(overdue)
+
+
+def first_query(run: Run, claims: Sequence[Claim]) -> None:
+    """Decide as if nobody else wrote; what would be an original becomes pending.
+
+    Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
+    away from, a document that is moving away from a text near a held one, and a document near a held one whose decision
+    is open. Other writers cannot see what is held, so nobody waits for it.
+    """
+    now = run.clock()
+    oldest = run.profile.oldest(now)
+    before = [claim.state and claim.state.in_force() for claim in claims]
+    batch = UndecidedBatch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
+    find_nearest(run.store, batch.queries, found_since(oldest), batch.take_hit)
+    decisions = batch.decide()
+    held = batch.earlier_mates()
+    named = [None if held[at] else decision.of for at, decision in enumerate(decisions)]
+    changed = run.refresh(named)
+    wanted = []
+    for at, (claim, decision) in enumerate(zip(claims, decisions, strict=True)):
+        if held[at]:
+            claim.step = Step.HELD
+            claim.mates = [claims[mate] for mate in sorted(held[at])]
+            claim.planned = batch.outcomes[at] if held[at] == {batch.mates[at]} else None
+        elif decision.is_original:
+            wanted.append((claim, machine.as_pending(claim, now=now, oldest=oldest)))
+        elif decision.of not in changed:
+            wanted.append((claim, machine.as_duplicate(claim, batch.outcomes[at], now=now)))
+    run.commit(wanted)
+
+
+def release(run: Run, claims: Sequence[Claim]) -> None:
+    """Go on with claims whose mates are decided: a duplicate as planned, or from the beginning."""
+    now = run.clock()
+    wanted = []
+    for claim in claims:
+        answers = [mate.answer for mate in claim.mates]
+        if None in answers:
+            continue
+        [*_, last] = answers
+        if claim.planned is not None and isinstance(last, Decision) and last.is_original:
+            wanted.append((claim, machine.as_duplicate(claim, claim.planned, now=now)))
+        else:
+            claim.step = Step.READ_OWN
+    run.commit(wanted)
+
+
+def write_rows(run: Run, claims: Sequence[Claim]) -> None:
+    """Write members and block rows of pending claims: others' second queries find them from then on."""
+    changes = [
+        write.Change(claim.at, claim.row, None, None, claim.state) for claim in claims if claim.state is not None
+    ]
+    write.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
+    for claim in claims:
+        claim.step = Step.QUERY_AGAIN
+
+
+def second_query(run: Run, claims: Sequence[Claim]) -> None:
+    """Find everything within reach, whatever its state: whoever does not find this claim is found by it."""
+    is_original = found_since(run.profile.oldest(run.clock()))
+    for claim in claims:
+        claim.near, claim.is_partial = [], False
+        claim.step = Step.LOOK
+
+    def take_hit(at: int, hit: Hit) -> bool:
+        claim = claims[at]
+        if hit.state.id == claim.id:
+            return False
+        claim.near.append(Neighbour(hit.state.id, hit.text, hit.distance, hit.similarity, hit.containment))
+        # One original in force decides; who else is there matters only where it goes meanwhile.
+        enough = is_original(hit.state, hit.text) is not None
+        claim.is_partial |= enough
+        return enough
+
+    queries = Queries.of(run.profile, run.entries.take([claim.at for claim in claims]))
+    find_nearest(run.store, queries, lambda cell, text: cell if text in cell.member_texts() else None, take_hit)
+
+
+def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
+    """Write down that documents with a decision were offered again; say of duplicates whether their original stands."""
+    repeated = [(claim, claim.answer) for claim in claims if isinstance(claim.answer, Decision)]
+    if not repeated:
+        return
+    duplicates = [(claim, decision) for claim, decision in repeated if decision.of is not None]
+    oldest = run.profile.oldest(run.clock())
+    stored = read_states(run.store, [str(decision.of) for _, decision in duplicates]) if duplicates else []
+    seen: list[str | None] = [claim.id for claim, _ in repeated]
+    for (claim, decision), cell in zip(duplicates, stored, strict=True):
+        original = cell and cell[0].found(oldest)
+        of_text = claim.state.of_text if claim.state else None
+        if is_of_removed(of_text, original.text if original else None):
+            claim.answer = replace(decision, of_removed=True)
+        else:
+            seen.append(decision.of)
+    run.refresh(seen)
+
+
+def look(run: Run, claims: Sequence[Claim]) -> None:
+    """Read the neighbours' cells, then decide, give way, or leave a claim as it is: it waits."""
+    names = sorted({neighbour.id for claim in claims for neighbour in claim.near})
+    cells = dict(zip(names, read_states(run.store, names) if names else (), strict=True))
+    now = run.clock()
+    verdicts = Verdicts(cells, run.leases, run.profile.oldest(now), now)
+    for claim in claims:
+        if claim.state is not None and claim.state.state == "yielded":
+            verdicts.judge_yielded(claim, claim.state)
+        elif claim.state is not None:
+            verdicts.judge_pending(claim, claim.state)
+    run.give_up(verdicts.overdue)
+    run.bury(verdicts.expired)
+    changed = run.refresh([new.of for _, new in verdicts.own])
+    run.commit([(claim, new) for claim, new in verdicts.own if new.of not in changed])
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What a look at the neighbours of many claims says has to be written."""
+
+    cells: Mapping[str, StoredState | None]  # The neighbours' document cells, by their ids.
+    leases: Leases
+    oldest: int
+    now: int
+    own: list[tuple[Claim, DocumentState]] = field(default_factory=list)
+    overdue: list[StoredState] = field(default_factory=list)
+    expired: list[StoredState] = field(default_factory=list)
+
+    def judge_pending(self, claim: Claim, state: DocumentState) -> None:
+        """Judge a claim whose members and rows are written."""
+        near = [(neighbour, stored) for neighbour in claim.near if (stored := self.cells[neighbour.id])]
+        originals = [(n, decision, stored) for n, stored in near if (decision := stored[0].found_under(n.text))]
+        live = [(n, decision) for n, decision, _ in originals if decision.seen >= self.oldest]
+        pending = [(n, stored) for n, stored in near if stored[0].state == "pending" and stored[0].text == n.text]
+        ahead = [(machine.key_of(stored[0]), n) for n, stored in pending if machine.key_of(stored[0]) < claim.key]
+        if live:
+            self.own.append((claim, _duplicate(claim, live, self.now)))
+        elif claim.is_partial:
+            # The original that was found is gone, and who else is there was not looked for.
+            claim.step = Step.QUERY_AGAIN
+        elif ahead:
+            self.own.append((claim, machine.give_way(claim, state, min(ahead)[1])))
+        elif pending:
+            # Each of them sees this claim and gives way, or is decided before it could.
+            self.overdue += [stored for n, stored in pending if self.leases.observe(n.id, stored[1])]
+        elif originals:
+            self.expired += [stored for _, _, stored in originals]
+        else:
+            self.own.append((claim, machine.as_original(state)))
+
+    def judge_yielded(self, claim: Claim, state: DocumentState) -> None:
+        """Judge a claim that gave way to another one."""
+        awaited = claim.awaited
+        stored = self.cells.get(awaited.id) if awaited else None
+        if awaited and stored:
+            cell, value = stored
+            if decision := cell.found_under(awaited.text, self.oldest):
+                self.own.append((claim, _duplicate(claim, [(awaited, decision)], self.now)))
+                return
+            # Another attempt of the one waited for, with a larger order, is not waited for.
+            if cell.is_undecided and cell.text == awaited.text and machine.key_of(cell) < claim.key:
+                self.overdue += [stored] if self.leases.observe(awaited.id, value) else []
+                return
+        # Others may have passed by meanwhile: it stands again, and queries again.
+        self.own.append((claim, machine.anew(state, "pending")))
+
+
+def _duplicate(claim: Claim, originals: Sequence[tuple[Neighbour, DocumentState]], now: int) -> DocumentState:
+    ranked = [(rank_of(n.distance, n.similarity, decision.order, n.id), n) for n, decision in originals]
+    _, best = min(ranked)
+    named = write.Outcome("duplicate", best.id, best.distance, best.similarity, best.containment, best.text)
+    return machine.as_duplicate(claim, named, now=now)

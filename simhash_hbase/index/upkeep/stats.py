@@ -6,7 +6,7 @@ for more.
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -295,6 +295,13 @@ def _is_small(store: Store, size: StoreSize) -> bool:
 
 def _figures(tally: Tally, *, exact: bool) -> Stats:
     states = {state: round(n) for state, n in sorted(tally.states.items())}
+    groups: defaultdict[int, float] = defaultdict(float)
+    for rows, n in tally.prefixes.items():
+        groups[(rows - 1).bit_length()] += n
+    histogram = {}
+    for power in sorted(groups):
+        low, high = (1 << power >> 1) + 1, 1 << power
+        histogram[str(high) if low >= high else f"{low}-{high}"] = round(groups[power])
     mask = (1 << FLAG_BITS) - 1
     return Stats(
         exact=exact,
@@ -302,7 +309,7 @@ def _figures(tally: Tally, *, exact: bool) -> Stats:
         states=states,
         rows=round(tally.rows),
         prefixes=round(sum(tally.prefixes.values())),
-        rows_per_prefix={name: round(n) for name, n in _histogram(tally.prefixes).items()},
+        rows_per_prefix=histogram,
         hottest=[HotPrefix(prefix & mask, f"{prefix >> FLAG_BITS:08x}", rows) for rows, prefix in tally.hottest],
         truncated_prefixes=round(tally.truncated_prefixes),
         truncated_fingerprints=round(tally.truncated_fingerprints),
@@ -332,15 +339,3 @@ def _shares(tally: Tally, places: Sequence[RegionPlace]) -> list[RegionShare]:
         )
         for at, place in enumerate(places)
     ]
-
-
-def _histogram(counts: Mapping[int, float]) -> dict[str, float]:
-    """Group by powers of two."""
-    groups: defaultdict[int, float] = defaultdict(float)
-    for rows, n in counts.items():
-        groups[(rows - 1).bit_length()] += n
-    histogram = {}
-    for power in sorted(groups):
-        low, high = (1 << power >> 1) + 1, 1 << power
-        histogram[str(high) if low >= high else f"{low}-{high}"] = groups[power]
-    return histogram

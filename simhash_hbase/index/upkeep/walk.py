@@ -14,25 +14,9 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
-from simhash_hbase.rows.documents import (
-    DocumentState,
-    Text,
-    decode_document,
-    decode_member,
-    decode_sketches,
-    document_key,
-)
-from simhash_hbase.rows.keys import (
-    ALL_PREFIXES,
-    FLAGS,
-    BlockRows,
-    band_prefixes,
-    member_row,
-    member_rows,
-    row_flag,
-    row_prefix,
-    row_simhash,
-)
+from simhash_hbase.rows import documents, keys
+from simhash_hbase.rows.documents import DocumentState, Text
+from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, ID_DIGEST_BYTES, PREFIX_BITS
 from simhash_hbase.stores.base import Cell, Store, Transactional
 from simhash_hbase.stores.columns import columns_of
@@ -60,7 +44,7 @@ class Walk:
 
     def cells(self, pages: Iterable[list[Cell]], *, before: int = 0) -> Iterator[list[Cell]]:
         """Hand on pages of cells; so many passes were made before."""
-        return self.pages(pages, lambda page: (len(page), row_prefix(page[-1].row)), before=before)
+        return self.pages(pages, lambda page: (len(page), keys.row_prefix(page[-1].row)), before=before)
 
     def rows(self, pages: Iterable[BlockRows], *, before: int = 0) -> Iterator[BlockRows]:
         """Hand on pages of block rows; so many passes were made before."""
@@ -73,14 +57,14 @@ class Walk:
             count, prefix = last(page)
             self._count += count
             if self._watch is not None:
-                self._watch(self._count, (before + prefix / ALL_PREFIXES) / self._passes)
+                self._watch(self._count, (before + prefix / keys.ALL_PREFIXES) / self._passes)
 
 
 def scan_documents(store: Store, watch: ProgressCallback | None = None) -> Iterator[list[DocumentState]]:
     """Read all document cells, a page at a time, in the order of the ids' digests."""
     walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
-        if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
+        if states := [documents.decode_document(c.value) for c in cells if keys.row_flag(c.row) == FLAG_DOCUMENT]:
             yield states
 
 
@@ -92,55 +76,52 @@ def cutoff_of(store: Store, profile: Profile, now: int) -> int:
 
 def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, DocumentState]], list[Cell]]:
     """Decode documents, and try members and copies; return what does not decode apart."""
-    documents, damaged = [], []
+    decoded, damaged = [], []
     for cell in cells:
         try:
-            if row_flag(cell.row) == FLAG_DOCUMENT:
-                documents.append((cell, decode_document(cell.value)))
+            if keys.row_flag(cell.row) == FLAG_DOCUMENT:
+                decoded.append((cell, documents.decode_document(cell.value)))
             else:
-                decode_member(cell.value, bands=bands)
+                documents.decode_member(cell.value, bands=bands)
         except CorruptIndex:
             damaged.append(cell)
-    return documents, damaged
+    return decoded, damaged
 
 
 def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
     """Select the member cells that no document cell names; one that does not decode may."""
-    keys = [document_key(cell.qualifier[:ID_DIGEST_BYTES]) for cell in members]
-    states = store.get(FAMILY_DOCUMENTS, keys)
+    cell_keys = [documents.document_key(cell.qualifier[:ID_DIGEST_BYTES]) for cell in members]
+    states = store.get(FAMILY_DOCUMENTS, cell_keys)
     stale = []
     for member, cell in zip(members, states, strict=True):
-        text = Text(row_simhash(member.row), member.qualifier[ID_DIGEST_BYTES:])
+        text = Text(keys.row_simhash(member.row), member.qualifier[ID_DIGEST_BYTES:])
         with suppress(CorruptIndex):
-            if cell is None or text not in decode_document(cell.value).member_texts():
+            if cell is None or text not in documents.decode_document(cell.value).member_texts():
                 stale.append(member)
     return stale
 
 
 def memberless(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:
     """Tell which rows no document has: of this fingerprint, and for a sketch row with this segment, too."""
-    is_sketch = (rows.prefixes & FLAGS) > len(profile.blocks.tables)
+    is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
     simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
-    members = store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=1)
+    members = store.get_rows(FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=1)
     lonely[~is_sketch] = (np.array(columns_of(members).counts) == 0)[where]
-    lonely[is_sketch] = _without_segments(store, profile, rows.where(is_sketch))
-    return lonely
-
-
-def _without_segments(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:
-    """Compare sketch rows with those that the members of their fingerprints have."""
-    simhashes, owners = np.unique(rows.simhashes, return_inverse=True)
-    found = list(store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=MEMBERS_AT_ONCE))
+    # Sketch rows are compared with those that the members of their fingerprints have.
+    sketch_rows = rows.where(is_sketch)
+    simhashes, owners = np.unique(sketch_rows.simhashes, return_inverse=True)
+    found = list(store.get_rows(FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=MEMBERS_AT_ONCE))
     held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
-    lonely = ~np.isin(_keys(rows.prefixes, owners), held)
-    for number in np.unique(owners[lonely]).tolist():
+    own = _keys(sketch_rows.prefixes, owners)
+    alone = ~np.isin(own, held)
+    for number in np.unique(owners[alone]).tolist():
         cells = found[number]
-        while len(cells) == MEMBERS_AT_ONCE and lonely[owners == number].any():
-            after, row = cells[-1].qualifier, member_row(int(simhashes[number]))
+        while len(cells) == MEMBERS_AT_ONCE and alone[owners == number].any():
+            after, row = cells[-1].qualifier, keys.member_row(int(simhashes[number]))
             cells = store.read_row(FAMILY_DOCUMENTS, row, after=after, limit=MEMBERS_AT_ONCE)
-            held = _keys_of_members(profile, np.full(len(cells), number), [cells])
-            lonely &= ~np.isin(_keys(rows.prefixes, owners), held)
+            alone &= ~np.isin(own, _keys_of_members(profile, np.full(len(cells), number), [cells]))
+    lonely[is_sketch] = alone
     return lonely
 
 
@@ -149,8 +130,8 @@ def _keys_of_members(
 ) -> NDArray[np.uint64]:
     """List the sketch rows of members; one that does not decode has none."""
     values = [cell.value for cells in members for cell in cells]
-    sketches = Sketches.unpacked(decode_sketches(values, bands=profile.bands), profile.bands)
-    prefixes = band_prefixes(profile.blocks, sketches.segments, sketches.present)
+    sketches = Sketches.unpacked(documents.decode_sketches(values, bands=profile.bands), profile.bands)
+    prefixes = keys.band_prefixes(profile.blocks, sketches.segments, sketches.present)
     return _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
 
 

@@ -1,4 +1,4 @@
-"""Keeping an index whole: whether rows, members and document cells agree."""
+"""Keeping an index whole and small: `verify` compares rows, members and document cells, `vacuum` deletes leftovers."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -7,31 +7,18 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.copies import missing_copies, stale_copies
 from simhash_hbase.index.documentrows import bare_entries, document_cells, stored_rows
+from simhash_hbase.index.indexrows import read_open_load
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
-from simhash_hbase.index.upkeep.walk import (
-    PAGE,
-    ProgressCallback,
-    Walk,
-    cutoff_of,
-    decode_cells,
-    memberless,
-    stale_members,
-    up_to_date,
-)
+from simhash_hbase.index.upkeep import walk
+from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import (
-    DocumentState,
-    decode_document,
-    decode_sketches,
-    document_key,
-    encode,
-    member_key,
-)
-from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest, row_flag
+from simhash_hbase.rows import documents
+from simhash_hbase.rows.documents import DocumentState, document_key, encode
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
@@ -92,11 +79,11 @@ def verify(
     """
     times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
     verification = _Verification(store, profile, times, Verified())
-    walk = Walk(watch)
-    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+    both = Walk(watch)
+    for cells in both.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store) if repair else nullcontext():
-            verification.check_cells(up_to_date(store, cells) if repair else cells)
-    for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
+            verification.check_cells(walk.up_to_date(store, cells) if repair else cells)
+    for rows in both.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
         verification.check_block_rows(rows)
     return verification.result
 
@@ -119,9 +106,9 @@ class _Verification(NamedTuple):
     def check_cells(self, cells: Sequence[Cell]) -> None:
         """Check a page of document cells, members and copies, and the rows that its documents need."""
         result, store = self.result, self.store
-        documents, damaged = decode_cells(cells, self.profile.bands)
-        states = [state for _, document in documents if (state := document.in_force())]
-        result.undecided += sum(document.is_undecided for _, document in documents)
+        decoded, damaged = walk.decode_cells(cells, self.profile.bands)
+        states = [state for _, document in decoded if (state := document.in_force())]
+        result.undecided += sum(document.is_undecided for _, document in decoded)
         result.undecodable += len(damaged)
         if self.times and damaged:
             latest = self.times.cleaning
@@ -130,34 +117,35 @@ class _Verification(NamedTuple):
         found = [state for state in states if state.is_found]
         result.documents += len(found)
         result.duplicates += sum(state.is_duplicate for state in states)
-        self._check_rows(found, self._check_members(found))
+        self._check_found(found)
         members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
         result.members += len(members)
-        result.stale_members += len(_still_there(store, stale_members(store, members)))
+        result.stale_members += len(_still_there(store, walk.stale_members(store, members)))
         self._check_copies([cell for cell in cells if row_flag(cell.row) == FLAG_COPIES], states)
 
-    def _check_members(self, found: Sequence[DocumentState]) -> list[bytes]:
-        """Look for the members of documents; return their sketches, empty where there is none."""
-        cells = self.store.get(FAMILY_DOCUMENTS, [member_key(state.text, id_digest(state.id)) for state in found])
-        missing = _unchanged(self.store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
-        self.result.missing_members += len(missing)
+    def _check_found(self, found: Sequence[DocumentState]) -> None:
+        """Look for the members of documents, and for the block rows and sketch rows that these call for."""
+        result, store = self.result, self.store
+        cells = store.get(FAMILY_DOCUMENTS, [documents.member_key(s.text, id_digest(s.id)) for s in found])
+        lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
+        again = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(state.id)) for state in lacking])
+        # Not those that a writer has changed since they were read.
+        now = [cell and documents.decode_document(cell.value).in_force() for cell in again]
+        missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
+        result.missing_members += len(missing)
         if self.times and missing:
-            self.result.count_repairs(len(missing), self._make_cells(missing, self.times))
+            result.count_repairs(len(missing), self._make_cells(missing, self.times))
         values = [cell.value for cell in cells if cell is not None]
-        sketches = iter(decode_sketches(values, bands=self.profile.bands))
-        return [b"" if cell is None else next(sketches) for cell in cells]
-
-    def _check_rows(self, found: Sequence[DocumentState], sketches: Sequence[bytes]) -> None:
-        """Look for the block rows and the sketch rows of documents."""
+        sketches = iter(documents.decode_sketches(values, bands=self.profile.bands))
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
-        rows = stored_rows(self.profile, simhashes, sketches)
-        lacking = rows.where(~self.store.has_rows(rows))
-        incomplete = np.isin(simhashes, lacking.simhashes)
-        self.result.incomplete += int(incomplete.sum())
+        rows = stored_rows(self.profile, simhashes, [b"" if cell is None else next(sketches) for cell in cells])
+        absent = rows.where(~store.has_rows(rows))
+        incomplete = np.isin(simhashes, absent.simhashes)
+        result.incomplete += int(incomplete.sum())
         if self.times and incomplete.any():
-            self.store.put_rows(lacking, timestamp=self.times.writing)
-            left = np.isin(simhashes, lacking.simhashes[~self.store.has_rows(lacking)])
-            self.result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
+            store.put_rows(absent, timestamp=self.times.writing)
+            left = np.isin(simhashes, absent.simhashes[~store.has_rows(absent)])
+            result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
 
     def _check_copies(self, copies: Sequence[Cell], states: Sequence[DocumentState]) -> None:
         """Compare the lists of copies with the document cells."""
@@ -171,7 +159,7 @@ class _Verification(NamedTuple):
             # An entry is there before its decision: where there are no transactions, a new one may be that of a claim
             # under way.
             latest = self.times.cleaning
-            latest = latest if isinstance(store, Transactional) else cutoff_of(store, self.profile, latest)
+            latest = latest if isinstance(store, Transactional) else walk.cutoff_of(store, self.profile, latest)
             store.delete(FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
             made = self._make_cells(missing, self.times)
             result.repaired_copies += len(stale) - len(_still_there(store, stale)) + made
@@ -179,9 +167,15 @@ class _Verification(NamedTuple):
     def check_block_rows(self, rows: BlockRows) -> None:
         """Check a page of block rows."""
         self.result.rows += len(rows.prefixes)
-        malformed = ~_well_formed(self.profile, rows)
+        # The segment of a block row follows from fingerprint and flag; a sketch row may have any.
+        tables = len(self.profile.blocks.tables)
+        flags = (rows.prefixes & FLAGS).astype(np.intp)
+        is_block = (flags >= 1) & (flags <= tables)
+        expected = self.profile.blocks.prefixes(rows.simhashes)[np.arange(len(flags)), np.where(is_block, flags - 1, 0)]
+        is_sketch = (flags > tables) & (flags <= tables + self.profile.bands)
+        malformed = ~(is_block & (expected == rows.prefixes) | is_sketch)
         self.result.malformed_rows += int(malformed.sum())
-        orphans = memberless(self.store, self.profile, rows)
+        orphans = walk.memberless(self.store, self.profile, rows)
         self.result.orphan_rows += int((orphans & ~malformed).sum())
         if self.times and malformed.any():
             doomed = rows.where(malformed)
@@ -207,19 +201,79 @@ def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell, now in zip(cells, again, strict=True) if now == cell]
 
 
-def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
-    """Leave out documents that a writer has changed since they were read."""
-    again = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(state.id)) for state in states])
-    now = [cell and decode_document(cell.value).in_force() for cell in again]
-    return [state for state, present in zip(states, now, strict=True) if state == present]
+@dataclass(slots=True)
+class Vacuumed:
+    """What `vacuum` deleted."""
+
+    expired: int = 0  # Documents not seen for longer than the index's ttl.
+    removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
+    abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
+    stale_members: int = 0
+    stale_copies: int = 0  # Entries in lists of copies: the copy is gone, or names another original.
+    rows: int = 0  # Block rows without members.
 
 
-def _well_formed(profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:
-    """Tell which rows have the segment that their fingerprint and flag call for; a sketch row may have any."""
-    tables = len(profile.blocks.tables)
-    expected = profile.blocks.prefixes(rows.simhashes)
-    flags = (rows.prefixes & FLAGS).astype(np.intp)
-    known = (flags >= 1) & (flags <= tables)
-    column = np.where(known, flags - 1, 0)
-    fits: NDArray[np.bool_] = known & (expected[np.arange(len(flags)), column] == rows.prefixes)
-    return fits | ((flags > tables) & (flags <= tables + profile.bands))
+def vacuum(store: Store, profile: Profile, *, now: int, watch: ProgressCallback | None = None) -> Vacuumed:
+    """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
+
+    Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
+    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
+    two minutes, is touched, and rows whose members appeared meanwhile are put back.
+    """
+    if read_open_load(store) is not None:
+        raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
+    now = cleaning_time(store, now)
+    result = Vacuumed()
+    both = Walk(watch)
+    for cells in both.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        with atomically(store):
+            _vacuum_cells(store, profile, walk.up_to_date(store, cells), now, result)
+    cutoff = walk.cutoff_of(store, profile, now)
+    for rows in both.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
+        with atomically(store):
+            doomed = rows.where(walk.memberless(store, profile, rows))
+            if not len(doomed.prefixes):
+                continue
+            store.delete_rows(doomed, timestamp=cutoff)
+            if isinstance(store, Transactional):
+                result.rows += len(doomed.prefixes)
+                continue
+            back = ~walk.memberless(store, profile, doomed)
+            if back.any():
+                # Above the delete, which hides what is written at its own time.
+                store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
+            result.rows += int((~store.has_rows(doomed)).sum())
+    return result
+
+
+def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
+    cutoff = walk.cutoff_of(store, profile, now)
+    doomed: list[Cell] = []
+    # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
+    old = [
+        (cell, state)
+        for cell, state in walk.decode_cells(cells, profile.bands)[0]
+        if max(cell.timestamp or 0, state.stamp) <= cutoff
+    ]
+    # The timestamp of a claim's cell may be no time.
+    undecided = [(c, state) for c, state in old if state.is_undecided and state.seen <= cutoff]
+    if undecided and isinstance(store, CompareAndSet):
+        # The decision before it returns; a live writer starts again.
+        swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(state.abandoned())) for cell, state in undecided]
+        result.abandoned += sum(store.compare_and_set(swaps))
+    for cell, state in old:
+        if state.is_gone:
+            result.removed += 1
+            doomed.append(cell)
+        elif not state.is_undecided and state.seen < profile.oldest(now):
+            result.expired += 1
+            doomed += [cell, Cell(*documents.member_key(state.text, row_digest(cell.row)), b"", state.stamp)]
+    members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+    stale = [cell for cell in walk.stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
+    result.stale_members += len(stale)
+    copies = [cell for cell in cells if row_flag(cell.row) == FLAG_COPIES and (cell.timestamp or 0) <= cutoff]
+    idle = stale_copies(store, copies, profile.oldest(now))
+    result.stale_copies += len(idle)
+    if doomed or stale or idle:
+        # Up to the timestamp that was read: what another writer put there since is newer and stays.
+        store.delete(FAMILY_DOCUMENTS, doomed + stale + idle)

@@ -59,7 +59,6 @@ def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> 
 def read_parquet(request: ReadRequest) -> Iterator[Record]:
     """Read Parquet."""
     source, options, progress = request.source, request.options, request.progress
-    progress.file = source.name
     before, size, done = progress.bytes_read, 0, 0
     try:
         path = source.path or ""

@@ -171,8 +171,6 @@ class Decisions:
     refused: DataFrame
     documents: int
     originals: int
-    rounds: int
-    rows: int  # Rows of points that meet another one.
 
 
 def deduplicate(
@@ -219,7 +217,7 @@ def deduplicate(
         answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast(TEXT)})
     lines = _printed(answers.orderBy("line"), profile)
     kept = stated.where("kept").count() + (recorded.where("original").count() if recorded is not None else 0)
-    return Decisions(lines, refused, whole.count(), kept, state.rounds, rows.count())
+    return Decisions(lines, refused, whole.count(), kept)
 
 
 def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tuple[DataFrame, DataFrame | None]:

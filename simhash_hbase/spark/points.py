@@ -50,7 +50,7 @@ def with_points(documents: DataFrame) -> DataFrame:
     return documents.withColumns({"point": F.min("position").over(same), "last": F.max("position").over(same)})
 
 
-def meeting_rows(points: DataFrame, profile: Profile, *, hot: int = HOT) -> DataFrame:
+def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
     """List the rows of all points, those of one prefix together and sorted by point, without those that meet none."""
 
     def prefixes_of(batch: pa.RecordBatch) -> NDArray[np.uint64]:
@@ -212,7 +212,6 @@ class PointStates:
     def __init__(self, total: int) -> None:
         self.original = np.zeros(total + 1, np.bool_)
         self.duplicate = np.zeros(total + 1, np.bool_)
-        self.rounds = 0
 
     def packed(self) -> tuple[bytes, bytes]:
         """Pack it for the workers."""
@@ -242,7 +241,6 @@ def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[
     while is_open:
         shared = context.broadcast(state.packed())
         is_open = resolve(state, collected(rows.mapInArrow(blockers, BLOCKERS).distinct(), 2))
-        state.rounds += 1
         shared.destroy()
     return state
 

@@ -71,22 +71,18 @@ class Named:
             )
 
 
-def left_by_interrupt(  # noqa: PLR0913 - options of a command, by name
-    *,
-    words: Sequence[str],
-    results: str | None = None,
-    resume: bool = False,
-    keep: str = "first",
-    dry_run: bool = False,
-    exact: bool = False,
-    contained: float | None = None,
-    **_: object,
+# What an interrupted run has to be decided with, to be resumed.
+RESUMABLE = {"keep": "first", "dry_run": False, "exact": False, "contained": None}
+
+
+def left_by_interrupt(
+    *, words: Sequence[str], results: str | None = None, resume: bool = False, **given: object
 ) -> str:
     """Return what an interrupt of a command with these options leaves, and how to go on."""
     stays = bool(_urls(words))
     how = "repeat the command to go on" if stays else "repeat the command to begin anew"
     if results and not resume:
-        can_go_on = stays and keep == "first" and not dry_run and not exact and contained is None
+        can_go_on = stays and all(given[name] == value for name, value in RESUMABLE.items())
         how = "repeat the command with --resume to go on" if can_go_on else f"remove {results} to begin anew"
     return f"{'what was acknowledged stays' if stays else 'the temporary index is gone'}: {how}"
 

@@ -149,19 +149,21 @@ class NearDuplicatesPipeline:
         return answers
 
     def _claimed(self, documents: Sequence[_Document]) -> list[_Outcome]:
-        texts: list[str | InvalidInput] = [content for _, content in documents]
-        if self._html:
-            from simhash_hbase.inputs.html import main_text  # noqa: PLC0415 - an extra
-
-            for at, (_, content) in enumerate(documents):
-                try:
-                    texts[at] = main_text(content).text
-                except InvalidInput as error:
-                    texts[at] = error
+        texts = [self._text(*document) for document in documents]
         readable = [(name, text) for (name, _), text in zip(documents, texts, strict=True) if isinstance(text, str)]
         assert self._index is not None
         claimed = (outcome or EmptyDocument(no_words(name)) for name, outcome in self._index.claim_many(readable))
         return [next(claimed) if isinstance(text, str) else text for text in texts]
+
+    def _text(self, name: str, content: str) -> str | InvalidInput:
+        if not self._html:
+            return content
+        from simhash_hbase.inputs.html import main_text  # noqa: PLC0415 - an extra
+
+        try:
+            return main_text(content).text
+        except InvalidInput as error:
+            return error
 
     def _count(self, name: str) -> None:
         self._stats.inc_value(f"{STATS}/{name}")

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        # The command line handles interrupts, and shows help, before numpy is there.
+        # The command line handles interrupts, and shows help, before numpy is there: with these, not with `api`.
+        if name in ("corpus", "inputs", "service"):
+            return import_module(f"{__name__}.{name}")
         public = vars(import_module(f"{__name__}.api"))
         if name == "__all__" or name in public.get("__all__", ()):
             return public[name]

@@ -25,7 +25,7 @@ from simhash_hbase.cli.exits import (
     usage_sentence,
     with_sources,
 )
-from simhash_hbase.cli.help import CONFIG, Command, Group, Option, option, wanted_number
+from simhash_hbase.cli.help import CONFIG, Group, Option, command, option, wanted_number
 from simhash_hbase.cli.screen.terminal import Stopped, discard_output, harmless, secretless, set_up_streams, stoppable
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
@@ -98,8 +98,8 @@ class _Group(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for module, commands in MODULES.items():
             if cmd_name in commands:
-                command: click.Command = getattr(import_module(f"simhash_hbase.cli.{module}"), cmd_name)
-                return command
+                found: click.Command = getattr(import_module(f"simhash_hbase.cli.{module}"), cmd_name)
+                return found
         return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -138,28 +138,38 @@ def cli(ctx: click.Context, config: str | None) -> None:
         # Only a file can name options of other commands, so only then are they all imported.
         commands = {name: cli.get_command(ctx, name) for name in COMMANDS}
         ctx.default_map = _load_settings(config, {
-            name: {item.key: item for item in (command.params if command else ()) if isinstance(item, Option)}
-            for name, command in commands.items()
+            name: {item.key: item for item in (called.params if called else ()) if isinstance(item, Option)}
+            for name, called in commands.items()
         })  # fmt: skip
         ctx.meta[CONFIG] = config
 
 
 def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict[str, dict[str, object]]:
     """Read defaults of the options of each command, which are known by the names that users write."""
-    given = _read_toml(path)
+    import tomllib
+
+    try:
+        with Path(path).open("rb") as file:
+            given = {key.replace("-", "_"): value for key, value in tomllib.load(file).items()}
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{path} is not UTF-8 from its byte {error.start + 1:,} on, as TOML has to be") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgument(f"{path} is not TOML: {error}") from error
     common = {key: value for key, value in given.items() if not isinstance(value, dict)}
     for key, value in given.items():
         if key not in known and (isinstance(value, dict) or not any(key in options for options in known.values())):
             raise InvalidArgument(f"{path}: {key!r} is neither an option nor a command")
-    settings: dict[str, dict[str, object]] = {command: {} for command in known}
-    for command, options in known.items():
-        table = given.get(command)
+    settings: dict[str, dict[str, object]] = {name: {} for name in known}
+    for name, options in known.items():
+        table = given.get(name)
         own = table if isinstance(table, dict) else {}
         for key, value in (*common.items(), *own.items()):
             if (item := options.get(key.replace("-", "_"))) is not None:
-                settings[command][str(item.name)] = _checked(path, item, value)
+                settings[name][str(item.name)] = _checked(path, item, value)
             elif key in own:
-                raise InvalidArgument(f"{path}: command {command} has no option {key!r}")
+                raise InvalidArgument(f"{path}: command {name} has no option {key!r}")
     return settings
 
 
@@ -180,20 +190,6 @@ def _checked(path: str, item: Option, value: object) -> object:
     return values if item.multiple else value
 
 
-def _read_toml(path: str) -> dict[str, object]:
-    import tomllib
-
-    try:
-        with Path(path).open("rb") as file:
-            return {key.replace("-", "_"): value for key, value in tomllib.load(file).items()}
-    except OSError as error:
-        raise InvalidArgument(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidArgument(f"{path} is not UTF-8 from its byte {error.start + 1:,} on, as TOML has to be") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidArgument(f"{path} is not TOML: {error}") from error
-
-
 class Bash(BashComplete):
     """Completes addresses, too: bash ends a word at a colon, which is one of its ``COMP_WORDBREAKS``."""
 
@@ -212,9 +208,8 @@ class Bash(BashComplete):
 add_completion_class(Bash)
 
 
-@click.command(
+@command(
     "completion",
-    cls=Command,
     examples=[
         "source <(simhash-hbase completion bash)",
         "simhash-hbase completion zsh > _simhash-hbase",

@@ -188,8 +188,13 @@ class Command(click.Command):
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
+command = partial(click.command, cls=Command)  # Declares a command.
+
+
 class Group(Command, click.Group):
     """A command with commands below it; called without one it shows its help, on standard error."""
+
+    command_class = Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line; nothing is wrong usage, which click has as a message or as success by its version."""

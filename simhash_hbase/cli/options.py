@@ -71,7 +71,7 @@ def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None
         ctx.obj.debug = value
 
 
-keep_option = option("--keep", metavar="ORDER", default="first", show_default=True, help="Which of near copies becomes"
+keep = option("--keep", metavar="ORDER", default="first", show_default=True, help="Which of near copies becomes"
                      " the original: first, longest, best:FIELD (the highest number), best:-FIELD (the lowest), or"
                      " rank:FIELD=A,B,C (the preferred source).")  # fmt: skip
 
@@ -86,22 +86,16 @@ def complete_address(ctx: click.Context, parameter: click.Parameter, begun: str)
     return [CompletionItem(begun, type="dir")] if begun.startswith("file:") else []
 
 
-@dataclass(frozen=True)
-class NamedIndex:
-    """The index that a command is called with."""
+def open_index(url: str, *, collection: str | None = None, readonly: bool = False) -> Index:
+    """Open the index that a command is called with, and import all that help does not wait for."""
+    from simhash_hbase import opening
 
-    url: str
-
-    def open(self, *, collection: str | None = None, readonly: bool = False) -> Index:
-        """Open it, with all that help does not wait for."""
-        from simhash_hbase.opening import open_index
-
-        return open_index(self.url, collection=collection, readonly=readonly)
+    return opening.open_index(url, collection=collection, readonly=readonly)
 
 
-url_argument = collected("place", click.argument("url", shell_complete=complete_address), make=NamedIndex)
-files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
-optional_files_argument = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
+url = click.argument("url", shell_complete=complete_address)
+files = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
+optional_files = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
 
 
 def _collection(*, collection: str | None) -> str | None:
@@ -115,12 +109,12 @@ def _collection(*, collection: str | None) -> str | None:
 
 collection_choice = option("--collection", metavar="NAME", show_default="none",
                            help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
-collection_option = collected("collection", collection_choice, make=_collection)
+collection = collected("collection", collection_choice, make=_collection)
 
-debug_option = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
+debug = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
                        help="Print a traceback with each error.")  # fmt: skip
 _quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summary or warning.")
-silent_option = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none of that.
+silent = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none of that.
 
 
 def _printer(*, format: str, quiet: bool) -> Output:
@@ -135,10 +129,10 @@ def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
     """Add ``--format``, perhaps with more choices, ``--quiet`` and ``--debug``: the command gets an `Output`."""
     choice = _output("--format", type=click.Choice(["json", "table", *also]), default=form, show_default=True,
                      help="JSON lines, or a table for people.")  # fmt: skip
-    return collected("output", choice, _quiet(), debug_option, make=_printer)
+    return collected("output", choice, _quiet(), debug, make=_printer)
 
 
-output_options = output_in("json")
+output = output_in("json")
 
 _input_format = _input("--input-format", type=click.Choice(FORMATS), show_default="by their names",
                        help="Format of the files.")  # fmt: skip
@@ -159,7 +153,7 @@ def _settings(options: dict[str, object]) -> InputOptions:
     return make(format=options.pop("input_format"), **options)
 
 
-input_options = collected(
+reading = collected(
     "reading",
     _input_format,
     _encoding,
@@ -176,7 +170,7 @@ input_options = collected(
 )  # fmt: skip
 """How documents are read, refused and spread over processes."""
 
-own_options = collected("own", *_own)
+own = collected("own", *_own)
 
 
 @dataclass(frozen=True)
@@ -193,11 +187,11 @@ class LearningFiles:
         return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
 
 
-learn_option = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
+learn_from = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
-sample_options = collected(
+sample = collected(
     "sample",
-    learn_option,
+    learn_from,
     _input_format,
     _encoding,
     _text_field,
@@ -220,7 +214,7 @@ _fingerprints = (
              help="Seed of the hash."),
 )  # fmt: skip
 
-fingerprint_options = collected("prints", *_fingerprints)
+fingerprint = collected("prints", *_fingerprints)
 
 
 class BandDistanceType(click.ParamType[tuple[int, ...]]):
@@ -240,22 +234,22 @@ def _short_default(name: str) -> str:
     return f"{choices.SHORT_DEFAULTS[name]}; {choices.SHORT_WITHOUT_BANDS[name]} without bands"
 
 
-ttl_option = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
+ttl = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
                     help="Documents not seen for so long expire.")  # fmt: skip
 _table = (
     _store("--regions", type=click.IntRange(1), metavar="N", show_default="4", help="Number of regions to begin with."),
     _store("--compression", type=click.Choice(COMPRESSIONS), show_default="NONE", help="Codec of the files."),
 )
-table_options = collected("table", *_table)
+table = collected("table", *_table)
 
-load_options = (
+load = (
     option("--take-over", is_flag=True, help="Go ahead although another load was left open."),
     option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            help="Folder with hbase-site.xml; detected for a server started by scripts/hbase."),
     option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded."),
 )  # fmt: skip
 
-index_options = collected(
+index = collected(
     "index_choice",
     *_fingerprints,
     _index("--scheme", metavar="BxC", show_default=choices.SCHEME,
@@ -285,7 +279,7 @@ index_options = collected(
            help="Most rows one scan reads; a cut answer is marked truncated."),
     _index("--max-members", type=click.IntRange(1), metavar="N", show_default=str(choices.MAX_MEMBERS),
            help="Most documents read of a fingerprint, and copies of an original; a cut answer is marked truncated."),
-    ttl_option,
+    ttl,
     _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
            show_default=f"{choices.LEASE_S:g}", help="How long an unfinished claim holds."),
     _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default=f"{choices.GRACE_S:g}",

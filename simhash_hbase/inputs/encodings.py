@@ -110,26 +110,26 @@ def detect(sample: bytes) -> str:
     text = _foreign(sample, UTF8)
     if text.count(REPLACEMENT) <= _UTF8_FAULTS * len(text):
         return UTF8
-    return max(_COMMON, key=lambda codec: _score(sample, codec))
+
+    def score(codec: str) -> float:
+        text = _foreign(sample, codec)
+        if not text:
+            return 0.0
+        common = _COMMON[codec]()
+        # Every Japanese text has kana; without them two bytes of anything pass for a kanji.
+        if codec == "cp932" and sum(c in _KANA for c in text) < _KANA_SHARE * len(text):
+            return 0.0
+        frequent = _FREQUENT.get(codec, frozenset())
+        known = sum((c in common) + _FREQUENT_WEIGHT * (c in frequent) for c in text)
+        return (known - _FAULT_WEIGHT * text.count(REPLACEMENT)) / len(text)
+
+    return max(_COMMON, key=score)
 
 
 def _foreign(sample: bytes, codec: str) -> str:
     """Return the characters that are not ASCII; a character cut at the end does not count."""
     text = codecs.getincrementaldecoder(codec)("replace").decode(sample)
     return "".join(c for c in text if c > "\x7f")
-
-
-def _score(sample: bytes, codec: str) -> float:
-    text = _foreign(sample, codec)
-    if not text:
-        return 0.0
-    common = _COMMON[codec]()
-    # Every Japanese text has kana; without them two bytes of anything pass for a kanji.
-    if codec == "cp932" and sum(c in _KANA for c in text) < _KANA_SHARE * len(text):
-        return 0.0
-    frequent = _FREQUENT.get(codec, frozenset())
-    known = sum((c in common) + _FREQUENT_WEIGHT * (c in frequent) for c in text)
-    return (known - _FAULT_WEIGHT * text.count(REPLACEMENT)) / len(text)
 
 
 @cache  # Each takes up to 16 ms, and every file that is not UTF-8 is compared with four of them.

@@ -170,7 +170,9 @@ class Builder:
             known = self._id_of(record, place)
             value = record.get(self._source, _MISSING)
             if value is _MISSING:
-                return Reject(place, self._missing(record), raw, known)
+                advice = f"; it has {listed(record)}: {name_the_field(options)}" if self._advise else ""
+                self._advise = False
+                return Reject(place, f"the field {self._source!r} is missing{advice}", raw, known)
             text = simhash = features = None
             if options.simhash_field is not None:
                 if not isinstance(value, str | int):
@@ -191,13 +193,6 @@ class Builder:
         except (InvalidInput, InvalidArgument) as error:
             return Reject(place, str(error), raw, known)
         return Document(known, text, simhash, features, metadata, place, raw if options.keep_raw else None, preference)
-
-    def _missing(self, record: Mapping[str, object]) -> str:
-        reason = f"the field {self._source!r} is missing"
-        if self._advise:
-            self._advise = False
-            reason += f"; it has {listed(record)}: {name_the_field(self._options)}"
-        return reason
 
     def _id_of(self, record: Mapping[str, object], place: Place) -> str:
         value = record.get(self._id, _MISSING)

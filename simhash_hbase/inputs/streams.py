@@ -132,7 +132,6 @@ class Progress:
 
     def __init__(self) -> None:
         self.bytes_read = 0
-        self.file = ""
         self.skipped: Counter[str] = Counter()
 
 
@@ -147,7 +146,6 @@ class ReadRequest:
     def chunks(self) -> Iterator[bytes]:
         """Read the bytes of the file itself."""
         path, block_bytes = self.source.path, self.options.block_bytes
-        self.progress.file = self.source.name
         with ExitStack() as stack:
             if path is not None and is_remote(path):
                 arriving = chunks(path, block_bytes)

@@ -126,7 +126,12 @@ class _Gzip:
             except zlib.error:
                 self._fault = "the gzip data is damaged"
                 if not given:
-                    yield from _before_damage(data)
+                    # The bytes before the damage, which zlib does not return in longer steps.
+                    member = zlib.decompressobj(wbits=GZIP_WBITS)
+                    with suppress(zlib.error):
+                        while block := member.decompress(data, _RESCUE_BYTES):
+                            yield block
+                            data = member.unconsumed_tail
                 return None
             at += len(data) - len(member.unused_data if member.eof else member.unconsumed_tail)
             if block:
@@ -156,25 +161,8 @@ class _Gzip:
         self._offset += count
 
 
-def _before_damage(data: bytes) -> Iterator[bytes]:
-    """Yield a member's bytes before its damage, which zlib does not return in longer steps."""
-    member = zlib.decompressobj(wbits=GZIP_WBITS)
-    with suppress(zlib.error):
-        while block := member.decompress(data, _RESCUE_BYTES):
-            yield block
-            data = member.unconsumed_tail
-
-
 class Lost(Exception):
     """Bytes are missing; nothing before them belongs to what follows."""
-
-
-class _WholeMember(NamedTuple):
-    """A member that has ended."""
-
-    start: int  # Below 0 where its beginning was dropped.
-    stop: int
-    compressed: bytes | None
 
 
 class Window:
@@ -188,7 +176,8 @@ class Window:
         self.members: list[int] = []
         """Where gzip members begin."""
         self.is_gzip = False
-        self._whole: list[_WholeMember] = []
+        # Members that have ended: start, below 0 where the beginning was dropped, stop, and the compressed bytes.
+        self._whole: list[tuple[int, int, bytes | None]] = []
         self._begun = 0
         self._pieces = iter(pieces)
 
@@ -202,7 +191,7 @@ class Window:
             self._begun = len(self.bytes)
             self.members.append(self._begun)
         elif isinstance(piece, GzipEnd):
-            self._whole.append(_WholeMember(self._begun, len(self.bytes), piece.compressed))
+            self._whole.append((self._begun, len(self.bytes), piece.compressed))
         elif piece is not None:
             self.bytes += piece
         return piece is not None
@@ -216,7 +205,7 @@ class Window:
 
     def goes_on(self, place: int) -> bool:
         """Return whether a byte of the same member follows, without reading beyond the member's end."""
-        while all(whole.stop != place for whole in self._whole):
+        while all(stop != place for _, stop, _ in self._whole):
             if len(self.bytes) > place:
                 return True
             if not self.pull():
@@ -225,14 +214,14 @@ class Window:
 
     def member(self, stop: int) -> bytes | None:
         """Return, compressed, the gzip member that is exactly the first ``stop`` bytes, if there is one."""
-        return next((whole.compressed for whole in self._whole if (whole.start, whole.stop) == (0, stop)), None)
+        return next((data for start, end, data in self._whole if (start, end) == (0, stop)), None)
 
     def drop(self, count: int) -> None:
         """Drop the first bytes."""
         del self.bytes[:count]
         self.members = [place - count for place in self.members if place >= count]
         self._begun -= count
-        self._whole = [_WholeMember(a - count, b - count, data) for a, b, data in self._whole if b > count]
+        self._whole = [(a - count, b - count, data) for a, b, data in self._whole if b > count]
 
     def clear(self) -> None:
         """Drop all that has been read."""

@@ -6,7 +6,6 @@ import zlib
 from base64 import b32encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
-from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from simhash_hbase.errors import InvalidInput, missing_extra
@@ -67,12 +66,7 @@ def _url(headers: StatusAndHeaders | None) -> str:
     return bare(headers.get_header("WARC-Target-URI") or "") if headers is not None else ""
 
 
-class _Body(NamedTuple):
-    """What a record holds of a page."""
-
-    content: bytes
-    content_type: str
-    codings: tuple[str, ...] = ()
+_Body = tuple[bytes, str, tuple[str, ...]]  # What a record holds of a page: content, content type and codings.
 
 
 def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Reject | str:
@@ -83,14 +77,15 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
     if kind == "response" and content_type.lower().startswith("application/http"):
         body = _answer(record.block)
     elif kind in _HOLDS_CONTENT:
-        body = _Body(record.block, content_type)
+        body = record.block, content_type, ()
     if body is None:
         return Reject(place, "the record is not an HTTP response", record.raw, _url(record.headers) or None)
     if isinstance(body, str):
         return body
-    identified = record.headers.get_header("WARC-Identified-Payload-Type") or body.content_type
+    content, content_type, codings = body
+    identified = record.headers.get_header("WARC-Identified-Payload-Type") or content_type
     media = identified.partition(";")[0].strip().lower()
-    is_html = media in _HTML or (not media and _LOOKS_LIKE_HTML.match(body.content) is not None)
+    is_html = media in _HTML or (not media and _LOOKS_LIKE_HTML.match(content) is not None)
     if not is_html and media not in _PLAIN:
         return f"content of type {media}" if media else "content without a type"
     url = _url(record.headers) or str(place)
@@ -98,7 +93,7 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
         return Reject(place, f"the page is longer than {PAGE_BYTES:,} bytes", record.raw, url)
     try:
         # Here, not in the workers: a chunk would hold a thousand small pages, each of which may unpack to megabytes.
-        content = undo(body.content, body.codings, PAGE_BYTES)
+        content = undo(content, codings, PAGE_BYTES)
     except InvalidInput as error:
         return Reject(place, str(error), record.raw, url)
     return Page(
@@ -108,7 +103,7 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
         place=place,
         raw=record.raw if options.keep_raw else None,
         html=is_html,
-        content_type=body.content_type,
+        content_type=content_type,
         metadata={"time": record.headers.get_header("WARC-Date") or ""},
     )
 
@@ -124,7 +119,7 @@ def _answer(block: bytes) -> _Body | str | None:
     http = head_of(block[:start])
     codings = ",".join(http.get_header(name) or "" for name in ("Content-Encoding", "Transfer-Encoding"))
     names = tuple(name.strip().lower() for name in codings.split(",") if name.strip())
-    return _Body(block[start:], http.get_header("Content-Type") or "", names)
+    return block[start:], http.get_header("Content-Type") or "", names
 
 
 _FIRST_CHUNK = re.compile(rb"[0-9a-fA-F]{1,16}[ \t]*(;[^\r\n]*)?\r\n")
@@ -208,19 +203,11 @@ def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
     return page
 
 
-class _Kept(NamedTuple):
-    """The capture that revisits refer to."""
-
-    url: str
-    date: str
-    digest: str
-
-
 class Captures:
     """Knows the payloads that were kept, about 300 bytes each; makes the records of those that are not."""
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, _Kept] = {}
+        self._kept: dict[bytes, tuple[str, str, str]] = {}  # Digest, URL and date of the capture to refer to.
 
     def keep(self, raw: bytes) -> None:
         """Note a record that is kept."""
@@ -229,7 +216,7 @@ class Captures:
             # The crawler's own digest, by which tools find the capture; else one of the same form.
             own = f"sha1:{b32encode(hashlib.sha1(payload).digest()).decode()}"
             digest = _field(record, "Payload-Digest") or own
-            kept = _Kept(_field(record, "Target-URI"), _field(record, "Date"), digest)
+            kept = digest, _field(record, "Target-URI"), _field(record, "Date")
             self._kept.setdefault(hashlib.sha256(payload).digest(), kept)
 
     def reference(self, raw: bytes, fields: Mapping[str, object]) -> bytes:
@@ -247,9 +234,7 @@ class Captures:
         writer = WARCWriter(file, gzip=False, warc_version="1.1")
         if kept is not None:
             http = head_of(record.block[: head_bytes(record.block)])
-            reference = writer.create_revisit_record(
-                url, kept.digest, kept.url, kept.date, http_headers=http, warc_headers_dict=headers
-            )
+            reference = writer.create_revisit_record(url, *kept, http_headers=http, warc_headers_dict=headers)
         else:
             # A value, such as an id of an index, does not end its field; as in addresses.
             values = {

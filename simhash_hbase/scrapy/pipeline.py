@@ -93,8 +93,8 @@ class NearDuplicatesPipeline:
             self._count("without_text")
             return item
         try:
-            name = self._name(fields)
-            decision = await self._batches.answer((name, self._text_of(content)))
+            name, text = self._document(fields, content)
+            decision = await self._batches.answer((name, text))
         except (EmptyDocument, InvalidInput):
             self._count("without_text")
             return item
@@ -112,22 +112,21 @@ class NearDuplicatesPipeline:
             raise DropItem(reason, log_level="NOTSET")
         return item
 
-    def _name(self, fields: ItemAdapter) -> str:
+    def _document(self, fields: ItemAdapter, content: object) -> _Document:
         """Name the document: by a field, else by the address and a number, so that no two items have one id."""
         if self._id_field is None:
             address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
             try:
-                return _checked(f"{address} {number}")
+                name = _checked(f"{address} {number}")
             except InvalidArgument:
                 # Nobody chose it, so the item is not lost for it.
-                return f"blake2b:{blake2b(address.encode(errors='surrogatepass'), digest_size=16).hexdigest()} {number}"
-        if not (name := fields.get(self._id_field)):
-            raise InvalidArgument(f"the item has no field {self._id_field!r}, which {PREFIX}ID_FIELD names")
-        return _checked(str(name))
-
-    def _text_of(self, content: object) -> str:
+                name = f"blake2b:{blake2b(address.encode(errors='surrogatepass'), digest_size=16).hexdigest()} {number}"
+        else:
+            if not (given := fields.get(self._id_field)):
+                raise InvalidArgument(f"the item has no field {self._id_field!r}, which {PREFIX}ID_FIELD names")
+            name = _checked(str(given))
         if isinstance(content, str):
-            return content
+            return name, content
         kind = type(content).__name__
         raise InvalidArgument(f"the field {self._field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str")
 
@@ -225,26 +224,23 @@ class Batches:
             self._waiting.append(mine)
             await maybe_deferred_to_future(mine.turn)
         if mine.outcome is None:
-            await self._lead(mine)
+            # It leads the next batch: itself and all that wait; then it hands the thread on.
+            batch = [mine, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
+            self.asked += 1
+            outcomes: Sequence[_Outcome]
+            try:
+                outcomes = await run_in_thread(self._claim, [each.document for each in batch])
+            except Exception as error:
+                outcomes = [error] * len(batch)
+            for each, outcome in zip(batch, outcomes, strict=True):
+                each.outcome = outcome
+            if self._waiting:
+                self._waiting.popleft().turn.callback(None)
+            else:
+                self._free += 1
+            for each in batch[1:]:
+                each.turn.callback(None)
         if isinstance(mine.outcome, Exception):
             raise mine.outcome
         assert mine.outcome is not None
         return mine.outcome
-
-    async def _lead(self, first: _Waiting) -> None:
-        """Claim the first and all that wait, then hand the thread on."""
-        batch = [first, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
-        self.asked += 1
-        outcomes: Sequence[_Outcome]
-        try:
-            outcomes = await run_in_thread(self._claim, [each.document for each in batch])
-        except Exception as error:
-            outcomes = [error] * len(batch)
-        for each, outcome in zip(batch, outcomes, strict=True):
-            each.outcome = outcome
-        if self._waiting:
-            self._waiting.popleft().turn.callback(None)
-        else:
-            self._free += 1
-        for each in batch[1:]:
-            each.turn.callback(None)

@@ -19,9 +19,8 @@ from urllib.parse import quote, unquote
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.names import checked_name
+from simhash_hbase.service.limits import SCOPES
 from simhash_hbase.service.logs import logger
-
-SCOPES = ("read", "write", "metrics")  # Queries and look-ups; changes and claims; the metrics.
 
 KEY_BYTES = 32
 PREFIX = "shk_"

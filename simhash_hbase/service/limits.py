@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 from simhash_hbase.errors import InvalidArgument
 
+SCOPES = ("read", "write", "metrics")  # Of a key: queries and look-ups; changes and claims; the metrics.
 LARGE_BYTES = 64 << 10  # A longer body or line waits for its share of memory, and is processed in a process of its own.
 
 

@@ -24,16 +24,8 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import Text, is_of_removed
 from simhash_hbase.rows.layout import COUNT_BYTES, SKETCH_BYTES, TEXT_BYTES
+from simhash_hbase.spark import points
 from simhash_hbase.spark.input import Input, collected, entries_of, in_order_of_preference, without_repeats
-from simhash_hbase.spark.points import (
-    HOT,
-    OWN_ORDER,
-    decide_points,
-    meeting_rows,
-    named_originals,
-    with_points,
-    with_states,
-)
 from simhash_hbase.spark.records import TEXT, batch_of
 
 RECORDED = (
@@ -179,12 +171,10 @@ class Decisions:
     refused: DataFrame
     documents: int
     originals: int
-    rounds: int
-    rows: int  # Rows of points that meet another one.
 
 
 def deduplicate(
-    spark: SparkSession, corpus: Input, analysis: Analysis, *, against: IndexPlace | None = None, hot: int = HOT
+    spark: SparkSession, corpus: Input, analysis: Analysis, *, against: IndexPlace | None = None, hot: int = points.HOT
 ) -> Decisions:
     """Decide a corpus against itself and, where one is named, an index, which stays as it is.
 
@@ -213,13 +203,13 @@ def deduplicate(
     else:
         whole = in_order_of_preference(whole).persist(DISK)
     fresh, recorded = _against(whole, profile, against)
-    documents = with_points(fresh).persist(DISK)
-    points = documents.where("position = point").select("point", "last", "simhash", "sketch")
-    rows = meeting_rows(points, profile, hot=hot).persist(DISK)
+    documents = points.with_points(fresh).persist(DISK)
+    named = documents.where("position = point").select("point", "last", "simhash", "sketch")
+    rows = points.meeting_rows(named, profile, hot=hot).persist(DISK)
     owned = documents.where("position = point AND distance IS NOT NULL").select("position")
-    state = decide_points(rows, profile, corpus.order.lines, collected(owned, 1)[:, 0])
-    stated = with_states(documents, state).persist(DISK)
-    best = _best(stated, named_originals(rows, stated, profile, state))
+    state = points.decide_points(rows, profile, corpus.order.lines, collected(owned, 1)[:, 0])
+    stated = points.with_states(documents, state).persist(DISK)
+    best = _best(stated, points.named_originals(rows, stated, profile, state))
     answers = stated.drop(*BEST, "ms", "sequence").join(best, "position", "left")
     if recorded is not None:
         answers = answers.unionByName(_standing(recorded, stated), allowMissingColumns=True)
@@ -227,7 +217,7 @@ def deduplicate(
         answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast(TEXT)})
     lines = _printed(answers.orderBy("line"), profile)
     kept = stated.where("kept").count() + (recorded.where("original").count() if recorded is not None else 0)
-    return Decisions(lines, refused, whole.count(), kept, state.rounds, rows.count())
+    return Decisions(lines, refused, whole.count(), kept)
 
 
 def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tuple[DataFrame, DataFrame | None]:
@@ -249,7 +239,9 @@ def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tu
 def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
     """Choose the best original of each document; those of the input get their ids."""
     ranks = ("distance", "dissimilarity", "ms", "sequence", "of")
-    own = named.withColumns({"ms": F.lit(OWN_ORDER), "sequence": F.col("source"), "of": F.lit(None).cast("string")})
+    own = named.withColumns(
+        {"ms": F.lit(points.OWN_ORDER), "sequence": F.col("source"), "of": F.lit(None).cast("string")}
+    )
     own = own.withColumn("containment", F.lit(None).cast("double"))
     of_index = stated.where("distance IS NOT NULL").withColumn("source", F.lit(None).cast("long"))
     columns = (*ranks, "source", "containment")
@@ -281,26 +273,25 @@ def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
 def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
     """Write decisions as ``dedup`` prints them."""
 
-    def printed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def line(row: Mapping[str, Any]) -> str:
+        unknown = row["dissimilarity"] is None or row["dissimilarity"] > 0
+        if row["kept"]:
+            decision = Decision(row["id"], True)
+        else:
+            similarity, share = None if unknown else -row["dissimilarity"], row["containment"]
+            if row["shingles"]:
+                # The original is of the input, too.
+                counts = row["sketch"][SKETCH_BYTES : SKETCH_BYTES + COUNT_BYTES], row["shingles"]
+                share = estimated_containment(similarity, *(int.from_bytes(count, "big") for count in counts))
+            decision = Decision(row["id"], False, row["of"], row["distance"], similarity, share)
+        if row["recorded"] and decision.of is not None:
+            standing, of_text = (text and Text(**text) for text in (row["standing"], row["of_text"]))
+            decision = replace(decision, of_removed=is_of_removed(of_text, standing))
+        short = profile.is_short(row["features"], row["length"])
+        return json_line(decision_record(replace(decision, short=short)))[:-1].decode()
+
+    def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield batch_of(LINES, value=[_line(row, profile) for row in batch.to_pylist()])
+            yield batch_of(LINES, value=[line(row) for row in batch.to_pylist()])
 
-    return answers.mapInArrow(printed, LINES)
-
-
-def _line(row: Mapping[str, Any], profile: Profile) -> str:
-    unknown = row["dissimilarity"] is None or row["dissimilarity"] > 0
-    if row["kept"]:
-        decision = Decision(row["id"], True)
-    else:
-        similarity, share = None if unknown else -row["dissimilarity"], row["containment"]
-        if row["shingles"]:
-            # The original is of the input, too.
-            own = row["sketch"][SKETCH_BYTES : SKETCH_BYTES + COUNT_BYTES]
-            share = estimated_containment(similarity, *(int.from_bytes(each, "big") for each in (own, row["shingles"])))
-        decision = Decision(row["id"], False, row["of"], row["distance"], similarity, share)
-    if row["recorded"] and decision.of is not None:
-        standing, of_text = (text and Text(**text) for text in (row["standing"], row["of_text"]))
-        decision = replace(decision, of_removed=is_of_removed(of_text, standing))
-    short = profile.is_short(row["features"], row["length"])
-    return json_line(decision_record(replace(decision, short=short)))[:-1].decode()
+    return answers.mapInArrow(lines, LINES)

@@ -21,19 +21,8 @@ from simhash_hbase.inputs.options import Preference
 from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.spark.records import (
-    Counted,
-    InputFile,
-    Order,
-    Split,
-    batch_of,
-    count_records,
-    input_files,
-    raw_frame,
-    record_reader,
-    sample_texts,
-    schema_of,
-)
+from simhash_hbase.spark import records
+from simhash_hbase.spark.records import Order, batch_of
 
 DOCUMENTS = (
     "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
@@ -89,7 +78,7 @@ def documents_batch(positions: list[int], entries: Entries, preferences: NDArray
 def refused_batch(position: int, reject: Reject) -> pa.RecordBatch:
     """Make the columns of `DOCUMENTS` for a record that is refused."""
     row = {"position": position, "id": reject.id, "reason": reject.reason, "raw": reject.raw}
-    return pa.RecordBatch.from_pylist([row], schema=schema_of(DOCUMENTS))
+    return pa.RecordBatch.from_pylist([row], schema=records.schema_of(DOCUMENTS))
 
 
 def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
@@ -130,33 +119,32 @@ PARTITION_SHIFT = 33
 class Input:
     """A corpus whose lines are counted."""
 
-    files: Sequence[InputFile]
+    files: Sequence[records.InputFile]
     options: InputOptions
     raw: DataFrame
-    counted: dict[Split, Counted]
+    counted: dict[records.Split, records.Counted]
     order: Order
 
     @classmethod
     def of(cls, spark: SparkSession, named: Sequence[str], options: InputOptions) -> "Input":
         """List the files and count their lines."""
-        files = input_files(spark, named, options)
-        raw = raw_frame(spark, files, options)
-        counted = count_records(raw, record_reader(files, options))
+        files = records.input_files(spark, named, options)
+        raw = records.raw_frame(spark, files, options)
+        counted = records.count_records(raw, records.record_reader(files, options))
         return cls(files, options, raw, counted, Order.of(files, counted))
 
     def texts(self) -> list[str]:
         """Take the sample for an idf table."""
-        return sample_texts(self.raw, record_reader(self.files, self.options, self.order), self.order)
+        return records.sample_texts(self.raw, records.record_reader(self.files, self.options, self.order), self.order)
 
     def documents(self, analysis: Analysis) -> DataFrame:
         """Analyse all records; refused ones stay among them, with the reason."""
-        read = record_reader(self.files, self.options, self.order)
+        read = records.record_reader(self.files, self.options, self.order)
         shared, order = self.raw.sparkSession.sparkContext.broadcast(analysis), self.order
         preference = self.options.preference or Preference()
 
         def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            records = chain.from_iterable(part.records for part in read(batches))
-            for chunk in analyse(records, shared.value):
+            for chunk in analyse(chain.from_iterable(part.records for part in read(batches)), shared.value):
                 kept = chunk.kept
                 positions = [order.position(document.place) for document in kept]
                 yield documents_batch(positions, chunk.entries, places_of(preference, chunk.entries, kept))

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 import msgspec
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -157,6 +156,15 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
 def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], stamp: int) -> Mapped:
     regions = np.array(starts, KEY)
 
+    def keyed(packed: bytes, width: int, values: list[bytes] | None) -> pa.RecordBatch:
+        keys = np.frombuffer(packed, np.dtype(f"S{width}"))
+        return batch_of(
+            CELLS,
+            target=2 * (np.searchsorted(regions, keys.astype(KEY), side="right") - 1) + (values is None) * ROWS,
+            key=[packed[at : at + width] for at in range(0, len(packed), width)],
+            value=[None] * len(keys) if values is None else values,
+        )
+
     def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             entries = Collection(collection).stored(entries_of(batch, profile.bands))
@@ -165,26 +173,23 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
             places = integers(batch["number"])
             for run in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
                 block = document_cells(part.take(run), stamp, int(places[run[0]]))
-                yield _keyed(regions, block.keys.tobytes(), KEY_BYTES, block.values)
-            yield _keyed(regions, pack_rows(entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
+                yield keyed(block.keys.tobytes(), KEY_BYTES, block.values)
+            yield keyed(pack_rows(entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
 
     return cells
 
 
-def _keyed(regions: NDArray[np.bytes_], packed: bytes, width: int, values: list[bytes] | None) -> pa.RecordBatch:
-    keys = np.frombuffer(packed, np.dtype(f"S{width}"))
-    return batch_of(
-        CELLS,
-        target=2 * (np.searchsorted(regions, keys.astype(KEY), side="right") - 1) + (values is None) * ROWS,
-        key=[packed[at : at + width] for at in range(0, len(packed), width)],
-        value=[None] * len(keys) if values is None else values,
-    )
-
-
 def _written(shared: Broadcast, stamp: int) -> Mapped:
+    def by_target(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        targets = integers(batch["target"])
+        edges = [0, *(np.flatnonzero(np.diff(targets)) + 1).tolist(), len(targets)]
+        for start, stop in pairwise(edges):
+            if start < stop:
+                yield int(targets[start]), batch.slice(start, stop - start)
+
     def written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         loader: Loader = shared.value
-        pieces = chain.from_iterable(map(_by_target, batches))
+        pieces = chain.from_iterable(map(by_target, batches))
         for target, some in groupby(pieces, key=lambda piece: piece[0]):
             tables = (table for _, table in some)
             # A folder for each attempt of a task: of one that was lost nothing is loaded.
@@ -203,14 +208,6 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
             yield batch_of(FOLDERS, folder=[name], **counts)
 
     return written
-
-
-def _by_target(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    targets = integers(batch["target"])
-    edges = [0, *(np.flatnonzero(np.diff(targets)) + 1).tolist(), len(targets)]
-    for start, stop in pairwise(edges):
-        if start < stop:
-            yield int(targets[start]), batch.slice(start, stop - start)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:

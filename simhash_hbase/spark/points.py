@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
@@ -51,7 +50,7 @@ def with_points(documents: DataFrame) -> DataFrame:
     return documents.withColumns({"point": F.min("position").over(same), "last": F.max("position").over(same)})
 
 
-def meeting_rows(points: DataFrame, profile: Profile, *, hot: int = HOT) -> DataFrame:
+def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
     """List the rows of all points, those of one prefix together and sorted by point, without those that meet none."""
 
     def prefixes_of(batch: pa.RecordBatch) -> NDArray[np.uint64]:
@@ -66,13 +65,21 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int = HOT) -> Data
             asked = prefixes_of(batch).reshape(-1)
             yield batch_of(PREFIX, prefix=signed(asked[asked != NO_PREFIX]))
 
+    def several(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Leave out rows that are alone in their group."""
+        for table in whole_groups(batches):
+            first = np.append(_first_rows(table), True)
+            kept = pa.array(np.flatnonzero(~(first[:-1] & first[1:])))
+            if len(kept):
+                yield table.take(kept)
+
     count = partitions(points.sparkSession)
     sizes = points.mapInArrow(prefixes, PREFIX).groupBy("prefix").count().where(F.col("count") > hot)
     most = max(2, isqrt(2 * CELLS_A_PARTITION * count))
     slots = {row[0]: min(ceil(row[1] / hot), most) for row in sizes.collect()}
     rows = points.mapInArrow(_rows(prefixes_of, slots), MEETING)
     together = rows.repartition(count, "prefix", "cell").sortWithinPartitions("prefix", "cell", "point")
-    return together.mapInArrow(_several, MEETING)
+    return together.mapInArrow(several, MEETING)
 
 
 def _rows(prefixes_of: Callable[[pa.RecordBatch], NDArray[np.uint64]], slots: dict[int, int]) -> Mapped:
@@ -116,15 +123,6 @@ def _first_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
     first = np.ones(len(prefix), np.bool_)
     first[1:] = (prefix[1:] != prefix[:-1]) | (cell[1:] != cell[:-1])
     return first
-
-
-def _several(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Leave out rows that are alone in their group."""
-    for table in whole_groups(batches):
-        first = np.append(_first_rows(table), True)
-        kept = pa.array(np.flatnonzero(~(first[:-1] & first[1:])))
-        if len(kept):
-            yield table.take(kept)
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -184,24 +182,21 @@ class Groups:
     ) -> Iterator[Accepted]:
         """Compare each of some rows with a range of places in an order of rows; yield what is accepted."""
         for at, place in expand(left, right, at_once=PAIRS_AT_ONCE):
-            yield self._accepted(rows[at], order[place])
-
-    def _accepted(self, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Accepted:
-        apart = distances(self._simhashes[rows], self._simhashes[others])
-        slots = self._slots[rows]
-        near = (apart <= self._reach[rows]) & ((slots < 0) | (slots != self._slots[others]))
-        rows, others, apart = rows[near], others[near], apart[near]
-        by_blocks = self._by_blocks[rows]
-        if not by_blocks.all():
-            shared = (self._sketches.segments[rows] == self._sketches.segments[others]).sum(axis=1)
-            near = by_blocks | (apart <= joined_within(self._rule.band_reach or (-1,), shared))
-            rows, others, apart = rows[near], others[near], apart[near]
-            own, other = (self._scheme.prefixes(self._simhashes[at]) for at in (rows, others))
-            by_blocks = (own == other).any(axis=1)
-        accepted, similarities = judge(
-            self._rule, apart, self._sketches.at(rows), self._sketches.at(others), by_blocks=by_blocks
-        )
-        return Accepted(rows[accepted], others[accepted], apart[accepted], similarities[accepted])
+            these, others = rows[at], order[place]
+            apart = distances(self._simhashes[these], self._simhashes[others])
+            slots = self._slots[these]
+            near = (apart <= self._reach[these]) & ((slots < 0) | (slots != self._slots[others]))
+            these, others, apart = these[near], others[near], apart[near]
+            by_blocks = self._by_blocks[these]
+            if not by_blocks.all():
+                shared = (self._sketches.segments[these] == self._sketches.segments[others]).sum(axis=1)
+                near = by_blocks | (apart <= joined_within(self._rule.band_reach or (-1,), shared))
+                these, others, apart = these[near], others[near], apart[near]
+                own, other = (self._scheme.prefixes(self._simhashes[side]) for side in (these, others))
+                by_blocks = (own == other).any(axis=1)
+            sketches = self._sketches.at(these), self._sketches.at(others)
+            accepted, similarities = judge(self._rule, apart, *sketches, by_blocks=by_blocks)
+            yield Accepted(these[accepted], others[accepted], apart[accepted], similarities[accepted])
 
 
 WITNESSES = 4
@@ -217,7 +212,6 @@ class PointStates:
     def __init__(self, total: int) -> None:
         self.original = np.zeros(total + 1, np.bool_)
         self.duplicate = np.zeros(total + 1, np.bool_)
-        self.rounds = 0
 
     def packed(self) -> tuple[bytes, bytes]:
         """Pack it for the workers."""
@@ -235,12 +229,18 @@ def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[
     context = rows.sparkSession.sparkContext
     state = PointStates(total)
     state.duplicate[owned] = True
+
+    def blockers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        original, duplicate = shared.value
+        for batch in whole_groups(batches):
+            left = batch.filter(pa.array(~looked_up(duplicate, integers(batch["point"]))))
+            if len(left) > 1:
+                yield blockers_of(Groups(left, profile), original)
+
     is_open = True
     while is_open:
         shared = context.broadcast(state.packed())
-        blockers = rows.mapInArrow(_blocked(profile, shared), BLOCKERS).distinct()
-        is_open = resolve(state, collected(blockers, 2))
-        state.rounds += 1
+        is_open = resolve(state, collected(rows.mapInArrow(blockers, BLOCKERS).distinct(), 2))
         shared.destroy()
     return state
 
@@ -265,17 +265,6 @@ def resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
         else:
             left += 1
     return left > 0
-
-
-def _blocked(profile: Profile, shared: Broadcast) -> Mapped:
-    def blockers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        original, duplicate = shared.value
-        for batch in whole_groups(batches):
-            left = batch.filter(pa.array(~looked_up(duplicate, integers(batch["point"]))))
-            if len(left) > 1:
-                yield blockers_of(Groups(left, profile), original)
-
-    return blockers
 
 
 def blockers_of(groups: Groups, original: bytes) -> pa.RecordBatch:

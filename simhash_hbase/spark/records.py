@@ -203,11 +203,16 @@ def record_reader(files: Sequence[InputFile], options: InputOptions, order: Orde
     names = {key: file.name for file in files for key in file.keys}
     kind = files[0].format
 
+    def blocks(rows: Iterable[tuple[str, int, bytes]], part: SplitRecords) -> Iterator[bytes]:
+        for _, start, line in rows:
+            part.lines += 1
+            yield (line.removeprefix(MARK) if part.lines == 1 and start == 0 else line) + b"\n"
+
     def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
         rows = chain.from_iterable(zip(*(c.to_pylist() for c in batch.columns), strict=True) for batch in batches)
         for (path, start), some in groupby(rows, key=lambda row: row[:2]):
             part = SplitRecords((names[path], start), iter(()))
-            stream = Stream(_blocks(some, part), codec=checked_codec(options.encoding), encoding=options.encoding)
+            stream = Stream(blocks(some, part), codec=checked_codec(options.encoding), encoding=options.encoding)
             before = 0 if order is None else order.splits[part.split].lines
             part.records = LINES[kind](stream, names[path], options, before + 1)
             yield part
@@ -229,12 +234,6 @@ def record_reader(files: Sequence[InputFile], options: InputOptions, order: Orde
                 yield SplitRecords((name, some[0][1] - 1), records, len(some))
 
     return rows if kind == "parquet" else lines
-
-
-def _blocks(rows: Iterable[tuple[str, int, bytes]], part: SplitRecords) -> Iterator[bytes]:
-    for _, start, line in rows:
-        part.lines += 1
-        yield (line.removeprefix(MARK) if part.lines == 1 and start == 0 else line) + b"\n"
 
 
 COUNTS = "name string, start long, lines long, records long"

@@ -44,8 +44,24 @@ class SparkOptions:
 @contextmanager
 def session(options: SparkOptions) -> Iterator[SparkSession]:
     """Begin a session, and end it; what Spark itself refuses becomes an error of this package."""
+    # Nothing here gives pandas' own types to PySpark.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    builder = SparkSession.builder.appName("simhash-hbase")
+    settings = {**DEFAULTS, **options.settings}
+    if SUBMITTED not in os.environ:
+        master = options.master or f"{LOCAL}{options.workers or '*'}]"
+        builder = builder.master(master)
+        if master.startswith("local"):
+            settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
+        os.environ.setdefault("JAVA_HOME", java_home())
+        # Else the workers run whatever Python is first on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     try:
-        spark = _begun(options)
+        spark = builder.getOrCreate()
+        most = options.partitions or PARTITIONS_A_CORE * spark.sparkContext.defaultParallelism
+        spark.conf.set("spark.sql.shuffle.partitions", str(most))
         try:
             yield spark
         finally:
@@ -83,27 +99,6 @@ def measured(spark: SparkSession, meter: Meter) -> Iterator[None]:
     finally:
         ended.set()
         watching.join()
-
-
-def _begun(options: SparkOptions) -> SparkSession:
-    # Nothing here gives pandas' own types to PySpark.
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    builder = SparkSession.builder.appName("simhash-hbase")
-    settings = {**DEFAULTS, **options.settings}
-    if SUBMITTED not in os.environ:
-        master = options.master or f"{LOCAL}{options.workers or '*'}]"
-        builder = builder.master(master)
-        if master.startswith("local"):
-            settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
-        os.environ.setdefault("JAVA_HOME", java_home())
-        # Else the workers run whatever Python is first on the path.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    most = options.partitions or PARTITIONS_A_CORE * spark.sparkContext.defaultParallelism
-    spark.conf.set("spark.sql.shuffle.partitions", str(most))
-    return spark
 
 
 def partitions(spark: SparkSession) -> int:

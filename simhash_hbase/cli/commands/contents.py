@@ -11,72 +11,53 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from simhash_hbase import corpus, inputs
+from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, FAILED, after
-from simhash_hbase.cli.help import REPEAT, Command, option
-from simhash_hbase.cli.options import (
-    Choice,
-    NamedIndex,
-    collected,
-    collection_option,
-    complete_file,
-    files_argument,
-    input_options,
-    optional_files_argument,
-    output_options,
-    url_argument,
-)
+from simhash_hbase.cli.help import REPEAT, command, option
+from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.profile import choices
-from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.clock import now_ms, parse_since
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.index.answers import Answer
-    from simhash_hbase.index.copies import Copies
     from simhash_hbase.index.index import Index
-    from simhash_hbase.inputs import Progress
-    from simhash_hbase.profile.matching import MatchRule
+    from simhash_hbase.profile import MatchRule
 
 _ids_argument = click.argument("ids", nargs=-1, required=True, metavar="ID…")
 _rule = partial(option, section="Match options", show_default="the index's")
 
 
-@click.command(
-    "add",
-    cls=Command,
-    interrupted=REPEAT,
-    examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"],
-)
-@url_argument
-@files_argument
+@command("add", interrupted=REPEAT, examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"])
+@options.url
+@options.files
 @option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
-@collection_option
-@input_options
-@output_options
+@options.collection
+@options.reading
+@options.output
 def add(
-    place: NamedIndex, files: tuple[str, ...], verbose: bool, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], verbose: bool, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Write documents, duplicates or not; a known id gets the new text.
 
     FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. Whatever was
     printed, or counted in the summary, is durable.
     """
-    from simhash_hbase.corpus import Documents
-    from simhash_hbase.corpus.documents import added
     from simhash_hbase.index.answers import hex_simhash
-    from simhash_hbase.inputs import Reject
 
     counts: Counter[str] = Counter()
     with (
         output,
-        place.open(collection=collection) as index,
-        Documents("add", files, reading, output.watch) as documents,
+        options.open_index(url, collection=collection) as index,
+        corpus.Documents("add", files, reading, output.watch) as documents,
     ):
         for chunk in documents.chunks(index):
-            for document, simhash in added(index, chunk, counts):
+            for document, simhash in corpus.documents.added(index, chunk, counts):
                 if isinstance(simhash, SimhashError):
-                    documents.refuse(Reject(document.place, str(simhash), document.raw or b"", document.id))
+                    documents.refuse(inputs.Reject(document.place, str(simhash), document.raw or b"", document.id))
                 elif verbose:
                     output.line({"id": document.id, "simhash": hex_simhash(simhash)})
             output.flush()
@@ -84,27 +65,24 @@ def add(
     return after(documents.refused)
 
 
-@click.command(
-    "remove", cls=Command, interrupted=REPEAT, examples=["simhash-hbase remove file:news.index --from gone.txt"]
-)
-@url_argument
+@command("remove", interrupted=REPEAT, examples=["simhash-hbase remove file:news.index --from gone.txt"])
+@options.url
 @click.argument("ids", nargs=-1, metavar="[ID…]")
-@option("--from", "source", metavar="FILE", shell_complete=complete_file,
+@option("--from", "source", metavar="FILE", shell_complete=options.complete_file,
         help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
-@collection_option
-@output_options
-def remove(place: NamedIndex, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
+@options.collection
+@options.output
+def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
     """Remove documents by id."""
     from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-    from simhash_hbase.inputs import Progress, total_bytes
 
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
     asked = removed = 0
-    with output, place.open(collection=collection) as index:
-        consumed = Progress()
+    with output, options.open_index(url, collection=collection) as index:
+        consumed = inputs.Progress()
         names = _ids(ids, source, consumed)
-        total = total_bytes([source]) if source else None
+        total = inputs.total_bytes([source]) if source else None
         with output.meter("remove", total, noun="ids") as meter:
             while some := list(islice(names, BATCH_DOCUMENTS)):
                 for name, done in index.remove_many(some):
@@ -116,7 +94,7 @@ def remove(place: NamedIndex, ids: tuple[str, ...], source: str | None, collecti
     output.summary("remove", asked, removed=removed)
 
 
-def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterator[str]:
+def _ids(ids: tuple[str, ...], source: str | None, consumed: inputs.Progress) -> Iterator[str]:
     yield from ids
     if source is None:
         return
@@ -132,17 +110,16 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterat
                 yield name
 
 
-@click.command(
+@command(
     "query",
-    cls=Command,
     examples=[
         "simhash-hbase query file:news.index --text '今天，我们都是广场上放鸽子的人。' --limit 5",
         "simhash-hbase query file:news.index today.jsonl.gz --format table",
     ],
 )
-@url_argument
-@optional_files_argument
-@collected(
+@options.url
+@options.optional_files
+@options.collected(
     "choice",
     option("--text", "texts", multiple=True, help="A text to look for. Repeatable."),
     option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable."),
@@ -156,21 +133,16 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterat
     _rule("--since", metavar="DATE|AGE", show_default="ever",
           help="Only what was added or last seen since: 2026-11-22, 2026-11-22T09:30Z, or 7d, 12h, 30m ago."),
 )  # fmt: skip
-@collection_option
-@input_options
-@output_options
+@options.collection
+@options.reading
+@options.output
 def query(
-    place: NamedIndex, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Find the near-duplicates of documents, nearest first."""
-    from simhash_hbase.corpus import Documents
-    from simhash_hbase.corpus.documents import answered
-    from simhash_hbase.inputs import Reject
-    from simhash_hbase.rows.clock import parse_since
-
     if not (files or choice.texts or choice.ids or choice.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
-    with output, place.open(collection=collection, readonly=True) as index:
+    with output, options.open_index(url, collection=collection, readonly=True) as index:
         rule = index.rule(match=choice.match, distance=choice.distance, similarity=choice.similarity)
         since = None if choice.since is None else parse_since(choice.since, now_ms())
         for name, answer in _answers(index, choice, rule, since):
@@ -178,11 +150,12 @@ def query(
         if not files:
             return DONE
         found = 0
-        with Documents("query", files, reading, output.watch) as documents:
+        with corpus.Documents("query", files, reading, output.watch) as documents:
             for chunk in documents.chunks(index):
-                for document, outcome in answered(index, chunk, rule=rule, limit=choice.limit, since=since):
+                answers = corpus.documents.answered(index, chunk, rule=rule, limit=choice.limit, since=since)
+                for document, outcome in answers:
                     if isinstance(outcome, SimhashError):
-                        documents.refuse(Reject(document.place, str(outcome), document.raw or b"", document.id))
+                        documents.refuse(inputs.Reject(document.place, str(outcome), document.raw or b"", document.id))
                     else:
                         found += bool(outcome.matches)
                         _print_answer(output, document.id, outcome)
@@ -193,7 +166,6 @@ def query(
 
 def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
     from simhash_hbase.index.answers import hex_simhash
-    from simhash_hbase.inputs import parse_simhash
 
     limit = choice.limit
     for text in choice.texts:
@@ -204,7 +176,7 @@ def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | No
             raise DocumentMissing(f"the index has no document {name!r} to look for")
         yield name, found
     for value in choice.simhashes:
-        simhash = parse_simhash(value)
+        simhash = inputs.parse_simhash(value)
         yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit, since=since)
 
 
@@ -226,16 +198,16 @@ def _print_answer(output: Output, name: str, answer: Answer) -> None:
         output.line({"query": name, **row, "note": note})
 
 
-@click.command("get", cls=Command, examples=["simhash-hbase get file:news.index https://example.org/a"])
-@url_argument
+@command("get", examples=["simhash-hbase get file:news.index https://example.org/a"])
+@options.url
 @_ids_argument
-@collection_option
-@output_options
-def get(place: NamedIndex, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
+@options.collection
+@options.output
+def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
     from simhash_hbase.index.answers import stored_record
 
-    with output, place.open(collection=collection, readonly=True) as index:
+    with output, options.open_index(url, collection=collection, readonly=True) as index:
         found = index.get_many(ids)
         for stored in found:
             if stored is not None:
@@ -244,39 +216,34 @@ def get(place: NamedIndex, ids: tuple[str, ...], collection: str | None, output:
     return _report_missing(missing, output)
 
 
-@click.command(
-    "copies", cls=Command, examples=["simhash-hbase copies file:news.index https://example.org/a --format table"]
-)
-@url_argument
+@command("copies", examples=["simhash-hbase copies file:news.index https://example.org/a --format table"])
+@options.url
 @_ids_argument
-@collection_option
-@output_options
-def copies(place: NamedIndex, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
+@options.collection
+@options.output
+def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
-    from simhash_hbase.index.answers import copies_record
+    from simhash_hbase.index import answers
 
     missing = []
-    with output, place.open(collection=collection, readonly=True) as index:
+    with output, options.open_index(url, collection=collection, readonly=True) as index:
         for name in ids:
             if (found := index.copies(name)) is None:
                 missing.append(name)
                 continue
-            for record in _copies_rows(found) if output.format == "table" else [copies_record(found)]:
-                output.line(record)
+            if output.format != "table":
+                output.line(answers.copies_record(found))
+                continue
+            there = f"{'at least ' if found.truncated else ''}{found.count:,} copies"
+            note = "removed or changed since" if found.of_removed else ""
+            output.line({"of": found.of, "copy": there, "added": found.first, "seen": found.last, "note": note})
+            for copy in found.copies:
+                output.line({
+                    "of": found.of, "copy": copy.id, "added": copy.added, "seen": copy.seen, "bits": copy.distance,
+                    "similarity": copy.similarity, "containment": copy.containment, "metadata": copy.metadata,
+                    "note": "of an earlier text" if copy.of_removed else "",
+                })  # fmt: skip
     return _report_missing(missing, output)
-
-
-def _copies_rows(found: Copies) -> Iterator[dict[str, object]]:
-    """Make the rows of a table: the original, then its copies."""
-    there = f"{'at least ' if found.truncated else ''}{found.count:,} copies"
-    note = "removed or changed since" if found.of_removed else ""
-    yield {"of": found.of, "copy": there, "added": found.first, "seen": found.last, "note": note}
-    for copy in found.copies:
-        yield {
-            "of": found.of, "copy": copy.id, "added": copy.added, "seen": copy.seen, "bits": copy.distance,
-            "similarity": copy.similarity, "containment": copy.containment, "metadata": copy.metadata,
-            "note": "of an earlier text" if copy.of_removed else "",
-        }  # fmt: skip
 
 
 def _report_missing(missing: Sequence[str], output: Output) -> int:
@@ -286,16 +253,16 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
     return FAILED if missing else DONE
 
 
-@click.command("export", cls=Command, examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
-@url_argument
-@collection_option
-@output_options
-def export(place: NamedIndex, collection: str | None, output: Output) -> None:
+@command("export", examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
+@options.url
+@options.collection
+@options.output
+def export(url: str, collection: str | None, output: Output) -> None:
     """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
     from simhash_hbase.index.answers import stored_record
 
     count = 0
-    with output, place.open(collection=collection, readonly=True) as index, output.walk("export") as watch:
+    with output, options.open_index(url, collection=collection, readonly=True) as index, output.walk("export") as watch:
         for stored in index.export(watch=watch):
             output.line(stored_record(stored))
             count += 1

@@ -8,22 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import (
-    Choice,
-    LearningFiles,
-    NamedIndex,
-    debug_option,
-    index_options,
-    output_options,
-    profile_fields,
-    sample_options,
-    silent_option,
-    table_fields,
-    table_options,
-    ttl_option,
-    url_argument,
-)
+from simhash_hbase import corpus
+from simhash_hbase.cli import options
+from simhash_hbase.cli.help import command, option
+from simhash_hbase.cli.options import Choice, LearningFiles
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
@@ -32,32 +20,26 @@ if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
 
 
-@click.command(
+@command(
     "create",
-    cls=Command,
     examples=[
         "simhash-hbase create file:laws.index --learn-from last-month.jsonl.gz",
         "simhash-hbase create hbase://127.0.0.1:9091/news --learn-from last-month.jsonl.gz --regions 16",
     ],
 )
-@url_argument
+@options.url
 @click.argument("files", nargs=-1, metavar="")
 @option("--if-not-exists", is_flag=True, help="Do nothing if an index with the same profile exists.")
-@sample_options
-@index_options
-@output_options
+@options.sample
+@options.index
+@options.output
 def create(
-    place: NamedIndex,
-    files: tuple[str, ...],
-    if_not_exists: bool,
-    sample: LearningFiles,
-    index_choice: Choice,
-    output: Output,
+    url: str, files: tuple[str, ...], if_not_exists: bool, sample: LearningFiles, index_choice: Choice, output: Output
 ) -> None:
     """Make an index and print its profile, which is frozen from now on."""
     import msgspec
 
-    from simhash_hbase.opening import create_index
+    from simhash_hbase import opening
 
     if files and not sample.learn_from:
         raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
@@ -65,41 +47,34 @@ def create(
     learn_from = (*sample.learn_from, *files)
     texts, workers = None, 1
     if learn_from:
-        # With all that reads files, for which no other index waits.
-        from simhash_hbase.corpus.options import processors
-
-        texts, workers = replace(sample, learn_from=learn_from).texts(output.watch), processors()
+        texts, workers = replace(sample, learn_from=learn_from).texts(output.watch), corpus.options.processors()
     with output:
         if texts is not None:
             output.note("learning the idf …")
         with output.warnings_as_lines():
-            made = create_index(
-                place.url,
+            made = opening.create_index(
+                url,
                 learn_from=texts,
                 workers=workers,
                 if_not_exists=if_not_exists,
                 regions=index_choice.regions,
                 compression=index_choice.compression,
-                **profile_fields(index_choice),
+                **options.profile_fields(index_choice),
             )
         with made as index:
             output.record(msgspec.to_builtins(index.profile))
             output.warn_of_shortfalls(index.store)
 
 
-@click.command(
-    "schema",
-    cls=Command,
-    examples=["simhash-hbase schema hbase://127.0.0.1:9091/news --regions 16 --as shell > news.rb"],
-)
-@url_argument
+@command("schema", examples=["simhash-hbase schema hbase://127.0.0.1:9091/news --regions 16 --as shell > news.rb"])
+@options.url
 @option("--as", "form", type=click.Choice(["both", "shell", "thrift2"]), default="both", show_default=True,
               help="Form of the commands.")  # fmt: skip
-@table_options
-@ttl_option
-@silent_option
-@debug_option
-def schema(place: NamedIndex, form: str, table: Choice, ttl_days: float | None) -> None:
+@options.table
+@options.ttl
+@options.silent
+@options.debug
+def schema(url: str, form: str, table: Choice, ttl_days: float | None) -> None:
     """Print the table of an index as commands of the HBase shell and as the calls of Thrift 2; nothing is made.
 
     An operator can make the table this way; create then takes it over.
@@ -107,8 +82,10 @@ def schema(place: NamedIndex, form: str, table: Choice, ttl_days: float | None) 
     from simhash_hbase.opening import table_of
 
     schema_of: Callable[..., TableSchema] = TableSchema
-    table_schema = schema_of(**table_fields(table), ttl_ms=None if ttl_days is None else round(ttl_days * MS_A_DAY))
-    name = table_of(place.url)
+    table_schema = schema_of(
+        **options.table_fields(table), ttl_ms=None if ttl_days is None else round(ttl_days * MS_A_DAY)
+    )
+    name = table_of(url)
     if form in ("both", "shell"):
         click.echo(f"# hbase shell\n{shell_script(table_schema, name)}", nl=False)
     if form in ("both", "thrift2"):

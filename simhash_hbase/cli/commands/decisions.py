@@ -6,35 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from simhash_hbase import corpus, inputs
+from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after, in_options
-from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import (
-    Choice,
-    collected,
-    collection_option,
-    complete_address,
-    complete_file,
-    index_options,
-    input_options,
-    keep_option,
-    output_options,
-    profile_fields,
-    table_fields,
-)
+from simhash_hbase.cli.help import command, option
+from simhash_hbase.cli.options import Choice
 from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
+from simhash_hbase.files.local import partial_of, replacing
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
-    from simhash_hbase.corpus import Deduplication
     from simhash_hbase.index.index import Index
-    from simhash_hbase.inputs import Sources
 
 Fields = dict[str, Any]
 
@@ -70,9 +60,7 @@ class Named:
 
     def await_input(self, output: Output) -> None:
         """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
-        from simhash_hbase.inputs.sources import STDIN
-
-        if STDIN in self.files:
+        if inputs.sources.STDIN in self.files:
             output.give_way()
 
     def say_gone(self, output: Output) -> None:
@@ -83,46 +71,41 @@ class Named:
             )
 
 
-def left_by_interrupt(  # noqa: PLR0913 - options of a command, by name
-    *,
-    words: Sequence[str],
-    results: str | None = None,
-    resume: bool = False,
-    keep: str = "first",
-    dry_run: bool = False,
-    exact: bool = False,
-    contained: float | None = None,
-    **_: object,
+# What an interrupted run has to be decided with, to be resumed.
+RESUMABLE = {"keep": "first", "dry_run": False, "exact": False, "contained": None}
+
+
+def left_by_interrupt(
+    *, words: Sequence[str], results: str | None = None, resume: bool = False, **given: object
 ) -> str:
     """Return what an interrupt of a command with these options leaves, and how to go on."""
     stays = bool(_urls(words))
     how = "repeat the command to go on" if stays else "repeat the command to begin anew"
     if results and not resume:
-        can_go_on = stays and keep == "first" and not dry_run and not exact and contained is None
+        can_go_on = stays and all(given[name] == value for name, value in RESUMABLE.items())
         how = "repeat the command with --resume to go on" if can_go_on else f"remove {results} to begin anew"
     return f"{'what was acknowledged stays' if stays else 'the temporary index is gone'}: {how}"
 
 
-named_argument = collected(
+named_argument = options.collected(
     "named",
     click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…",
-                   shell_complete=lambda *words: complete_address(*words) or complete_file(*words)),
+                   shell_complete=lambda *words: options.complete_address(*words) or options.complete_file(*words)),
     make=Named.of,
 )  # fmt: skip
 
 
-@click.command(
+@command(
     "claim",
-    cls=Command,
     interrupted=left_by_interrupt,
     examples=["simhash-hbase claim hbase://127.0.0.1:9091/news crawl.jsonl > decisions.jsonl"],
 )
 @named_argument
 @option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
         help="Give up on a document that stays contested for SECONDS.")  # fmt: skip
-@collection_option
-@input_options
-@output_options
+@options.collection
+@options.reading
+@options.output
 def claim(named: Named, deadline_s: float | None, reading: Reading, collection: str | None, output: Output) -> int:
     """Decide of each document whether it is an original or a duplicate, safely while other writers claim too.
 
@@ -130,23 +113,20 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
     the same text gets the same answer, now and later: repeat a command that was interrupted. Without URL the index is
     a temporary one, with an idf that is learned from FILEs.
     """
-    from simhash_hbase.corpus import Documents
-    from simhash_hbase.corpus.documents import claimed
     from simhash_hbase.index.answers import decision_record
-    from simhash_hbase.inputs import Reject
 
     originals = contended = 0
     with (
         output,
         _opened(named, reading, output) as (index, files, read),
-        Documents("claim", files, read, output.watch) as documents,
+        corpus.Documents("claim", files, read, output.watch) as documents,
     ):
         view = index.in_collection(collection)
         for chunk in documents.chunks(view):
-            for document, decision in claimed(view, chunk, deadline_s=deadline_s):
+            for document, decision in corpus.documents.claimed(view, chunk, deadline_s=deadline_s):
                 if isinstance(decision, SimhashError):
                     contended += isinstance(decision, ClaimContended)
-                    documents.refuse(Reject(document.place, str(decision), document.raw or b"", document.id))
+                    documents.refuse(inputs.Reject(document.place, str(decision), document.raw or b"", document.id))
                 else:
                     originals += decision.is_original
                     output.line(decision_record(decision))
@@ -164,32 +144,23 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
 
 
 @contextmanager
-def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, Sources, Reading]]:
+def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, inputs.Sources, Reading]]:
     """Open the index, or make a temporary one of the input, which is then read twice."""
-    from simhash_hbase.corpus.documents import spooled
-    from simhash_hbase.corpus.sample import texts_of
-    from simhash_hbase.inputs import Sources
-    from simhash_hbase.opening import open_index
-
-    sources = Sources(named.files)
+    sources = inputs.Sources(named.files)
     if named.url is not None:
-        with open_index(named.url) as index:
+        with options.open_index(named.url) as index:
             yield index, sources, reading
         return
     named.await_input(output)
-    with spooled(sources, wanted=True) as stdin:
+    with corpus.documents.spooled(sources, wanted=True) as stdin:
         reading = replace(reading, settings=replace(reading.settings, stdin=stdin))
-
-        def learn() -> Fields:
-            return _learned({}, reading, lambda: texts_of(sources, reading.settings, output.watch), output)
-
-        with _temporary(sources, learn, output) as index:
+        texts = partial(corpus.sample.texts_of, sources, reading.settings, output.watch)
+        with _temporary(sources, partial(_learned, {}, reading, texts, output), output) as index:
             yield index, sources, reading
 
 
-@click.command(
+@command(
     "dedup",
-    cls=Command,
     interrupted=left_by_interrupt,
     examples=[
         "simhash-hbase dedup corpus.jsonl --output clean.jsonl > decisions.jsonl",
@@ -198,10 +169,10 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
     ],
 )
 @named_argument
-@collected(
+@options.collected(
     "choice",
     option("--create", is_flag=True, help="Make the index if there is none, learning the idf from FILEs."),
-    keep_option,
+    options.keep,
     option("--exact", is_flag=True, help="Judge near copies by their texts: at the threshold no pair is wrong."),
     option("--contained", type=float, metavar="SHARE", help="Drop a near copy only if what is kept holds this share of"
            " its shingles; with both figures in the decisions of others. Implies --exact."),
@@ -217,12 +188,12 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
     option("--results", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the decisions to FILE, with a checkpoint; not for standard input."),
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
-    make=lambda create, report, **options: Choice(create=create, report=report, options=DedupOptions(**options)),
+    make=lambda create, report, **rest: Choice(create=create, report=report, options=DedupOptions(**rest)),
 )  # fmt: skip
-@index_options
-@collection_option
-@input_options
-@output_options
+@options.index
+@options.collection
+@options.reading
+@options.output
 def dedup(
     named: Named, choice: Choice, index_choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
@@ -233,31 +204,29 @@ def dedup(
     What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
     bytes of memory a document, for the ids.
     """
-    from simhash_hbase.corpus import Deduplication
-    from simhash_hbase.files.local import replacing
-
-    options = _dedup_options(named, choice, index_choice)
+    settings = _dedup_options(named, choice, index_choice)
     named.await_input(output)
-    with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
+    deduplication = corpus.Deduplication(named.files, settings, reading=reading, lines=output, watch=output.watch)
+    with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
-        with _open(named, corpus, index_choice, choice, output) as index, opened as report:
-            done = corpus.run(index.in_collection(collection))
+        with _open(named, deduplication, index_choice, choice, output) as index, opened as report:
+            done = deduplication.run(index.in_collection(collection))
             if report is not None:
                 # To import it takes longer than to decide a few documents.
                 from simhash_hbase.report import DecidedCorpus, ReportRun, write_report
 
                 decided = DecidedCorpus(
-                    lines=corpus.lines,
-                    sources=corpus.sources,
-                    settings=corpus.reading.settings,
+                    lines=deduplication.lines,
+                    sources=deduplication.sources,
+                    settings=deduplication.reading.settings,
                     analysis=index.analysis,
                     refused=done.refused,
                 )
                 run = ReportRun(
                     index=secretless(named.url or "a temporary index"),
                     time=datetime.now(UTC),
-                    keep=options.keep,
-                    dry=options.dry_run,
+                    keep=settings.keep,
+                    dry=settings.dry_run,
                     words=in_options,
                 )
                 write_report(report, decided, run, meter=output.meter)
@@ -273,22 +242,25 @@ def dedup(
 
 def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:
     """Complete the library's options by what it has to know of the index and of the report."""
-    from simhash_hbase.files.local import partial_of
     from simhash_hbase.opening import folder_of
 
     url = named.url
-    options: DedupOptions = choice.options
+    settings: DedupOptions = choice.options
     if url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
-    if url is None and options.resume:
+    if url is None and settings.resume:
         raise InvalidArgument(
             "--resume needs the index of the earlier run, which is gone if it was temporary: name its address"
         )
     return replace(
-        options,
+        settings,
         learn=choice.create or url is None,
         remember=choice.report is not None,
-        made_with={"create": choice.create, **profile_fields(index_choice), **table_fields(index_choice)},
+        made_with={
+            "create": choice.create,
+            **options.profile_fields(index_choice),
+            **options.table_fields(index_choice),
+        },
         beside={
             "the index": folder_of(url) if url else None,
             "`report`": choice.report,
@@ -298,19 +270,16 @@ def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupO
 
 
 def _open(
-    named: Named, corpus: Deduplication, index_choice: Choice, choice: Choice, output: Output
+    named: Named, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> AbstractContextManager[Index]:
     from simhash_hbase.opening import create_index, open_index
 
-    url, fields, table = named.url, profile_fields(index_choice), table_fields(index_choice)
-
-    def learn() -> Fields:
-        return _learned(fields, corpus.reading, corpus.texts, output)
-
+    url, fields, table = named.url, options.profile_fields(index_choice), options.table_fields(index_choice)
+    learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
     if url is None:
         if table:
             raise InvalidArgument("--regions and --compression are for tables in HBase: name the address of one")
-        return _temporary(corpus.sources, learn, output)
+        return _temporary(deduplication.sources, learn, output)
     if not choice.create and (fields or table):
         raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
     dry_run = choice.options.dry_run
@@ -347,17 +316,15 @@ def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Outp
 
     Nothing is learned where no record has a text: each record has its refusal then, and an empty input its result.
     """
-    from simhash_hbase.corpus.sample import NothingToLearn
-    from simhash_hbase.inputs import total_bytes
     from simhash_hbase.opening import temporary_index
 
     with ExitStack() as stack:
         with output.warnings_as_lines():
-            size, fields = total_bytes(sources), learn()
+            size, fields = inputs.total_bytes(sources), learn()
             if isinstance(texts := fields.get("learn_from"), Iterator):
                 try:
                     fields["learn_from"] = chain([next(texts)], texts)
-                except NothingToLearn:
+                except corpus.sample.NothingToLearn:
                     fields = {name: fields[name] for name in fields if name not in ("analyzer", "learn_from")}
             index = stack.enter_context(temporary_index(size, **fields))
         yield index

@@ -7,30 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from simhash_hbase import corpus, inputs
+from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, after
-from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import (
-    Choice,
-    LearningFiles,
-    NamedIndex,
-    collected,
-    collection_choice,
-    fingerprint_options,
-    input_options,
-    learn_option,
-    optional_files_argument,
-    output_options,
-    own_options,
-    profile_fields,
-    sample_options,
-)
+from simhash_hbase.cli.help import command, option
+from simhash_hbase.cli.options import Choice, LearningFiles
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
-from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import choices
 
 if TYPE_CHECKING:
@@ -38,7 +25,6 @@ if TYPE_CHECKING:
     from simhash_hbase.compare.explain import Side
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.index.index import Index
-    from simhash_hbase.inputs import Document
     from simhash_hbase.profile import Profile
 
 SHOWN_CHARACTERS = 200
@@ -46,37 +32,34 @@ SHOWN_CHARACTERS = 200
 LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})")
 
 
-@click.command(
+@command(
     "fingerprint",
-    cls=Command,
     examples=[
         "simhash-hbase fingerprint --text '我是蓝翔技工拖拉机学院手扶拖拉机专业的。' --explain",
         "simhash-hbase fingerprint --profile-of file:news.index today.jsonl.gz",
     ],
 )
-@optional_files_argument
-@collected(
+@options.optional_files
+@options.collected(
     "choice",
     option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable."),
     option("--profile-of", metavar="URL", help="Use the profile of this index."),
-    learn_option,
+    options.learn_from,
     option("--explain", is_flag=True, help="Show features, weights and bits."),
 )
-@fingerprint_options
-@input_options
-@output_options
+@options.fingerprint
+@options.reading
+@options.output
 def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: Reading, output: Output) -> int:
     """Print ids and fingerprints; no index is needed."""
-    from simhash_hbase.corpus import Documents
-
     if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
     if choice.profile_of is None:
         analysis = _analysis_for(prints, LearningFiles(choice.learn_from, reading.settings), output)
     else:
-        if profile_fields(prints) or choice.learn_from:
+        if options.profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
-        with NamedIndex(choice.profile_of).open(readonly=True) as index:
+        with options.open_index(choice.profile_of, readonly=True) as index:
             analysis = index.analysis
     with output:
         for text in choice.texts:
@@ -87,7 +70,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
             output.line(_record(analysis, "text", simhash, text if choice.explain else None))
         if not files:
             return DONE
-        with Documents("fingerprint", files, reading, output.watch) as documents:
+        with corpus.Documents("fingerprint", files, reading, output.watch) as documents:
             for chunk in documents.chunks(analysis):
                 simhashes = chunk.entries.simhashes.tolist()
                 for document, simhash in zip(chunk.kept, simhashes, strict=True):
@@ -102,7 +85,7 @@ def _analysis_for(prints: Choice, sample: LearningFiles, output: Output) -> Anal
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.opening import resolve_profile
 
-    fields = profile_fields(prints)
+    fields = options.profile_fields(prints)
     if sample.settings.features_field is not None:
         fields.setdefault("analyzer", "weighted")
     return Analysis(*resolve_profile(sample.texts(output.watch), **fields))
@@ -118,13 +101,6 @@ def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> di
     return {**record, "bits": f"{simhash:064b}", "features": [[word, weight] for word, weight in features]}
 
 
-class _NamedDocument(NamedTuple):
-    """One of the two documents."""
-
-    side: Side
-    text: str | None
-
-
 @dataclass(frozen=True)
 class _Sides:
     """Finds the documents that A and B name."""
@@ -132,11 +108,11 @@ class _Sides:
     analysis: Analysis
     index: Index | None
     as_text: bool
-    settings: InputOptions
+    settings: inputs.InputOptions
     own: Choice  # Fields of the caller's own fingerprints or features.
     output: Output
 
-    def find(self, word: str) -> _NamedDocument:
+    def find(self, word: str) -> tuple[Side, str | None]:
         """Take a word for a file, else for an id, else for a text."""
         from simhash_hbase.compare.explain import Side
 
@@ -144,9 +120,11 @@ class _Sides:
             return self.of_text("text", word)
         if _is_file(Path(word)):
             return self.of_file(word)
-        stored = self.index.entries_of(word) if self.index is not None else None
-        if stored is not None:
-            return _NamedDocument(Side.of_entries(word, stored, self.decision(word)), None)
+        if self.index is not None and (entries := self.index.entries_of(word)) is not None:
+            stored, decision = self.index.get(word), None
+            if stored is not None and stored.of is not None:
+                decision = {"of": stored.of, "distance": stored.distance, "similarity": stored.similarity}
+            return Side.of_entries(word, entries, decision), None
         kinds = "neither a file nor a stored id" if self.index is not None else "no file"
         if any(vars(self.own).values()):
             raise InvalidInput(
@@ -158,46 +136,36 @@ class _Sides:
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self.of_text("text", word)
 
-    def decision(self, document_id: str) -> dict[str, object] | None:
-        """Return of a copy what was decided."""
-        stored = self.index.get(document_id) if self.index is not None else None
-        if stored is None or stored.of is None:
-            return None
-        return {"of": stored.of, "distance": stored.distance, "similarity": stored.similarity}
-
-    def of_text(self, name: str, text: str) -> _NamedDocument:
+    def of_text(self, name: str, text: str) -> tuple[Side, str | None]:
         from simhash_hbase.compare.explain import Side
 
-        return _NamedDocument(Side.of_text(name, text, self.analysis), text)
+        return Side.of_text(name, text, self.analysis), text
 
-    def of_file(self, path: str) -> _NamedDocument:
+    def of_file(self, path: str) -> tuple[Side, str | None]:
         from simhash_hbase.compare.explain import Side
-        from simhash_hbase.inputs.reading import SUFFIXES
-        from simhash_hbase.inputs.sources import Source
 
-        kind = SUFFIXES.get(Source(path, path, path).suffix, "text")
+        kind = inputs.reading.SUFFIXES.get(inputs.sources.Source(path, path, path).suffix, "text")
         if not any(vars(self.own).values()):
             # Of a page its main text, as where it is added; of a text all that the file holds.
-            options = replace(self.settings, format="folder" if kind == "text" else kind)
-            return self.of_text(path, _only_document(path, options).text or "")
-        options = replace(self.settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))
-        document = _only_document(path, options)
+            settings = replace(self.settings, format="folder" if kind == "text" else kind)
+            return self.of_text(path, _only_document(path, settings).text or "")
+        settings = replace(self.settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))
+        document = _only_document(path, settings)
         if document.simhash is not None:
             stored = self.analysis.fingerprints([path], [document.simhash])
-            return _NamedDocument(Side.of_entries(path, stored.entries), None)
-        return _NamedDocument(Side.of_features(path, document.features or [], self.analysis), None)
+            return Side.of_entries(path, stored.entries), None
+        return Side.of_features(path, document.features or [], self.analysis), None
 
 
-@click.command(
+@command(
     "explain",
-    cls=Command,
     examples=[
         "simhash-hbase explain file:news.index a.txt b.txt --format table",
         "simhash-hbase explain '我 喜欢 看 电视，不 喜欢 看 电影' '我 不 喜欢 看 电视，也 不 喜欢 看 电影'",
     ],
 )
 @click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
-@collected(
+@options.collected(
     "choice",
     option("--text", is_flag=True, help="A and B are texts, even if they look like names of files or ids."),
     option("--scheme", metavar="BxC", show_default=choices.SCHEME, help="Without URL: the blocks to show."),
@@ -207,12 +175,12 @@ class _Sides:
         metavar="FILE",
         help="Write a page for people to FILE: both texts side by side, and the features that pull them apart.",
     ),
-    collection_choice,
+    options.collection_choice,
 )
-@sample_options
-@fingerprint_options
-@own_options
-@output_options
+@options.sample
+@options.fingerprint
+@options.own
+@options.output
 def explain(
     words: tuple[str, ...], choice: Choice, sample: LearningFiles, prints: Choice, own: Choice, output: Output
 ) -> None:
@@ -222,17 +190,17 @@ def explain(
     text counts; a file of JSON lines, CSV, Parquet, ... holds one record. With --simhash-field or --features-field it
     is a record with your own. --input-format is for the documents of --learn-from.
     """
-    from simhash_hbase.corpus.documents import check_destinations
-    from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import is_address
 
-    check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"`html`": choice.html})
+    corpus.documents.check_destinations(
+        inputs.Sources([word for word in words if _is_file(Path(word))]), {"`html`": choice.html}
+    )
     how: dict[str, Any] = {"as_text": choice.text, "settings": sample.settings, "own": own, "output": output}
     if is_address(words[0]):
-        if profile_fields(prints) or sample.learn_from or choice.scheme:
+        if options.profile_fields(prints) or sample.learn_from or choice.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         pair = _pair(words[1:])
-        with NamedIndex(words[0]).open(collection=choice.collection, readonly=True) as index:
+        with options.open_index(words[0], collection=choice.collection, readonly=True) as index:
             _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)
         return
     if choice.collection is not None:
@@ -258,30 +226,29 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
     from simhash_hbase.report.page import comparison_page
 
     output = sides.output
-    a, b = (sides.find(word) for word in words)
-    record = compare(a.side, b.side, profile)
-    if a.text is not None and b.text is not None and profile.analyzer in SEGMENTING:
-        record["word_cosine"] = word_cosine(a.text, b.text)
+    (a, text_a), (b, text_b) = (sides.find(word) for word in words)
+    record = compare(a, b, profile)
+    if text_a is not None and text_b is not None and profile.analyzer in SEGMENTING:
+        record["word_cosine"] = word_cosine(text_a, text_b)
     if html is not None:
-        if a.text is None or b.text is None:
+        if text_a is None or text_b is None:
             raise InvalidArgument("--html shows texts, which an index does not keep: name two files or texts")
         with replacing(html) as file:
-            file.write(comparison_page((a.text, b.text), record))
+            file.write(comparison_page((text_a, text_b), record))
     if output.format == "table":
-        print_wide(ComparedPair(a.side, b.side, record, profile).drawn)
+        print_wide(ComparedPair(a, b, record, profile).drawn)
     else:
         output.line(record)
     output.close()
 
 
-def _only_document(path: str, options: InputOptions) -> Document:
-    from simhash_hbase.inputs import Reject, read
+def _only_document(path: str, settings: inputs.InputOptions) -> inputs.Document:
 
-    records = list(islice(read([path], options), 2))
+    records = list(islice(inputs.read([path], settings), 2))
     if len(records) != 1:
         raise InvalidInput(f"{path} holds {'more than one document' if records else 'no document'}: wanted one")
     [record] = records
-    if isinstance(record, Reject):
+    if isinstance(record, inputs.Reject):
         raise InvalidInput(f"{record.place}: {record.reason}")
     return record
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.help import command, option
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.hbase.launcher import ACTIONS, KINDS, carry_out
 
 
-@click.command("hbase", cls=Command, examples=["simhash-hbase hbase up"])
+@command("hbase", examples=["simhash-hbase hbase up"])
 @click.argument("action", type=click.Choice([*ACTIONS]))
 @option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), envvar="SIMHASH_HBASE_HOME", metavar="DIR",
               show_default="in the user's cache", help="Folder of this server.")  # fmt: skip

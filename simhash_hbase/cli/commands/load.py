@@ -10,60 +10,49 @@ from typing import TYPE_CHECKING
 
 import click
 
+from simhash_hbase import corpus, inputs
+from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
-from simhash_hbase.cli.help import REPEAT, Command, option
-from simhash_hbase.cli.options import (
-    Choice,
-    NamedIndex,
-    collected,
-    collection_option,
-    files_argument,
-    input_options,
-    load_options,
-    output_options,
-    url_argument,
-)
+from simhash_hbase.cli.help import REPEAT, command, option
+from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
-from simhash_hbase.inputs import InputOptions
 
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.index.index import Index
-    from simhash_hbase.inputs import Scanned, Sources
 
 KEY_BYTES = 8
 
 
-@click.command(
+@command(
     "load",
-    cls=Command,
     interrupted=REPEAT,
     examples=[
         "simhash-hbase load file:laws.index laws.jsonl.gz",
         "simhash-hbase load hbase://127.0.0.1:9091/news corpus.jsonl.gz",
     ],
 )
-@url_argument
-@files_argument
-@collected(
+@options.url
+@options.files
+@options.collected(
     "choice",
     option("--into-existing", is_flag=True, help="Allow an index that has documents; known ids are added batch by"
            " batch, as add does it."),
     option("--work", type=click.Path(file_okay=False), metavar="DIR", show_default="one an index in the user's cache",
            help="Folder for analysed documents, from which an interrupted load continues."),
-    *load_options,
+    *options.load,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            show_default="what scripts/hbase fetches", help="HBase's lib."),
     option("--container", metavar="NAME", help="HBase runs in this container of docker/hbase."),
 )  # fmt: skip
-@collection_option
-@input_options
-@output_options
+@options.collection
+@options.reading
+@options.output
 def load(
-    place: NamedIndex, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Write a corpus at once: the fastest way into an empty index.
 
@@ -71,30 +60,31 @@ def load(
     if HBase itself can be reached, not only its Thrift gateway: --hbase-conf or --container; else by sorted puts.
     The documents are in the index when the command ends, not before.
     """
-    from simhash_hbase.bulk import Spool, begin
-    from simhash_hbase.bulk import load as load_spool
-    from simhash_hbase.corpus.documents import Refusals, check_destinations
-    from simhash_hbase.inputs import Sources
+    from simhash_hbase import bulk
 
-    sources = Sources(files)
-    check_destinations(sources, {"`rejects`": reading.rejects})
+    sources = inputs.Sources(files)
+    corpus.documents.check_destinations(sources, {"`rejects`": reading.rejects})
     into_existing = choice.into_existing
-    with output, place.open(collection=collection) as index, Refusals.open(reading.rejects, output.watch) as refused:
-        spool = Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
+    with (
+        output,
+        options.open_index(url, collection=collection) as index,
+        corpus.documents.Refusals.open(reading.rejects, output.watch) as refused,
+    ):
+        spool = bulk.Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
         try:
-            begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
+            bulk.begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
         except SimhashError:
             if not spool.manifest.parts:
                 spool.remove()
             raise
-        writer = _writer(place.url, index, spool, choice, output)
+        writer = _writer(url, index, spool, choice, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
         for part in spool.fill(records, index.analysis, workers=reading.processes):
             for reject in part.rejects:
                 refused.add(reject)
         with output.walk("load: write", soon=False) as watch:
-            done = load_spool(index, spool, writer, into_existing=into_existing, watch=watch)
+            done = bulk.load(index, spool, writer, into_existing=into_existing, watch=watch)
         spool.remove()
         refused.finish()
         counts = {"known": done.known, "with_another_text": done.moved, "refused": refused.count}
@@ -103,20 +93,18 @@ def load(
     return after(refused.count)
 
 
-def _records(sources: Sources, settings: InputOptions, output: Output) -> Iterator[Scanned]:
+def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Output) -> Iterator[inputs.Scanned]:
     """Read the input and show how far it is."""
-    from simhash_hbase.corpus.notes import skipped_records
-    from simhash_hbase.inputs import Progress, scan, total_bytes
     from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 
-    consumed = Progress()
-    with output.meter("load: read", total_bytes(sources), noun="records") as meter:
-        for count, record in enumerate(scan(sources, settings, consumed), 1):
+    consumed = inputs.Progress()
+    with output.meter("load: read", inputs.total_bytes(sources), noun="records") as meter:
+        for count, record in enumerate(inputs.scan(sources, settings, consumed), 1):
             yield record
             # Records are read ahead of what is done with them, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
-    if skipped := skipped_records(consumed.skipped):
+    if skipped := corpus.notes.skipped_records(consumed.skipped):
         output.note(skipped)
 
 
@@ -145,20 +133,14 @@ def _cache() -> Path:
 
 def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output) -> Writer:
     """Choose the way into the store, before anything is read."""
-    from simhash_hbase.bulk import HFileWriter, StoreWriter
+    from simhash_hbase import bulk
 
     if not url.startswith(("hbase:", "hbase+")):
         given = [name for name in ("hbase_conf", "staging", "jars", "container") if getattr(choice, name)]
         if given:
             raise InvalidArgument(f"{url} is not in HBase: leave out --{given[0].replace('_', '-')}")
-        return StoreWriter(index.store)
-    from simhash_hbase.bulk.places import (
-        CONTAINER_STAGING,
-        container_program,
-        find_tools,
-        local_configuration,
-        staging_folder,
-    )
+        return bulk.StoreWriter(index.store)
+    from simhash_hbase.bulk import places
     from simhash_hbase.stores.hbase.launcher import home_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
@@ -166,15 +148,17 @@ def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output
     token, staging = spool.manifest.token, choice.staging
     jars = Path(choice.jars) if choice.jars else None
     if choice.container:
-        program = container_program(choice.container, find_tools(jars=jars, cache=_cache()).classes)
-        return HFileWriter(program, where.table, f"{staging or CONTAINER_STAGING}/simhash-hbase-load-{token}")
+        program = places.container_program(choice.container, places.find_tools(jars=jars, cache=_cache()).classes)
+        return bulk.HFileWriter(
+            program, where.table, f"{staging or places.CONTAINER_STAGING}/simhash-hbase-load-{token}"
+        )
     # A server that ``scripts/hbase up`` started is found, if the address is its.
-    conf = Path(choice.hbase_conf) if choice.hbase_conf else local_configuration(home_folder(), where.gateways)
+    conf = Path(choice.hbase_conf) if choice.hbase_conf else places.local_configuration(home_folder(), where.gateways)
     if conf is None:
         output.note(
             f"{url}: a gateway alone cannot load files, so rows are written by sorted puts; --hbase-conf DIR or "
             "--container NAME is several times as fast"
         )
-        return StoreWriter(index.store)
-    folder = staging_folder(conf, staging, token)
-    return HFileWriter(find_tools(jars=jars, cache=_cache()).program(conf), where.table, folder)
+        return bulk.StoreWriter(index.store)
+    folder = places.staging_folder(conf, staging, token)
+    return bulk.HFileWriter(places.find_tools(jars=jars, cache=_cache()).program(conf), where.table, folder)

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import output_in
+from simhash_hbase.cli import options
+from simhash_hbase.cli.help import command, option
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile.choices import DEFAULT_BANDS
-from simhash_hbase.rows.costs import HBASE_BYTES, plan_scheme
+from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
-    from simhash_hbase.rows.costs import PlannedScheme
 
 MOST_DOCUMENTS = 2**64
 SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 
 
-@click.command("plan", cls=Command, examples=["simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2"])
+@command("plan", examples=["simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2"])
 @option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
 @option("--scheme", "schemes", metavar="BxC", multiple=True, show_default="those for distance 3",
               help="Number of blocks x blocks in each table's key. Repeatable.")  # fmt: skip
@@ -30,7 +29,7 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
               help="Number of sketch rows of a document; 0 for none.")  # fmt: skip
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
-@output_in("table")
+@options.output_in("table")
 def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str, output: Output) -> None:
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 
@@ -42,7 +41,17 @@ def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str,
     """
     from simhash_hbase.rows.blocks import Scheme
 
-    number = _number(documents)
+    try:
+        if power := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", documents):
+            number: int = int(power[1]) ** int(power[2])
+        elif "e" in documents.lower():
+            number = int(float(documents))
+        else:
+            number = int(documents.replace(",", "").replace("_", ""))
+    except (ValueError, OverflowError) as error:
+        raise InvalidArgument(f"documents {documents!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
+    if number > MOST_DOCUMENTS:
+        raise InvalidArgument(f"documents {documents}: at most 2^64")
     plans = [
         plan_scheme(Scheme.parse(text), number, bands=bands, compression=compression) for text in schemes or SCHEMES
     ]
@@ -53,21 +62,6 @@ def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str,
         f"plan: load times exclude fingerprinting, which takes about {plans[0].fingerprint_hours:,.1f} core-hours. "
         f"HBase: codec {compression}, one replica. docker/README.md, Size, says what was measured."
     )
-
-
-def _number(text: str) -> int:
-    try:
-        if power := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", text):
-            number: int = int(power[1]) ** int(power[2])
-        elif "e" in text.lower():
-            number = int(float(text))
-        else:
-            number = int(text.replace(",", "").replace("_", ""))
-    except (ValueError, OverflowError) as error:
-        raise InvalidArgument(f"documents {text!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
-    if number > MOST_DOCUMENTS:
-        raise InvalidArgument(f"documents {text}: at most 2^64")
-    return number
 
 
 def _readable(planned: PlannedScheme) -> dict[str, object]:

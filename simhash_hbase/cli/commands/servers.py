@@ -7,19 +7,13 @@ from functools import partial
 
 import click
 
+from simhash_hbase import corpus, service
+from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import FAILED
-from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import (
-    Choice,
-    NamedIndex,
-    collected,
-    collection_option,
-    complete_file,
-    debug_option,
-    url_argument,
-)
+from simhash_hbase.cli.help import command, option
+from simhash_hbase.cli.options import Choice
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.limits import SCOPES, Limits
 
 MEGABYTE = 1 << 20
 # Below the time of a request, so that a store that is gone is an answer, not a time-out.
@@ -29,9 +23,9 @@ AMOUNT = click.FloatRange(0, min_open=True)
 _limit = partial(option, section="Limits", show_default=True)
 
 
-@click.command("serve", cls=Command, examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
-@url_argument
-@collected(
+@command("serve", examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
+@options.url
+@options.collected(
     "choice",
     option("--host", default="127.0.0.1", show_default=True, help="Address to listen at."),
     option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
@@ -59,8 +53,8 @@ _limit = partial(option, section="Limits", show_default=True)
     _limit("--drain", type=click.FloatRange(0), metavar="SECONDS", default=0,
            help="Keep answering after SIGTERM, while /readyz says 503."),
 )  # fmt: skip
-@debug_option
-def serve(place: NamedIndex, choice: Choice) -> None:
+@options.debug
+def serve(url: str, choice: Choice) -> None:
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
     Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests; a second signal ends the time of --drain.
@@ -69,20 +63,18 @@ def serve(place: NamedIndex, choice: Choice) -> None:
     """
     if (choice.keys is None) != choice.no_auth:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
-    if choice.processes > 1 and place.url.startswith("memory:"):
+    if choice.processes > 1 and url.startswith("memory:"):
         raise InvalidArgument("an index in memory is of one process: serve it without --processes")
-    from simhash_hbase.corpus.options import processors
     from simhash_hbase.opening import open_index
-    from simhash_hbase.service import Keyring, Settings, listen, run_service, set_up_logs
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     if choice.keys is not None:
-        Keyring(choice.keys)
-    set_up_logs()
-    settings = Settings(
-        open_index=partial(open_index, place.url, patience_s=choice.timeout * STORE_PATIENCE),
+        service.Keyring(choice.keys)
+    service.set_up_logs()
+    settings = service.Settings(
+        open_index=partial(open_index, url, patience_s=choice.timeout * STORE_PATIENCE),
         keys=choice.keys,
         limits=Limits(
             requests=choice.max_requests,
@@ -94,20 +86,20 @@ def serve(place: NamedIndex, choice: Choice) -> None:
             stream_s=choice.stream_timeout,
         ),
         processes=choice.processes,
-        workers=choice.workers or max(1, processors() // choice.processes),
+        workers=choice.workers or max(1, corpus.options.processors() // choice.processes),
         grace_s=choice.grace,
         drain_s=choice.drain,
     )
-    with listen(choice.host, choice.port, has_keys=choice.keys is not None) as listener:
-        if not run_service(settings, listener):
+    with service.listen(choice.host, choice.port, has_keys=choice.keys is not None) as listener:
+        if not service.run_service(settings, listener):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
             os._exit(FAILED)
 
 
-@click.command("key", cls=Command, examples=["simhash-hbase key keys.txt --name crawler-1 --scope read --scope write"])
-@click.argument("file", type=click.Path(dir_okay=False), shell_complete=complete_file)
+@command("key", examples=["simhash-hbase key keys.txt --name crawler-1 --scope read --scope write"])
+@click.argument("file", type=click.Path(dir_okay=False), shell_complete=options.complete_file)
 @option("--name", metavar="NAME", required=True, help="Who will use it; logs show the name, never the key.")
-@option("--scope", "scopes", multiple=True, required=True, type=click.Choice(["read", "write", "metrics"]),
+@option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES),
         help="What the key is for: queries and look-ups; changes and claims; the metrics. Repeatable.")  # fmt: skip
 @option("--collection", "collections", metavar="NAME", multiple=True, show_default="all",
         help="Bind the key to the documents of this collection. Repeatable.")  # fmt: skip
@@ -116,24 +108,22 @@ def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, .
 
     A key ends when its line is taken out of FILE; a running service reads that by itself.
     """
-    from simhash_hbase.service import make_key
-
-    click.echo(make_key(file, name, scopes, collections))
+    click.echo(service.make_key(file, name, scopes, collections))
 
 
-@click.command("mcp", cls=Command, examples=["simhash-hbase mcp file:news.index --read-only"])
-@url_argument
+@command("mcp", examples=["simhash-hbase mcp file:news.index --read-only"])
+@options.url
 @option("--read-only", is_flag=True, help="Offer no tool that changes the index.")
-@collection_option
-@debug_option
-def mcp(place: NamedIndex, read_only: bool, collection: str | None) -> None:
+@options.collection
+@options.debug
+def mcp(url: str, read_only: bool, collection: str | None) -> None:
     """Offer an index to an agent as tools, by the Model Context Protocol on standard input and output.
 
     The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
     """
     from importlib.util import find_spec
 
-    with place.open(collection=collection, readonly=read_only) as index:
+    with options.open_index(url, collection=collection, readonly=read_only) as index:
         # To import its library takes most of a second; standard output belongs to the protocol.
         if find_spec("mcp") is not None:
             # An agent may have closed standard error, or keep it on a full disk.

@@ -8,22 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from simhash_hbase import corpus
+from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
-from simhash_hbase.cli.help import Command, Group, option
-from simhash_hbase.cli.options import (
-    Choice,
-    NamedIndex,
-    collected,
-    collection_choice,
-    files_argument,
-    index_options,
-    input_options,
-    keep_option,
-    load_options,
-    output_options,
-    profile_fields,
-    url_argument,
-)
+from simhash_hbase.cli.help import Group, option
+from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.options import Preference
@@ -37,7 +26,7 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 10.0  # A small corpus takes a minute or two, most of which is Spark's own.
 
 
-spark_options = collected(
+spark_options = options.collected(
     "cluster",
     option("--master", metavar="URL", show_default="what spark-submit says, else this machine",
            help="Spark's master, such as spark://HOST:7077 or yarn."),
@@ -74,21 +63,21 @@ def spark() -> None:
     """
 
 
-@spark.command("dedup", cls=Command, examples=["simhash-hbase spark dedup crawl.jsonl > decisions.jsonl"])
-@files_argument
-@collected(
+@spark.command("dedup", examples=["simhash-hbase spark dedup crawl.jsonl > decisions.jsonl"])
+@options.files
+@options.collected(
     "choice",
-    keep_option,
+    options.keep,
     option("--index", metavar="URL", help="Decide against this index, too; every worker reads it."),
-    collection_choice,
+    options.collection_choice,
     option("--results", metavar="PLACE", help="Write the decisions to this folder on a Hadoop file system, in parts."),
 )
 @option("--exact", is_flag=True, hidden=True, expose_value=False, callback=_refuse_texts)
 @option("--contained", hidden=True, expose_value=False, callback=_refuse_texts)
 @spark_options
-@index_options
-@input_options
-@output_options
+@options.index
+@options.reading
+@options.output
 def dedup(
     files: tuple[str, ...], choice: Choice, cluster: Choice, index_choice: Choice, reading: Reading, output: Output
 ) -> int:
@@ -100,25 +89,25 @@ def dedup(
     if choice.collection is not None and choice.index is None:
         raise InvalidArgument("a collection is part of an index: name the index by --index, or leave out --collection")
     output.begin("spark dedup: start")
-    from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.spark import deduplicate, measured, session
     from simhash_hbase.spark.dedup import IndexPlace
     from simhash_hbase.spark.input import Input, report_refused
 
-    options = _settings(cluster, reading.workers)
+    session_options = _settings(cluster, reading.workers)
     output.give_way()
     with (
         output,
-        Refusals.open(reading.rejects, output.watch) as refusals,
-        session(options) as running,
+        corpus.documents.Refusals.open(reading.rejects, output.watch) as refusals,
+        session(session_options) as running,
         output.meter("spark dedup", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
     ):
         settings = replace(reading.settings, keep_raw=reading.rejects is not None, preference=preference)
-        corpus = Input.of(running, files, settings)
+        documents = Input.of(running, files, settings)
         against = None if choice.index is None else IndexPlace(choice.index, choice.collection)
-        done = deduplicate(running, corpus, _analysis(corpus, choice.index, index_choice, output), against=against)
-        report_refused(done.refused, corpus.order, refusals)
+        analysis = _analysis(documents, choice.index, index_choice, output)
+        done = deduplicate(running, documents, analysis, against=against)
+        report_refused(done.refused, documents.order, refusals)
         if choice.results is None:
             for row in done.lines.toLocalIterator():
                 output.encoded(row.value)
@@ -129,75 +118,68 @@ def dedup(
     return after(refusals.count)
 
 
-def _analysis(corpus: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
+def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
     """Take the index's, or learn the idf as `dedup --create` does."""
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.opening import resolve_profile
 
-    fields = profile_fields(index_choice)
+    fields = options.profile_fields(index_choice)
     if url is not None:
         if fields:
             raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
-        with NamedIndex(url).open(readonly=True) as index:
+        with options.open_index(url, readonly=True) as index:
             return index.analysis
     texts = None
-    own = corpus.options.simhash_field or corpus.options.features_field
+    own = documents.options.simhash_field or documents.options.features_field
     if fields.get("analyzer", "learned") == "learned" and own is None:
         output.note("learning the idf from the input …")
-        texts = corpus.texts()
-    elif corpus.options.features_field is not None:
+        texts = documents.texts()
+    elif documents.options.features_field is not None:
         fields = {"analyzer": "weighted", **fields}
     profile, idf = resolve_profile(texts, **fields)
     return Analysis(profile, idf).probed()
 
 
-@spark.command(
-    "load", cls=Command, examples=["simhash-hbase spark load hbase://127.0.0.1:9091/news crawl.jsonl --work work"]
-)
-@url_argument
-@files_argument
-@collected(
+@spark.command("load", examples=["simhash-hbase spark load hbase://127.0.0.1:9091/news crawl.jsonl --work work"])
+@options.url
+@options.files
+@options.collected(
     "choice",
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
-    collection_choice,
-    *load_options,
+    options.collection_choice,
+    *options.load,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            show_default="what scripts/hbase fetches", help="HBase's lib, at the same place on every worker."),
 )  # fmt: skip
 @spark_options
-@input_options
-@output_options
-def load(
-    place: NamedIndex, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output
-) -> int:
+@options.reading
+@options.output
+def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output) -> int:
     """Write a corpus into an empty index in HBase, as files that the workers make.
 
     Repeat the same command after an interruption: finished analysis is not repeated.
     """
     output.begin("spark load: start")
     from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
-    from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.spark import load as load_documents
     from simhash_hbase.spark import measured, session
     from simhash_hbase.spark.load import Loader, Way, WorkPlace
     from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
-    where = parse_url(place.url)
+    where = parse_url(url)
     conf = Path(choice.hbase_conf) if choice.hbase_conf else local_configuration(home_folder(), where.gateways)
     if conf is None:
-        raise InvalidArgument(
-            f"{place.url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf"
-        )
+        raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
     tools = find_tools(jars=Path(choice.jars) if choice.jars else None, cache=cache_folder())
-    options = _settings(cluster, reading.workers)
+    session_options = _settings(cluster, reading.workers)
     output.give_way()
     with (
         output,
-        place.open(collection=choice.collection) as index,
-        Refusals.open(reading.rejects, output.watch) as refusals,
-        session(options) as running,
+        options.open_index(url, collection=choice.collection) as index,
+        corpus.documents.Refusals.open(reading.rejects, output.watch) as refusals,
+        session(session_options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
     ):

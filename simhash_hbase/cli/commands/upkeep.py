@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, FAILED
-from simhash_hbase.cli.help import REPEAT, Command, option
-from simhash_hbase.cli.options import NamedIndex, output_in, output_options, url_argument
+from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.cli.screen.terminal import secretless
 
 if TYPE_CHECKING:
@@ -19,36 +19,35 @@ LOOK_S = 0.2
 MEGABYTE = 1 << 20
 
 
-@click.command(
+@command(
     "stats",
-    cls=Command,
     examples=[
         "simhash-hbase stats file:news.index --exact --format table",
         "simhash-hbase stats file:news.index --format html > stats.html",
     ],
 )
-@url_argument
+@options.url
 @option("--exact", is_flag=True, help="Read everything, not a sample of a large index.")
-@output_in("json", also=["html"])
-def stats(place: NamedIndex, exact: bool, output: Output) -> None:
+@options.output_in("json", also=["html"])
+def stats(url: str, exact: bool, output: Output) -> None:
     """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
     from simhash_hbase.report import stats_page
 
-    with output, place.open(readonly=True) as index, output.walk("stats", soon=False) as watch:
+    with output, options.open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
         figures = index.stats(exact=exact, watch=watch)
         if output.format == "html":
-            output.page(stats_page(secretless(place.url), index.profile, figures))
+            output.page(stats_page(secretless(url), index.profile, figures))
         else:
             output.record(asdict(figures), about=figures.sampled)
 
 
-@click.command("verify", cls=Command, examples=["simhash-hbase verify file:news.index --repair"])
-@url_argument
+@command("verify", examples=["simhash-hbase verify file:news.index --repair"])
+@options.url
 @option("--repair", is_flag=True, help="Complete or remove rows that do not agree.")
-@output_options
-def verify(place: NamedIndex, repair: bool, output: Output) -> int:
+@options.output
+def verify(url: str, repair: bool, output: Output) -> int:
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
-    with output, place.open(readonly=not repair) as index, output.walk("verify") as watch:
+    with output, options.open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
         result = index.verify(repair=repair, watch=watch)
         output.record(asdict(result))
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
@@ -60,32 +59,31 @@ def verify(place: NamedIndex, repair: bool, output: Output) -> int:
     return FAILED if result.wrong else DONE
 
 
-@click.command("vacuum", cls=Command, interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])
-@url_argument
-@output_options
-def vacuum(place: NamedIndex, output: Output) -> None:
+@command("vacuum", interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])
+@options.url
+@options.output
+def vacuum(url: str, output: Output) -> None:
     """Delete data that no answer needs: expired documents, old removals, rows without a document."""
-    with output, place.open() as index, output.walk("vacuum") as watch:
+    with output, options.open_index(url) as index, output.walk("vacuum") as watch:
         swept = index.vacuum(watch=watch)
         output.record(asdict(swept))
 
 
-@click.command(
+@command(
     "backup",
-    cls=Command,
     examples=[
         "simhash-hbase backup file:news.index monday.index",
         "simhash-hbase backup hbase://127.0.0.1:9091/news --taken 2026-11-21T09:30:00Z",
     ],
 )
-@url_argument
+@options.url
 @click.argument("destination", metavar="[DEST]", required=False)
 @option("--taken", metavar="TIME", help="Copy nothing: only note a backup made by other means, such as a snapshot.")
-@output_options
-def backup(place: NamedIndex, destination: str | None, taken: str | None, output: Output) -> None:
+@options.output
+def backup(url: str, destination: str | None, taken: str | None, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
     if destination is None and taken is not None:
-        with output, place.open() as index:
+        with output, options.open_index(url) as index:
             output.record({"last_backup": index.note_backup(taken)})
         return
     if destination is None or taken is not None:
@@ -98,7 +96,7 @@ def backup(place: NamedIndex, destination: str | None, taken: str | None, output
 
     if destination.startswith("file:"):
         destination = folder_of(destination) or ""
-    with output, place.open() as index, ThreadPoolExecutor(1) as pool:
+    with output, options.open_index(url) as index, ThreadPoolExecutor(1) as pool:
         total = index.store.size().bytes if isinstance(index.store, OnDisk) else None
         with output.meter("backup", total, noun="MB") as meter:
             copy = pool.submit(index.backup, destination)

@@ -215,11 +215,23 @@ class Output:
             with silent(name) as meter:
                 yield meter
         elif self._is_terminal():
+            from rich.progress import BarColumn, Progress, TextColumn
+
             erase_starting()
-            with live_bar(name, total, Pace(total, noun, count=count), self._console) as bar:
-                self._bar = bar
+            pace = Pace(total, noun, count=count)
+            columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[said]}"))
+            bar = Progress(
+                *columns,
+                console=self._console,
+                transient=True,
+                expand=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            with bar:
+                self._bar = Bar(bar, bar.add_task(name, total=total, said=pace.said()), pace)
                 try:
-                    yield bar
+                    yield self._bar
                 finally:
                     self._bar = None
         else:
@@ -340,7 +352,7 @@ class ProgressLines:
 
 
 class Bar:
-    """Moves a bar on a terminal; made by `live_bar`."""
+    """Moves a bar on a terminal, which is gone afterwards."""
 
     def __init__(self, bar: Progress, task: TaskID, pace: Pace) -> None:
         self._bar = bar
@@ -358,15 +370,3 @@ class Bar:
         self._bar.stop()
         yield
         self._bar.start()
-
-
-@contextmanager
-def live_bar(name: str, total: float | None, pace: Pace, console: Console) -> Iterator[Bar]:
-    """Show a bar on a terminal, which is gone afterwards."""
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[said]}"))
-    with Progress(
-        *columns, console=console, transient=True, expand=True, redirect_stdout=False, redirect_stderr=False
-    ) as bar:
-        yield Bar(bar, bar.add_task(name, total=total, said=pace.said()), pace)

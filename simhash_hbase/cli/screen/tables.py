@@ -102,32 +102,25 @@ def shown(value: object, *, estimate: bool = False) -> str:
     >>> shown({"date": "2026-11-21", "documents": 276_416}, estimate=True)
     'date 2026-11-21, documents about 276,000'
     """
-    text = harmless(_written(value, _about if estimate else _number))
+    text = harmless(_written(value, estimate=estimate))
     return text if len(text) <= CELL_CHARACTERS else text[: CELL_CHARACTERS - 1] + "…"
 
 
-def _number(value: float) -> str:
-    return f"{round(value, 4):,}".removesuffix(".0")
-
-
-def _about(value: float) -> str:
-    return f"about {_number(round(value, ESTIMATED_DIGITS - len(str(value))) if isinstance(value, int) else value)}"
-
-
-def _written(value: object, number: Callable[[float], str]) -> str:
+def _written(value: object, *, estimate: bool) -> str:
     match value:
         case None | bool():
             text = {None: "", True: "yes", False: "no"}[value]
         case int() | float():
-            text = number(value)
+            digits = ESTIMATED_DIGITS - len(str(value)) if estimate and isinstance(value, int) else 4
+            text = f"{'about ' if estimate else ''}{round(value, digits):,}".removesuffix(".0")
         case str():
             text = value
         case Mapping():
-            text = ", ".join(f"{key} {_written(item, number)}" for key, item in value.items())
+            text = ", ".join(f"{key} {_written(item, estimate=estimate)}" for key, item in value.items())
         case [str() as name, int() | float() as weight]:
-            text = f"{name} {_written(weight, number)}"
+            text = f"{name} {_written(weight, estimate=estimate)}"
         case Iterable():
-            text = ", ".join(_written(item, number) for item in value)
+            text = ", ".join(_written(item, estimate=estimate) for item in value)
         case _:
             text = str(value)
     return text

@@ -30,7 +30,12 @@ def tables(name: str, make: Callable[[], Tables]) -> Tables:
 
     The name tells all that they depend on. What this process writes into them stays in it.
     """
-    file = _file(name)
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # There is no home folder.
+        cache = Path()
+    # A relative path would be another folder in each working directory.
+    file = cache / "simhash-hbase" / "tables" / name if cache.is_absolute() else None
     arrays = _mapped(file) if file else None
     if arrays is None:
         arrays = make()
@@ -41,16 +46,6 @@ def tables(name: str, make: Callable[[], Tables]) -> Tables:
     return arrays
 
 
-def _file(name: str) -> Path | None:
-    """Name the file of some tables; None without a home folder, or where it is relative."""
-    try:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:
-        return None
-    # A relative path would be another folder in each working directory.
-    return cache / "simhash-hbase" / "tables" / name if cache.is_absolute() else None
-
-
 def _packed(arrays: Tables) -> list[bytes | memoryview]:
     """Return the content of a file in parts: digest, length of the header, header, arrays."""
     places, end = {}, 0  # Of each array its type, its shape, and where it is.
@@ -58,12 +53,8 @@ def _packed(arrays: Tables) -> list[bytes | memoryview]:
         places[name] = (array.dtype.str, array.shape, end)
         end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     header = msgspec.msgpack.encode(places)
-    length = len(header).to_bytes(_LENGTH_BYTES, "little")
-    parts: list[bytes | memoryview] = [
-        length,
-        header,
-        bytes(-(_DIGEST_BYTES + _LENGTH_BYTES + len(header)) % _ALIGNMENT),
-    ]
+    head = len(header).to_bytes(_LENGTH_BYTES, "little") + header
+    parts: list[bytes | memoryview] = [head, bytes(-(_DIGEST_BYTES + len(head)) % _ALIGNMENT)]
     for array in arrays.values():
         parts += [array.data, bytes(-array.nbytes % _ALIGNMENT)]
     digest = mmh3.mmh3_x64_128()

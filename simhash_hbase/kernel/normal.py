@@ -80,14 +80,11 @@ def pieces(text: str) -> Iterator[str]:
     """
     start = 0
     while len(text) - start > PIECE:
-        stop = _place_to_cut(text, start + PIECE)
+        first = start + PIECE
+        places = [place for place in range(first, min(first + _SEARCHED, len(text))) if text[place] not in joining()]
+        # A capital sigma before such a character ends its word, whatever follows.
+        ends = (place for place in places if ("aΣ" + text[place - 1] + "a").lower()[1] == "ς")
+        stop = next(ends, places[0] if places else first if first + _SEARCHED < len(text) else len(text))
         yield text[start:stop]
         start = stop
     yield text[start:]
-
-
-def _place_to_cut(text: str, first: int) -> int:
-    places = [place for place in range(first, min(first + _SEARCHED, len(text))) if text[place] not in joining()]
-    # A capital sigma before such a character ends its word, whatever follows.
-    ends = (place for place in places if ("aΣ" + text[place - 1] + "a").lower()[1] == "ς")
-    return next(ends, places[0] if places else first if first + _SEARCHED < len(text) else len(text))

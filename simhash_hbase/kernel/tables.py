@@ -103,19 +103,19 @@ def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArr
 
 def _model() -> NDArray[np.float64]:
     """Read jieba's hidden Markov model as `Cutter` takes it."""
-    start, step, emit = map(_model_table, _MODEL)
+
+    def table(name: str) -> Any:  # noqa: ANN401 - jieba has no types
+        # Without jieba, whose import takes longer.
+        module = ModuleType(name)
+        SourceFileLoader(name, str(jieba_file("finalseg", name))).exec_module(module)
+        return module.P
+
+    start, step, emit = map(table, _MODEL)
     characters = list(map(chr, range(HAN_FIRST, HAN_LAST + 1)))
     chances = [start[state] for state in _STATES]
     chances += [step[state].get(after, _IMPOSSIBLE) for state in _STATES for after in _STATES]
     emitted = [list(map(emit[state].get, characters, repeat(_IMPOSSIBLE))) for state in _STATES]
     return np.concatenate([chances, np.transpose(emitted).ravel()])
-
-
-def _model_table(name: str) -> Any:  # noqa: ANN401 - jieba has no types
-    """Load one of jieba's tables without jieba, whose import takes longer."""
-    module = ModuleType(name)
-    SourceFileLoader(name, str(jieba_file("finalseg", name))).exec_module(module)
-    return module.P
 
 
 def _characters() -> Tables:

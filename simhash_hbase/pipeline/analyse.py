@@ -105,26 +105,20 @@ def analyse(
         for chunk in _chunks(records, SHARES):
             yield _analysed(chunk, analysis)
     chunks = _chunks(records)
-    first: list[Chunk] = []
     if pool is None and workers > 1 and analysis:
         first = list(islice(chunks, 2))
+        chunks = chain(first, chunks)
         if len(first) > 1:
             # A few documents need none of it.
             from simhash_hbase.pipeline.worker import Workers  # noqa: PLC0415
 
             pool = Workers(workers - 1)
-    if pool and analysis:
-        yield from _shared(chain(first, chunks), analysis, workers, pool)
+    if pool is None or analysis is None:
+        for chunk in chunks:
+            yield _analysed(chunk, analysis)
         return
-    for chunk in chain(first, chunks):
-        yield _analysed(chunk, analysis)
-
-
-def _shared(chunks: Iterable[Chunk], analysis: Analysis, workers: int, pool: Workers) -> Iterator[Chunk]:
-    """Share chunks with other processes: this one analyses, too, whenever the next chunk is not ready.
-
-    So a process that takes its time to start delays nothing, and two processes are never slower than one.
-    """
+    # This process analyses, too, whenever the next chunk is not ready. So one that takes its time to start delays
+    # nothing, and two are never slower than one.
     with closing(pool):
         pool.begin(analysis)
         waiting: deque[tuple[Chunk, Future[Done]]] = deque()

@@ -34,10 +34,9 @@ class TooMuchWork(SimhashError):
 class Worker:
     """Starts its process for the first job, or ahead of it, and again after a job that ended it.
 
-    A process that starts ahead of an analysis gets it by `begin`; jobs until then are called with none.
-
-    One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
-    replaced, so that a single text does not cost memory for ever. `niceness` is added to that of this process.
+    One that starts ahead of an analysis gets it by `begin`; until then jobs are called with none. One thread calls at a
+    time; any thread may close. A process that has grown by more than `most_grown` bytes is replaced, so that a single
+    text does not cost memory for ever. `niceness` is added to that of this process.
     """
 
     def __init__(self, analysis: Analysis | None = None, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
@@ -56,12 +55,11 @@ class Worker:
             self._process, self._pipe = self._spawned()
 
     def begin(self, analysis: Analysis) -> None:
-        """Have jobs done with an analysis, which a process that was started ahead gets now."""
+        """Have jobs done with an analysis, which the process gets now."""
         self._analysis = analysis
-        if self._process is not None:
-            # One that has ended is replaced by the first job.
-            with suppress(OSError):
-                self._told()
+        # A process that ends meanwhile is replaced by the first job.
+        with suppress(OSError):
+            self._told()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
         """Call a function of this package with the analysis, in the process; 0 seconds of work are any number."""

@@ -8,6 +8,7 @@ import pytest
 from support.fresh_clone import ROOT, pages
 
 from docs.chart import THEMES, chart
+from simhash_hbase.profile.profile import FORMAT
 
 PAGES = pages()
 FIRST = Path("README.md")
@@ -62,6 +63,12 @@ def test_every_file_of_the_project_that_a_page_names_is_there(page):
     named = set(NAMED.findall(FENCED.sub("", PAGES[page])))
 
     assert {name for name in named if not any(any(folder.glob(name)) for folder in folders)} == set()
+
+
+def test_the_format_that_a_page_names_is_that_of_new_indexes():
+    named = [number for page in PAGES.values() for number in re.findall(r'"format": (\d+)', page)]
+
+    assert named == [str(FORMAT)]
 
 
 def test_the_table_of_folders_has_them_all_each_above_what_it_imports():

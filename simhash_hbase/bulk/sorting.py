@@ -14,7 +14,7 @@ from simhash_hbase.index.documentrows import member_values
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.rows import layout
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, member_rows
 from simhash_hbase.stores.base import Cell
 

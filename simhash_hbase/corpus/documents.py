@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from simhash_hbase.client import RemoteIndex
-from simhash_hbase.corpus.notes import other_extractor, skipped_records, where
+from simhash_hbase.corpus.messages import other_extractor, skipped_records, where
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis

@@ -39,7 +39,7 @@ from simhash_hbase.inputs.options import Preference
 from simhash_hbase.pipeline.worker import Workers
 from simhash_hbase.profile.choices import SEED
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import decode_member
+from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 AHEAD_BYTES = 16 << 20

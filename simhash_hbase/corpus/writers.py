@@ -117,7 +117,7 @@ class KeptCaptures:
     """
 
     def __init__(self, file: KeptFile, before: Iterable[bytes]) -> None:
-        from simhash_hbase.inputs.warcpages import Captures  # noqa: PLC0415 - warcio is an extra
+        from simhash_hbase.inputs.warc import Captures  # noqa: PLC0415 - warcio is an extra
 
         self._file = file
         self._captures = Captures()

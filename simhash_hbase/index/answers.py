@@ -14,7 +14,7 @@ from simhash_hbase.index.search import Neighbours, Queries
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import Collection, own_id
-from simhash_hbase.rows.documents import DocumentState, Member, Text
+from simhash_hbase.rows.documentcells import DocumentState, Member, Text
 
 # Of an HTML table.
 MOST_ROWS = 20

@@ -24,7 +24,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, estimated_containment, joined_within, judge, known_similarity
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
-from simhash_hbase.rows.documents import DocumentState, Text, is_of_removed
+from simhash_hbase.rows.documentcells import DocumentState, Text, is_of_removed
 from simhash_hbase.stores.base import Store
 
 ORIGINAL = Outcome("original")

@@ -15,7 +15,7 @@ from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode, kept_key
+from simhash_hbase.rows.documentcells import DocumentState, Member, decode_document, encode, kept_key
 from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_rows, document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store

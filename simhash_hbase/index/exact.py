@@ -19,7 +19,7 @@ from simhash_hbase.kernel.texts import batches
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.choices import check_share
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import Text
+from simhash_hbase.rows.documentcells import Text
 
 MARGIN = 0.1
 """Candidates are pairs whose estimate is at most this much below the threshold: four times its standard error."""

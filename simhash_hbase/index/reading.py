@@ -26,7 +26,7 @@ from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.documents import DocumentState, Member, decode_member, kept_key
+from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member, kept_key
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, CellCounts, Store

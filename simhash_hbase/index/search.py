@@ -19,10 +19,10 @@ from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find
 from simhash_hbase.index.documentrows import asked_prefixes
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches, estimated_containment, judge, known_similarity
-from simhash_hbase.rows import documents
+from simhash_hbase.rows import documentcells
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
-from simhash_hbase.rows.documents import DocumentState, Member, Text
+from simhash_hbase.rows.documentcells import DocumentState, Member, Text
 from simhash_hbase.rows.keys import distinct, member_row, member_rows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, MEMBER_ID_BYTES, MEMBER_ROW_BYTES
 from simhash_hbase.stores.base import UNLIMITED, Store
@@ -288,7 +288,7 @@ class MemberPage(NamedTuple):
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
         """Put the members of each of some fingerprints one behind the other."""
         ends = np.cumsum([0, *members.counts])
-        sketches = Sketches.unpacked(documents.decode_sketches(members.values, bands=bands), bands)
+        sketches = Sketches.unpacked(documentcells.decode_sketches(members.values, bands=bands), bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
@@ -373,8 +373,8 @@ class Members:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
         if missing:
-            cells = self._store.get(FAMILY_DOCUMENTS, [documents.document_key(digest) for digest in missing])
-            states = [cell and documents.decode_document(cell.value) for cell in cells]
+            cells = self._store.get(FAMILY_DOCUMENTS, [documentcells.document_key(digest) for digest in missing])
+            states = [cell and documentcells.decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -394,7 +394,7 @@ class Members:
         if (member := self._decoded.get(key)) is None:
             if len(self._decoded) > HELD_MEMBERS:
                 self._decoded = {}
-            member = self._decoded[key] = documents.decode_member(page.values[at], bands=self._bands)
+            member = self._decoded[key] = documentcells.decode_member(page.values[at], bands=self._bands)
         return member
 
     def found(self, text: Text, page: MemberPage, at: int) -> tuple[Member, DocumentState] | None:

@@ -22,7 +22,7 @@ from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode, kept_key, outdated_keys
+from simhash_hbase.rows.documentcells import DocumentState, State, Text, decode_member, encode, kept_key, outdated_keys
 from simhash_hbase.rows.keys import document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically

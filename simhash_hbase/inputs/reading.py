@@ -20,8 +20,8 @@ READERS = {
     "text": ("lines", "read_text_lines"),
     "folder": ("lines", "read_whole_file"),
     "html": ("html", "read_html"),
-    "warc": ("warcpages", "read_warc"),
-    "wet": ("warcpages", "read_warc"),
+    "warc": ("warc", "read_warc"),
+    "wet": ("warc", "read_warc"),
     "parquet": ("parquet", "read_parquet"),
 }
 """Module and function; a new format is one file, one line here, its name in `FORMATS` and its suffixes below."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from simhash_hbase.profile import choices
 from simhash_hbase.profile.choices import MatchName
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
-from simhash_hbase.rows.documents import sketch_bytes
+from simhash_hbase.rows.documentcells import sketch_bytes
 from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows.documents import Text
+from simhash_hbase.rows.documentcells import Text
 from simhash_hbase.rows.layout import TEXT_BYTES
 
 MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.

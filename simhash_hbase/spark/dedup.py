@@ -22,7 +22,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import Text, is_of_removed
+from simhash_hbase.rows.documentcells import Text, is_of_removed
 from simhash_hbase.rows.layout import COUNT_BYTES, SKETCH_BYTES, TEXT_BYTES
 from simhash_hbase.spark import points
 from simhash_hbase.spark.input import Input, collected, entries_of, in_order_of_preference, without_repeats

@@ -8,7 +8,7 @@ from simhash_hbase.index import dedup, search, write
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.claim.machine import Run, Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import read_states
-from simhash_hbase.rows.documents import DocumentState, Text
+from simhash_hbase.rows.documentcells import DocumentState, Text
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 

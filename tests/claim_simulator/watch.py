@@ -21,7 +21,7 @@ from claim_simulator.clusters import Document
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import collection_of
-from simhash_hbase.rows.documents import DocumentState, decode_document
+from simhash_hbase.rows.documentcells import DocumentState, decode_document
 from simhash_hbase.rows.layout import TEXT_BYTES
 from simhash_hbase.stores.base import Cell
 

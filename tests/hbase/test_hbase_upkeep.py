@@ -11,7 +11,7 @@ from support.wrong_clocks import check_writers
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.clock import now_ms
-from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell

@@ -10,7 +10,7 @@ from support.stepping import Stage
 from simhash_hbase import ClaimContended, Index, Profile
 from simhash_hbase.index.claim.machine import renewed
 from simhash_hbase.index.documentrows import read_states
-from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, decode_document, encode
+from simhash_hbase.rows.documentcells import FOUND_STATES, DocumentState, decode_document, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap

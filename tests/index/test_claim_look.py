@@ -9,7 +9,7 @@ from simhash_hbase import Profile
 from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, Timer, as_pending
 from simhash_hbase.index.claim.protocol import look
 from simhash_hbase.index.documentrows import read_states
-from simhash_hbase.rows.documents import DocumentState, Text, encode
+from simhash_hbase.rows.documentcells import DocumentState, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell

@@ -11,7 +11,7 @@ from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.rows.documents import decode_member
+from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 

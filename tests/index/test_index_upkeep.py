@@ -9,7 +9,7 @@ from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
-from simhash_hbase.rows.documents import DocumentState, Member, encode
+from simhash_hbase.rows.documentcells import DocumentState, Member, encode
 from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell

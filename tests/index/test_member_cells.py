@@ -5,7 +5,7 @@ from support.bruteforce import entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.documentrows import bare_entries, document_cells, member_entries, member_values
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import DocumentState, decode_member
+from simhash_hbase.rows.documentcells import DocumentState, decode_member
 from simhash_hbase.rows.keys import id_digest, member_row
 
 

@@ -9,7 +9,7 @@ from simhash_hbase.index import search
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.search import Members, found_since
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState, Text, encode
+from simhash_hbase.rows.documentcells import DocumentState, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell

@@ -14,7 +14,7 @@ from claim_simulator.schedule import PROFILES, TTL_DAYS
 from claim_simulator.server import Server
 from claim_simulator.watch import Operation, Watch
 
-from simhash_hbase.rows.documents import DocumentState, Text, encode
+from simhash_hbase.rows.documentcells import DocumentState, Text, encode
 from simhash_hbase.stores.base import Cell, Swap
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.documents import (
+from simhash_hbase.rows.documentcells import (
     DocumentState,
     Member,
     Text,

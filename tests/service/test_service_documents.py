@@ -12,7 +12,7 @@ from support.serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import open_index
 from simhash_hbase.index.answers import answer_record, decision_record, hex_simhash, stored_record
-from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell

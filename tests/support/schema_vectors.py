@@ -27,7 +27,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, estimated_containment, hamming, judge, known_similarity
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
+from simhash_hbase.rows.documentcells import DocumentState, Member, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
 from support.sketching import shingle_hashes, slow_minima
 from support.words import idf_of, tokens, word_tokens

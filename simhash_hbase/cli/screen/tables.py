@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless
-from simhash_hbase.corpus.notes import per_second
+from simhash_hbase.corpus.messages import per_second
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
 if TYPE_CHECKING:

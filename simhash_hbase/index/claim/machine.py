@@ -17,7 +17,7 @@ from simhash_hbase.index.write import Change, Outcome, drop_members, put_first, 
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, State, Text, document_key, encode
+from simhash_hbase.rows.documentcells import DocumentState, State, Text, document_key, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap

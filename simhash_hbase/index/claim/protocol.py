@@ -22,7 +22,7 @@ from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, is_of_removed
+from simhash_hbase.rows.documentcells import DocumentState, is_of_removed
 from simhash_hbase.stores.base import Store, atomically
 
 FIRST_PAUSE_S = 0.005

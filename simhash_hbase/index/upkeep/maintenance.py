@@ -16,8 +16,8 @@ from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep import walk
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows import documents
-from simhash_hbase.rows.documents import DocumentState, document_key, encode
+from simhash_hbase.rows import documentcells
+from simhash_hbase.rows.documentcells import DocumentState, document_key, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -126,17 +126,17 @@ class _Verification(NamedTuple):
     def _check_found(self, found: Sequence[DocumentState]) -> None:
         """Look for the members of documents, and for the block rows and sketch rows that these call for."""
         result, store = self.result, self.store
-        cells = store.get(FAMILY_DOCUMENTS, [documents.member_key(s.text, id_digest(s.id)) for s in found])
+        cells = store.get(FAMILY_DOCUMENTS, [documentcells.member_key(s.text, id_digest(s.id)) for s in found])
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
         again = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(state.id)) for state in lacking])
         # Not those that a writer has changed since they were read.
-        now = [cell and documents.decode_document(cell.value).in_force() for cell in again]
+        now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
         if self.times and missing:
             result.count_repairs(len(missing), self._make_cells(missing, self.times))
         values = [cell.value for cell in cells if cell is not None]
-        sketches = iter(documents.decode_sketches(values, bands=self.profile.bands))
+        sketches = iter(documentcells.decode_sketches(values, bands=self.profile.bands))
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
         rows = stored_rows(self.profile, simhashes, [b"" if cell is None else next(sketches) for cell in cells])
         absent = rows.where(~store.has_rows(rows))
@@ -267,7 +267,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
             doomed.append(cell)
         elif not state.is_undecided and state.seen < profile.oldest(now):
             result.expired += 1
-            doomed += [cell, Cell(*documents.member_key(state.text, row_digest(cell.row)), b"", state.stamp)]
+            doomed += [cell, Cell(*documentcells.member_key(state.text, row_digest(cell.row)), b"", state.stamp)]
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     stale = [cell for cell in walk.stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
     result.stale_members += len(stale)

@@ -20,7 +20,7 @@ from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import MS_A_DAY, rfc3339
-from simhash_hbase.rows.documents import decode_document
+from simhash_hbase.rows.documentcells import decode_document
 from simhash_hbase.rows.keys import ALL_PREFIXES, row_bounds, row_flag, row_prefix
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS
 from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store, StoreSize

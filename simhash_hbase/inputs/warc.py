@@ -12,7 +12,7 @@ from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Page, Place, Reject
 from simhash_hbase.inputs.streams import ReadRequest, gunzip, open_bytes, take_all, unzstd
-from simhash_hbase.inputs.warcfile import Broken, WarcRecord, bare, head_bytes, head_of, pieces, warc_records
+from simhash_hbase.inputs.warcrecords import Broken, WarcRecord, bare, head_bytes, head_of, pieces, warc_records
 
 try:
     import brotli

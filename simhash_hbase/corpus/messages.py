@@ -1,4 +1,4 @@
-"""Sentences about an input that was read."""
+"""Messages about an input that was read."""
 
 from __future__ import annotations
 

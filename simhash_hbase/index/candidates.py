@@ -75,7 +75,8 @@ class Candidates:
         if not self.rows:
             return
         if len(self._simhashes) == 1:
-            if len((near := self._alone()).queries):
+            near = self._alone()
+            if len(near.queries):
                 yield near
             return
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")

@@ -139,44 +139,56 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
     flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among the first hundred of
     it.
     """
-    members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
-    # For each document the distance of what was enough.
-    settled = np.full(len(queries.entries), FARTHEST, np.uint8)
+    nearest = _Nearest(Members(store, queries.profile, counts, limit=FIRST_MEMBERS), queries, take_hit)
     for near in queries.candidates(store, limit=UNLIMITED).parts():
-        simhashes = distinct(near.simhashes)
-        _hand_on(near, members.page(simhashes), queries, members, settled, take_hit)
-        for simhash in filter(members.wide.__contains__, simhashes.tolist()):
-            # The other members of this fingerprint, where nothing as near was enough.
-            after: bytes | None = members.wide[simhash]
-            unsettled = near.where(near.simhashes == np.uint64(simhash))
-            while after is not None:
-                unsettled = unsettled.where(unsettled.distances < settled[unsettled.queries])
-                if not len(unsettled.queries):
-                    break
-                page = members.next_page(simhash, after, MORE_MEMBERS)
-                _hand_on(unsettled, page, queries, members, settled, take_hit)
-                after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
-
-
-def _hand_on(
-    near: Near, page: MemberPage, queries: Queries, members: Members, settled: NDArray[np.uint8], take_hit: TakeHit
-) -> None:
-    """Hand the hits of each query on, the best first, until farther ones are not wanted."""
-    accepted, ranges = _accepted_pairs(near, page, queries)
-    members.know(map(page.id_digest, set(accepted.at.tolist())))
-    for start, stop in ranges:
-        query = int(near.queries[accepted.pairs[start]])
-        enough: Hit | None = None
-        for hit in _counting(members, near, page, queries, accepted, slice(start, stop)):
-            if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
-                break
-            if take_hit(query, hit):
-                enough, settled[query] = hit, hit.distance
+        nearest.look(near)
 
 
 def found_since(oldest: int) -> Counts:
     """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
     return lambda cell, text: cell.found_under(text, oldest)
+
+
+class _Nearest:
+    """Hands hits of documents on until they have enough."""
+
+    def __init__(self, members: Members, queries: Queries, take_hit: TakeHit) -> None:
+        self._members = members
+        self._queries = queries
+        self._take_hit = take_hit
+        # For each document the distance of what was enough.
+        self._settled = np.full(len(queries.entries), FARTHEST, np.uint8)
+
+    def look(self, near: Near) -> None:
+        """Hand on the first members of all fingerprints near some documents, then as many more as it takes."""
+        simhashes = distinct(near.simhashes)
+        self._look_at(near, self._members.page(simhashes))
+        if not self._members.wide:
+            return
+        for simhash in filter(self._members.wide.__contains__, simhashes.tolist()):
+            # The other members of this fingerprint, where nothing as near was enough.
+            after: bytes | None = self._members.wide[simhash]
+            unsettled = near.where(near.simhashes == np.uint64(simhash))
+            while after is not None:
+                unsettled = unsettled.where(unsettled.distances < self._settled[unsettled.queries])
+                if not len(unsettled.queries):
+                    break
+                page = self._members.next_page(simhash, after, MORE_MEMBERS)
+                self._look_at(unsettled, page)
+                after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
+
+    def _look_at(self, near: Near, page: MemberPage) -> None:
+        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
+        accepted, ranges = _accepted_pairs(near, page, self._queries)
+        self._members.know(map(page.id_digest, set(accepted.at.tolist())))
+        for start, stop in ranges:
+            query = int(near.queries[accepted.pairs[start]])
+            enough: Hit | None = None
+            for hit in _counting(self._members, near, page, self._queries, accepted, slice(start, stop)):
+                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
+                    break
+                if self._take_hit(query, hit):
+                    enough, self._settled[query] = hit, hit.distance
 
 
 def _slices(near: Near, page: MemberPage) -> Iterator[Near]:

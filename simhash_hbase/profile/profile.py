@@ -150,62 +150,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.words is None and self.analyzer in SEGMENTING:
             msgspec.structs.force_setattr(self, "words", WORDS)
         scheme = _parsed(self.scheme)
-        tables, choose, bands = len(scheme.tables), scheme.choose, self.bands
-        segments, shingles = self.analyzer in SEGMENTING, self.analyzer == "shingle"
-        problems = (
-            (self.format != FORMAT, f"format {self.format}: this version reads and writes format {FORMAT}"),
-            (
-                self.fingerprints != 1,
-                f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do",
-            ),
-            (
-                self.sketch not in (None, SKETCH_VERSION),
-                f"sketch version {self.sketch}: this version knows version {SKETCH_VERSION}",
-            ),
-            (
-                bands and self.sketch is None,
-                f"bands {bands}: they are groups of a sketch's minima, and the index keeps no sketches",
-            ),
-            (self.free_distance is not None and not bands, f"free_distance {self.free_distance}: it goes with bands"),
-            (
-                (self.band_bins is None, self.band_distance is None) != (not bands,) * 2,
-                f"bands {bands}: band_bins and band_distance go with bands, and bands with both",
-            ),
-            (
-                list(self.band_distance or ()) != sorted(self.band_distance or ()),
-                f"band_distance {self.band_distance}: documents that share more sketch rows may not have to be nearer",
-            ),
-            (
-                bands * (self.band_bins or 0) > SKETCH_BINS,
-                f"{bands} bands of {self.band_bins} minima: a sketch has {SKETCH_BINS} minima",
-            ),
-            (
-                tables + bands > MAX_TABLES,
-                f"{tables} tables and {bands} bands: a row key's flag has room for {MAX_TABLES} in all",
-            ),
-            (
-                self.distance > scheme.distance,
-                f"scheme {self.scheme} is complete up to distance {scheme.distance}, not {self.distance}; "
-                f"{self.distance + choose}x{choose} would be",
-            ),
-            (self.match == "verified" and self.sketch is None, "match verified needs sketches"),
-            (shingles and self.shingle is None, "analyzer shingle needs the number of characters (shingle)"),
-            (
-                not shingles and (self.shingle is not None or self.binary),
-                f"shingle and binary go with analyzer shingle, not {self.analyzer}",
-            ),
-            (
-                self.words is not None and not segments,
-                f"words goes with analyzers {' and '.join(SEGMENTING)}, not {self.analyzer}",
-            ),
-            (
-                self.hash == "none" and self.analyzer != "weighted",
-                "hash none takes ready hashes as features, so it goes with analyzer weighted",
-            ),
+        problem = (
+            self._format_problem()
+            or self._band_problem(len(scheme.tables))
+            or (self.distance > scheme.distance and _too_far(self, scheme))
+            or (self.match == "verified" and self.sketch is None and "match verified needs sketches")
+            or self._analyzer_problem()
         )
-        for is_wrong, problem in problems:
-            if is_wrong:
-                raise InvalidProfile(problem)
+        if problem:
+            raise InvalidProfile(str(problem))
 
     @classmethod
     def resolve(cls, **options: Unpack[ProfileOptions]) -> "Profile":
@@ -330,6 +283,50 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
+
+    def _format_problem(self) -> str | None:
+        if self.format != FORMAT:
+            return f"format {self.format}: this version reads and writes format {FORMAT}"
+        if self.fingerprints != 1:
+            return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
+        if self.sketch not in (None, SKETCH_VERSION):
+            return f"sketch version {self.sketch}: this version knows version {SKETCH_VERSION}"
+        if self.bands and self.sketch is None:
+            return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
+        return None
+
+    def _band_problem(self, tables: int) -> str | None:
+        if self.free_distance is not None and not self.bands:
+            return f"free_distance {self.free_distance}: it goes with bands"
+        if (self.band_bins is None, self.band_distance is None) != (not self.bands,) * 2:
+            return f"bands {self.bands}: band_bins and band_distance go with bands, and bands with both"
+        if self.band_distance is not None and list(self.band_distance) != sorted(self.band_distance):
+            return (
+                f"band_distance {self.band_distance}: documents that share more sketch rows may not have to be nearer"
+            )
+        if self.bands * (self.band_bins or 0) > SKETCH_BINS:
+            return f"{self.bands} bands of {self.band_bins} minima: a sketch has {SKETCH_BINS} minima"
+        if tables + self.bands > MAX_TABLES:
+            return f"{tables} tables and {self.bands} bands: a row key's flag has room for {MAX_TABLES} in all"
+        return None
+
+    def _analyzer_problem(self) -> str | None:
+        if self.analyzer == "shingle" and self.shingle is None:
+            return "analyzer shingle needs the number of characters (shingle)"
+        if self.analyzer != "shingle" and (self.shingle is not None or self.binary):
+            return f"shingle and binary go with analyzer shingle, not {self.analyzer}"
+        if self.words is not None and self.analyzer not in SEGMENTING:
+            return f"words goes with analyzers {' and '.join(SEGMENTING)}, not {self.analyzer}"
+        if self.hash == "none" and self.analyzer != "weighted":
+            return "hash none takes ready hashes as features, so it goes with analyzer weighted"
+        return None
+
+
+def _too_far(profile: Profile, scheme: Scheme) -> str:
+    return (
+        f"scheme {profile.scheme} is complete up to distance {scheme.distance}, not {profile.distance}; "
+        f"{profile.distance + scheme.choose}x{scheme.choose} would be"
+    )
 
 
 # A query asks for it each time, and a scheme keeps what it has computed.

@@ -22,7 +22,9 @@ from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap
 
+ATTEMPTS = 5
 TOKEN_BYTES = 8
+UNANSWERED = (StoreTimeout, StoreUnavailable)
 
 Claimed: TypeAlias = Decision | ClaimContended
 """What became of one document; of one that others kept winning, the error."""
@@ -191,8 +193,6 @@ def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None)
     )
 
 
-ATTEMPTS = 5
-UNANSWERED = (StoreTimeout, StoreUnavailable)
 STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
 
 NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]

@@ -165,7 +165,8 @@ def failure(ports: Mapping[str, int]) -> str | None:
             continue
         method, arguments = question
         call = struct.pack(">i", len(method)) + method + bytes(4)
-        want, got = struct.pack(">I", REPLY) + call + LIST_IN_FIELD_0, b""
+        want = struct.pack(">I", REPLY) + call + LIST_IN_FIELD_0
+        got = b""
         try:
             with socket.create_connection((HOST, port), timeout=ANSWER_S) as connection:
                 connection.sendall(struct.pack(">I", CALL) + call + arguments)

@@ -279,12 +279,8 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
             known = errors.StoreUnavailable(f"{what}: {short or type(error).__name__}{question}")
         elif isinstance(error, HttpRefusal):
             known = _of_status(error, what)
-        elif isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD:
-            known = errors.Unsupported(f"{what}: the gateway does not know this call")
         elif isinstance(error, TApplicationException):
-            is_early = error.type == TApplicationException.INTERNAL_ERROR and self._what.startswith(_PLACES)
-            sentence = "a region has no server yet" if is_early else _first_line(_message(error))
-            known = (errors.StoreUnavailable if is_early else errors.StoreRefused)(f"{what}: {sentence}")
+            known = _refusal(error, what)
         elif isinstance(error, TException):
             known = _from_server(error, what, self._gateway, self._table)
         if known is not None:
@@ -299,6 +295,14 @@ def _of_status(error: HttpRefusal, what: str) -> SimhashError:
         return HttpRefused(f"{what}: it sends to another address, which is not followed (HTTP status {status})")
     kind, sentence = _STATUSES.get(status, (errors.StoreUnavailable if status >= SERVER_ERROR else HttpRefused, ""))
     return kind(f"{what}: {sentence} (HTTP status {status})" if sentence else f"{what}: HTTP status {status}")
+
+
+def _refusal(error: TApplicationException, what: str) -> SimhashError:
+    if error.type == TApplicationException.UNKNOWN_METHOD:
+        return errors.Unsupported(f"{what}: the gateway does not know this call")
+    if error.type == TApplicationException.INTERNAL_ERROR and what.startswith(_PLACES):
+        return errors.StoreUnavailable(f"{what}: a region has no server yet")
+    return errors.StoreRefused(f"{what}: {_first_line(_message(error))}")
 
 
 def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> SimhashError:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        # The command line handles interrupts, and shows help, before numpy is there: with these, not with `api`.
+        # The command line handles interrupts, and shows help, before numpy is there: these need none, `api` does.
         if name in ("corpus", "inputs", "service"):
             return import_module(f"{__name__}.{name}")
         public = vars(import_module(f"{__name__}.api"))

@@ -145,9 +145,11 @@ class Deduplication:
             looked_into = options.output is not None and looks_into(settings.format)
             wanted = options.learn or options.remember or looked_into
             stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
-            read_bytes = Path(stdin).stat().st_size if stdin else total_bytes(self.sources) or 0
-            if options.learn and self.reading.processes > 1 and read_bytes > AHEAD_BYTES:
-                self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
+            if options.learn and self.reading.processes > 1:
+                size = Path(stdin).stat().st_size if stdin else total_bytes(self.sources)
+                if size is not None and size > AHEAD_BYTES:
+                    self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
+                    self._pool.start()
             settings = replace(settings, stdin=stdin, preference=options.preference)
             self.reading = replace(self.reading, settings=settings)
             if options.output:
@@ -179,8 +181,8 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
-        cut = self._early.take() if self._early is not None and index.profile.seed == SEED else []
-        if cut:
+        cut = self._early.take() if self._early is not None else []
+        if cut and index.profile.seed == SEED:
             index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
         # Going on changes what the earlier run has left.
         before = start.read if start else 0

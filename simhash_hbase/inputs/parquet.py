@@ -107,18 +107,19 @@ def values_of(batch: pa.RecordBatch) -> Iterator[Row | str]:
         yield from batch.to_pylist()
     except _NO_VALUE:
         for at in range(len(batch)):
-            row: Row = {}
-            fault = None
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                try:
-                    row[name] = column[at].as_py()
-                except UnicodeDecodeError:
-                    fault = "is not utf-8"
-                except _NO_VALUE as error:
-                    fault = f"has no value that Python knows: {type(error).__name__}: {described(error)}"
-                if fault is not None:
-                    break
-            yield row if fault is None else f"the column {name!r} {fault}"
+            yield _value(batch, at)
+
+
+def _value(batch: pa.RecordBatch, at: int) -> Row | str:
+    row: Row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[at].as_py()
+        except UnicodeDecodeError:
+            return f"the column {name!r} is not utf-8"
+        except _NO_VALUE as error:
+            return f"the column {name!r} has no value that Python knows: {type(error).__name__}: {described(error)}"
+    return row
 
 
 def record_of(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
@@ -170,13 +171,8 @@ def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show:
             try:
                 with open_parquet(path) as file:
                     if writer is None:
-                        facts = file.metadata
-                        first = facts.row_group(0) if facts.num_row_groups else None
-                        columns = map(first.column, range(first.num_columns)) if first else ()
-                        codecs = {c.path_in_schema: _OTHER_NAMES.get(c.compression, c.compression) for c in columns}
-                        writer = stack.enter_context(
-                            pq.ParquetWriter(target, file.schema_arrow, compression=codecs or "snappy")
-                        )
+                        codecs = _codecs(file.metadata)
+                        writer = stack.enter_context(pq.ParquetWriter(target, file.schema_arrow, compression=codecs))
                     for table in _groups(file, rows):
                         writer.write_table(table, row_group_size=table.num_rows)
                         done += table.num_rows
@@ -207,6 +203,14 @@ def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
                 with suppress(UnicodeDecodeError):
                     values[name] = value.decode()
         yield msgspec.to_builtins(values, enc_hook=str, str_keys=True)
+
+
+def _codecs(metadata: pq.FileMetaData) -> dict[str, str] | str:
+    if not metadata.num_row_groups:
+        return "snappy"
+    first = metadata.row_group(0)
+    columns = (first.column(number) for number in range(first.num_columns))
+    return {column.path_in_schema: _OTHER_NAMES.get(column.compression, column.compression) for column in columns}
 
 
 def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:

@@ -34,13 +34,13 @@ class TooMuchWork(SimhashError):
 class Worker:
     """Starts its process for the first job, or ahead of it, and again after a job that ended it.
 
-    One that starts ahead of an analysis gets it by `begin`; until then jobs are called with none. One thread calls at a
-    time; any thread may close. A process that has grown by more than `most_grown` bytes is replaced, so that a single
-    text does not cost memory for ever. `niceness` is added to that of this process.
+    One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
+    replaced, so that a single text does not cost memory for ever. `niceness` is added to that of this process.
     """
 
     def __init__(self, analysis: Analysis | None = None, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
-        self._analysis = analysis
+        self.analysis = analysis
+        """What jobs are called with; the process gets a new one with its next job."""
         self._most_grown = most_grown
         self._niceness = niceness
         self._lock = Lock()
@@ -53,13 +53,6 @@ class Worker:
         """Start the process, ahead of its first job."""
         with self._lock:
             self._process, self._pipe = self._spawned()
-
-    def begin(self, analysis: Analysis) -> None:
-        """Have jobs done with an analysis, which the process gets now."""
-        self._analysis = analysis
-        # A process that ends meanwhile is replaced by the first job.
-        with suppress(OSError):
-            self._told()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
         """Call a function of this package with the analysis, in the process; 0 seconds of work are any number."""
@@ -90,26 +83,21 @@ class Worker:
     def _started(self) -> Connection | None:
         """Return the pipe of a process that waits for a job; None when the process has ended instead."""
         try:
-            pipe = self._told()
-            if pipe is not None:
-                pipe.recv()
+            with self._lock:
+                if self._is_closed:
+                    return None
+                if self._pipe is None or self._process is None or not self._process.is_alive():
+                    self._process, self._pipe = self._spawned()
+                    self._known = None
+                pipe, analysis = self._pipe, self.analysis
+                if self._known is not analysis:
+                    pipe.send(analysis)
+                    self._known = analysis
+            pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self._end(END_S)
             return None
         return pipe
-
-    def _told(self) -> Connection | None:
-        """Return the pipe of a process that has the analysis, or soon will; None after `close`."""
-        with self._lock:
-            if self._is_closed:
-                return None
-            if self._pipe is None or self._process is None or not self._process.is_alive():
-                self._process, self._pipe = self._spawned()
-                self._known = None
-            if self._known is not self._analysis:
-                self._pipe.send(self._analysis)
-                self._known = self._analysis
-            return self._pipe
 
     def _spawned(self) -> tuple[BaseProcess, Connection]:
         # Spawned, not forked: a fork would copy this process's connections and locks.
@@ -143,7 +131,7 @@ class Worker:
 
 
 class Workers:
-    """A pool of processes, which start at once, and each of which one thread waits for.
+    """A pool of processes, each of which one thread waits for, and which start for their first jobs or ahead of them.
 
     Not `concurrent.futures.ProcessPoolExecutor`: in Python 3.11 its own thread fails when a process is killed while
     another one starts, and the new one may never be told to end. Here a process that is lost costs its job only.
@@ -154,13 +142,22 @@ class Workers:
         self._all = [Worker() for _ in range(processes)]
         # As many threads as workers, so that a thread always finds a free one.
         self._free = list(self._all)
+        self._is_ahead = False
+
+    def start(self) -> None:
+        """Start all processes, ahead of an analysis; jobs until then are called with none."""
+        self._is_ahead = True
         for worker in self._all:
             worker.start()
 
     def begin(self, analysis: Analysis) -> None:
-        """Give all processes the analysis of the jobs to come; threads do it, while this one reads on."""
+        """Have the jobs to come called with an analysis, which processes that were started ahead get now."""
         for worker in self._all:
-            self._threads.submit(worker.begin, analysis)
+            worker.analysis = analysis
+        if self._is_ahead:
+            # As jobs, so that a process is spoken to by one thread at a time; this one reads on.
+            for _ in self._all:
+                self.submit(_nothing)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Have a function of this package called with the process's analysis."""
@@ -178,6 +175,10 @@ class Workers:
             return worker.call(function, *arguments)
         finally:
             self._free.append(worker)
+
+
+def _nothing(_: Analysis | None) -> None:
+    """Have nothing done, but what comes before any job."""
 
 
 def _serve(pipe: Connection, most_grown: int, niceness: int) -> None:

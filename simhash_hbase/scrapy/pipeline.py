@@ -113,7 +113,7 @@ class NearDuplicatesPipeline:
         return item
 
     def _document(self, fields: ItemAdapter, content: object) -> _Document:
-        """Name the document: by a field, else by the address and a number, so that no two items have one id."""
+        """Return id and text: an id of a field, else of the address and a number, so that no two items have one id."""
         if self._id_field is None:
             address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
             try:

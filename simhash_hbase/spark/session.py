@@ -46,19 +46,19 @@ def session(options: SparkOptions) -> Iterator[SparkSession]:
     """Begin a session, and end it; what Spark itself refuses becomes an error of this package."""
     # Nothing here gives pandas' own types to PySpark.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    builder = SparkSession.builder.appName("simhash-hbase")
     settings = {**DEFAULTS, **options.settings}
-    if SUBMITTED not in os.environ:
-        master = options.master or f"{LOCAL}{options.workers or '*'}]"
-        builder = builder.master(master)
-        if master.startswith("local"):
-            settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
-        os.environ.setdefault("JAVA_HOME", java_home())
-        # Else the workers run whatever Python is first on the path.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
     try:
+        builder = SparkSession.builder.appName("simhash-hbase")
+        if SUBMITTED not in os.environ:
+            master = options.master or f"{LOCAL}{options.workers or '*'}]"
+            builder = builder.master(master)
+            if master.startswith("local"):
+                settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
+            os.environ.setdefault("JAVA_HOME", java_home())
+            # Else the workers run whatever Python is first on the path.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        for name, value in settings.items():
+            builder = builder.config(name, value)
         spark = builder.getOrCreate()
         most = options.partitions or PARTITIONS_A_CORE * spark.sparkContext.defaultParallelism
         spark.conf.set("spark.sql.shuffle.partitions", str(most))

@@ -51,6 +51,9 @@ class Here:
     def __init__(self, _):
         self._analysis = None
 
+    def start(self):
+        pass
+
     def begin(self, analysis):
         self._analysis = analysis
 

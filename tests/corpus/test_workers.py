@@ -156,6 +156,7 @@ def test_a_nice_process_gives_way_to_the_others():
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_process_that_was_started_ahead_does_the_first_job_unless_it_was_killed(is_killed):
     with closing(Workers(1)) as workers:
+        workers.start()
         [process] = multiprocessing.active_children()
         if is_killed:
             process.kill()
@@ -166,6 +167,8 @@ def test_a_process_that_was_started_ahead_does_the_first_job_unless_it_was_kille
 
 
 def test_a_process_that_was_started_ahead_and_not_needed_is_ended():
-    Workers(2).close()
+    with closing(Workers(2)) as workers:
+        workers.start()
+        assert len(multiprocessing.active_children()) == 2
 
     assert multiprocessing.active_children() == []

@@ -243,7 +243,6 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
 
 
 def _only_document(path: str, settings: inputs.InputOptions) -> inputs.Document:
-
     records = list(islice(inputs.read([path], settings), 2))
     if len(records) != 1:
         raise InvalidInput(f"{path} holds {'more than one document' if records else 'no document'}: wanted one")

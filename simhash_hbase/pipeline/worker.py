@@ -39,8 +39,7 @@ class Worker:
     """
 
     def __init__(self, analysis: Analysis | None = None, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
-        self.analysis = analysis
-        """What jobs are called with; the process gets a new one with its next job."""
+        self.analysis = analysis  # What jobs are called with; the process gets a new one with its next job.
         self._most_grown = most_grown
         self._niceness = niceness
         self._lock = Lock()

@@ -172,3 +172,18 @@ def test_a_process_that_was_started_ahead_and_not_needed_is_ended():
         assert len(multiprocessing.active_children()) == 2
 
     assert multiprocessing.active_children() == []
+
+
+def has_analysis(analysis):
+    return analysis is not None
+
+
+def test_jobs_before_the_analysis_have_none_and_all_jobs_after_it_have_it():
+    with closing(Workers(2)) as workers:
+        workers.start()
+        before = [workers.submit(has_analysis) for _ in range(3)]
+        assert not any(job.result(END_S) for job in before)
+
+        workers.begin(ANALYSIS)
+
+        assert all(job.result(END_S) for job in [workers.submit(has_analysis) for _ in range(6)])

@@ -111,6 +111,7 @@ def test_what_the_sketch_of_a_copy_would_decide_is_not_known(cli, decided):
     drawn = cli("explain", decided, "original", "far", "--format", "table").out.decode()
     assert "b was decided a duplicate of original (distance 6, similarity 0.89).\n" in drawn
     assert "Whether a query for one finds the other is not known: a copy keeps no sketch.\n" in drawn
+    assert drawn.index("was decided a duplicate") < drawn.index("No table joins them")
     assert "name files of texts instead" in drawn
     assert "does not find" not in drawn
     assert "No band" not in drawn
@@ -256,7 +257,7 @@ def test_own_fingerprints_are_compared_with_stored_ones(cli, filled, tmp_path):
     ("field", "records", "message"),
     [
         ("--simhash-field", [{"simhash": "ff"}], "'ff' is not a fingerprint"),
-        ("--simhash-field", [{"simhash": 1}, {"simhash": 2}], "holds more than one document: wanted one"),
+        ("--simhash-field", [{"simhash": 1}, {"simhash": 2}], "more than one document: wanted one; write"),
         ("--text-field", [{"simhash": "a text"}] * 2, "holds more than one document: wanted one"),
         ("--text-field", [{"simhash": "a text"}, {}], "holds more than one document: wanted one"),
         ("--text-field", [], "holds no document: wanted one"),

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from support.corpus import text
+from support.corpus import text, write_jsonl
 
 BASE = 0x9E3779B97F4A7C15
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -74,6 +74,22 @@ def test_query_as_a_table_has_a_row_for_each_match_and_one_where_nothing_is_near
     assert {row.split("│")[2].strip() for row in rows[:2]} == {"group 1 copy 1", "group 1 copy 2"}
     assert "0000000000000000" in rows[2]
     assert "nothing near" in rows[2]
+
+
+def test_a_copy_near_which_nothing_is_found_is_said_to_be_one(cli, empty, tmp_path):
+    texts = {name: text(1, count=60, changed=changed) for name, changed in [("original", 0), ("copy", 6)]}
+    file = write_jsonl(tmp_path / "two.jsonl", [{"id": name, "text": words} for name, words in texts.items()])
+    assert [record["status"] for record in cli("dedup", empty, file).records] == ["original", "duplicate"]
+
+    asked = {name: cli("query", empty, "--id", name) for name in texts}
+    by_text = cli("query", empty, "--text", texts["copy"])
+
+    assert [found.record["matches"] for found in asked.values()] == [[], []]
+    assert asked["original"].err == ""
+    assert asked["copy"].err.startswith("copy was decided a duplicate of original: the index keeps no sketch")
+    assert [match["id"] for match in by_text.record["matches"]] == ["original"]
+    assert cli("query", empty, "--id", "copy", "--quiet").err == ""
+    assert cli("query", empty, "--id", "copy", "--match", "distance").err == ""
 
 
 def test_query_as_a_table_says_that_there_are_more(cli, filled):

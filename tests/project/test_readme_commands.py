@@ -35,7 +35,7 @@ STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
 SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
-    *("revisits", "preferred", "contained", "objects", "unit", "cluster", *SPARK),
+    *("revisits", "preferred", "contained", "pair", "objects", "unit", "cluster", *SPARK),
     "restore",  # In test_cli_restore.py.
     "sparkhdfs",  # In test_hbase_cluster.py.
     "cloud",  # In test_hbase_secure.py.
@@ -237,6 +237,7 @@ def test_the_blocks_of_the_command_line_keep_what_their_options_say(fresh):
     provide(fresh, "")
     made = run(fresh, "./scripts/install")
     ran = [run(fresh, ACTIVATED + commands(blocks()[name])) for name in ("preferred", "contained")]
+    pair = run(fresh, ACTIVATED + commands(blocks()["pair"]))
 
     assert made.returncode == 0, made.stderr
     assert [(done.returncode, done.stdout) for done in ran] == [(0, "")] * 2, [done.stderr for done in ran]
@@ -244,6 +245,9 @@ def test_the_blocks_of_the_command_line_keep_what_their_options_say(fresh):
     assert {name: [record["id"] for record in found] for name, found in records.items()} == KEPT
     assert [decision["status"] for decision in records["contained"]] == ["original"] * 2
     assert records["contained"][1]["near"]["id"] == "1"
+    printed = [line for line in blocks()["pair"].splitlines() if not line.startswith(("$", "…"))]
+    assert printed
+    assert set(printed) <= set(pair.stdout.splitlines()), pair.stderr
 
 
 # Blocks without a name, by their first commands. Other tests run the quickstart; no test runs all tests.

@@ -245,7 +245,8 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
 def _only_document(path: str, settings: inputs.InputOptions) -> inputs.Document:
     records = list(islice(inputs.read([path], settings), 2))
     if len(records) != 1:
-        raise InvalidInput(f"{path} holds {'more than one document' if records else 'no document'}: wanted one")
+        held = "more than one document" if records else "no document"
+        raise InvalidInput(f"{path} holds {held}: wanted one; write the one that you mean into a file of its own")
     [record] = records
     if isinstance(record, inputs.Reject):
         raise InvalidInput(f"{record.place}: {record.reason}")

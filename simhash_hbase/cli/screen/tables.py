@@ -195,8 +195,14 @@ class ComparedPair(NamedTuple):
         return [Text(number.ljust(bits)[:bits], style=style), *rows]
 
     def judgement(self) -> Iterator[Text]:
-        """Say what joins them, what was decided of a copy, and whether a query finds one by the other."""
+        """Say what was decided of a copy, what joins them, and whether a query finds one by the other."""
         record, profile, scheme = self.record, self.profile, self.profile.blocks
+        for label, side in (("a", self.a), ("b", self.b)):
+            if side.decision is not None:
+                similarity = side.decision["similarity"]
+                estimate = "" if similarity is None else f", similarity {similarity:.2f}"
+                of, distance = shown(side.decision["of"]), side.decision["distance"]
+                yield Text(f"{label} was decided a duplicate of {of} (distance {distance}{estimate}).")
         if flags := record["tables"]:
             tables = [table for table in scheme.tables if table.flag in flags]
             blocks = {table.flag: "+".join(str(at + 1) for at in table.blocks) for table in tables[:TABLES]}
@@ -210,12 +216,6 @@ class ComparedPair(NamedTuple):
             yield Text(f"Joined by {len(record['bands'])} of {profile.bands} bands: {joining}.")
         elif record.get("bands") == []:
             yield Text(f"No band joins them: {profile.band_bins} minima of their sketches have to be the same.")
-        for label, side in (("a", self.a), ("b", self.b)):
-            if side.decision is not None:
-                similarity = side.decision["similarity"]
-                estimate = "" if similarity is None else f", similarity {similarity:.2f}"
-                of, distance = shown(side.decision["of"]), side.decision["distance"]
-                yield Text(f"{label} was decided a duplicate of {of} (distance {distance}{estimate}).")
         if record["found"]:
             yield Text("A query for one finds the other.", style=AGREES)
         elif record["found"] is None:

@@ -18,8 +18,10 @@ def main() -> int:
     actions = parser.add_subparsers(dest="action", required=True)
     for name, text in ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text)
-        action.add_argument("--dir", type=Path, help="folder of this server (default .cache/hbase/server)")
-        action.add_argument("--with", dest="kind", choices=KINDS, default=KINDS[0])
+        folders = "folder of this server (default .cache/hbase/server; of a container .cache/hbase/container)"
+        action.add_argument("--dir", type=Path, help=folders)
+        kinds = f"as processes, or as a container (default {KINDS[0]})"
+        action.add_argument("--with", dest="kind", choices=KINDS, default=KINDS[0], help=kinds)
         if name == "status":
             action.add_argument("--json", action="store_true", help="everything, for programs")
     arguments = parser.parse_args()

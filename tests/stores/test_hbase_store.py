@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
-from support.hbase_server import hbase_options, tables
+from support.hbase_server import AT_ONCE, Tables, hbase_options, tables
 from support.patience import END_S
 from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
@@ -175,3 +175,10 @@ def test_an_interrupt_in_the_middle_leaves_no_connection_with_unread_answers(sto
         found_by(store, 1)
 
     assert found_by(store, 2) == [(2, 2)]
+
+
+def test_a_test_that_takes_a_table_more_than_are_made_at_once_keeps_the_first():
+    with closing(Tables()) as taken:
+        first, *_ = [taken.take() for _ in range(AT_ONCE + 1)]
+
+        HBaseStore.open(hbase_options(2, first)).close()

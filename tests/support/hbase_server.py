@@ -51,7 +51,8 @@ class Tables:
     """Makes empty tables ahead of need, many at once, since one takes half a second.
 
     They are made and dropped through calls of their own, not through the store under test. A table is dropped some
-    tests after it was taken: each one that was written to holds megabytes of the server's heap.
+    tests after it was taken: each one that was written to holds megabytes of the server's heap. The last eight stay, since
+    the running test may have taken them.
     """
 
     def __init__(self):
@@ -63,8 +64,8 @@ class Tables:
     def take(self, *, keep=False):
         """Return the name of an empty table; one that is not kept is for the running test alone."""
         if not self._spare:
-            self._drop_all(self._taken)
-            self._taken = []
+            self._drop_all(self._taken[:-AT_ONCE])
+            self._taken = self._taken[-AT_ONCE:]
             self._spare = [_name() for _ in range(AT_ONCE)]
             self._all(partial(Thrift2(name).create, TableSchema(regions=1)) for name in self._spare)
         name = self._spare.pop()

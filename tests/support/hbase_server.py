@@ -51,8 +51,8 @@ class Tables:
     """Makes empty tables ahead of need, many at once, since one takes half a second.
 
     They are made and dropped through calls of their own, not through the store under test. A table is dropped some
-    tests after it was taken: each one that was written to holds megabytes of the server's heap. The last eight stay, since
-    the running test may have taken them.
+    tests after it was taken: each one that was written to holds megabytes of the server's heap. The last eight stay,
+    since the running test may have taken them.
     """
 
     def __init__(self):

@@ -8,13 +8,15 @@ from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
-from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, extract, scan, total_bytes
+from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, extract, total_bytes
+from simhash_hbase.inputs.reading import scan_lines
+from simhash_hbase.inputs.records import Line
 from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.pipeline.worker import Workers
 
-PART_CHARACTERS = 1 << 20  # Of a part that a process cuts at a time.
-EARLY_CHARACTERS = 1 << 25  # Of all of them: the words that are kept until the idf is learned take some 100 MB.
+PART_SIZE = 1 << 21  # Characters or, of lines of JSON, bytes of a part that a process cuts at a time.
+EARLY_SIZE = 1 << 26  # Of all parts: the words that are kept until the idf is learned take some 100 MB.
 WAITING = 4  # Parts for each process.
 NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
 
@@ -34,22 +36,22 @@ class EarlyCut:
         self._most_waiting = WAITING * processes
         self._seed = seed
         self._jobs: list[Future[CutTexts]] = []
-        self._part: list[str] = []
-        self._characters = 0
-        self._left = EARLY_CHARACTERS
+        self._part: list[Document | Line] = []
+        self._size = 0
+        self._left = EARLY_SIZE
 
-    def add(self, text: str) -> None:
+    def add(self, record: Document | Line) -> None:
         """Offer the next text."""
         if self._left <= 0:
             return
-        self._part.append(text)
-        self._characters += len(text)
-        if self._characters < PART_CHARACTERS:
+        self._part.append(record)
+        self._size += len(record.content) if isinstance(record, Line) else len(record.text or "")
+        if self._size < PART_SIZE:
             return
         if sum(not job.done() for job in self._jobs) < self._most_waiting:
             self._jobs.append(self._pool.submit(cut_texts, self._part, self._seed))
-            self._left -= self._characters
-        self._part, self._characters = [], 0
+            self._left -= self._size
+        self._part, self._size = [], 0
 
     def take(self) -> list[CutTexts]:
         """Give up what no process has begun, wait for the rest, and return what was cut, once."""
@@ -58,8 +60,9 @@ class EarlyCut:
         return [job.result() for job in jobs if not isinstance(job.exception(), WorkerLost)]
 
 
-def cut_texts(_: Analysis | None, texts: list[str], seed: int) -> CutTexts:
+def cut_texts(_: Analysis | None, records: list[Document | Line], seed: int) -> CutTexts:
     """Cut texts in any process, before there is an analysis."""
+    texts = [text for record in map(extract, records) if isinstance(record, Document) and (text := record.text)]
     return CutTexts.of(texts, Batch(texts).count(folded=True, seed=seed))
 
 
@@ -70,25 +73,26 @@ def texts_of(
     sources, consumed = as_sources(named), Progress()
     with watch.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
         sample = TextSample()
-        for scanned in scan(sources, settings, consumed):
+        for scanned in scan_lines(sources, settings, consumed):
             is_taken = sample.add(scanned)
             # What the sample takes is cut when it is whole.
-            if early is not None and not is_taken and isinstance(scanned, Document) and scanned.text:
-                early.add(scanned.text)
+            if early is not None and not is_taken and isinstance(scanned, Document | Line):
+                early.add(scanned)
             meter.show(sample.seen, consumed.bytes_read)
-    if not sample.texts:
+    texts = sample.texts()
+    if not texts:
         raise NothingToLearn(NOTHING_TO_LEARN_FROM + (sample.first and f": {sample.first}"))
     if refused := sample.refused:
         records = "record of the sample was" if refused == 1 else "records of the sample were"
         watch.note(f"{refused:,} {records} refused, the first: {sample.first}")
-    yield from sample.texts
+    yield from texts
 
 
 class TextSample:
-    """A sample of texts; pages are extracted as they come into it, so of a million some 20,000."""
+    """A sample of texts; pages are extracted as they come into it, so of a million some 20,000, lines at the end."""
 
     def __init__(self) -> None:
-        self._texts: Reservoir[str] = Reservoir(limit=LEARN_FROM)
+        self._items: Reservoir[str | Line] = Reservoir(limit=LEARN_FROM)
         self.refused = 0
         self.first = ""
         """Place and reason of the first refused record."""
@@ -96,20 +100,27 @@ class TextSample:
     @property
     def seen(self) -> int:
         """How many texts were offered."""
-        return self._texts.seen
+        return self._items.seen
 
-    @property
     def texts(self) -> list[str]:
-        """The texts to learn from."""
-        return [text for text in self._texts.items if text]
+        """Return the texts to learn from."""
+        texts = (self._text(item) if isinstance(item, Line) else item for item in self._items.items)
+        return [text for text in texts if text]
 
-    def add(self, scanned: Scanned) -> bool:
+    def add(self, scanned: Scanned | Line) -> bool:
         """Offer a record, and return whether it is taken as yet."""
-        record, at = scanned, None
-        if not isinstance(scanned, Reject) and (at := self._texts.add("")) is not None:
-            record = extract(scanned)
-            self._texts.items[at] = "" if isinstance(record, Reject) else record.text or ""
-        if isinstance(record, Reject):
-            self.refused += 1
-            self.first = self.first or f"{where(record.place)}: {record.reason}"
-        return at is not None
+        if isinstance(scanned, Reject):
+            self._text(scanned)
+            return False
+        if (at := self._items.add("")) is None:
+            return False
+        self._items.items[at] = scanned if isinstance(scanned, Line) else self._text(scanned)
+        return True
+
+    def _text(self, scanned: Scanned | Line) -> str:
+        record = extract(scanned)
+        if isinstance(record, Document):
+            return record.text or ""
+        self.refused += 1
+        self.first = self.first or f"{where(record.place)}: {record.reason}"
+        return ""

@@ -11,11 +11,11 @@ from typing import Self
 import msgspec
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.encodings import UTF8, undecodable
+from simhash_hbase.inputs.encodings import UTF8, WIDE, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.reading import Reader
-from simhash_hbase.inputs.records import Builder, Document, Place, Record, Reject, checked_text, column_fault
-from simhash_hbase.inputs.streams import ReadRequest, Stream, numbered_lines, open_stream, take_all
+from simhash_hbase.inputs.records import Builder, Document, Line, Place, Record, Reject, checked_text, column_fault
+from simhash_hbase.inputs.streams import ReadRequest, Stream, numbered_lines, open_stream, original, take_all
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})
@@ -29,10 +29,10 @@ _NOT_LINES = (
 )
 
 
-def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record]]) -> Reader:
+def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record | Line]]) -> Reader:
     """Make a reader; a file that cannot be read from its beginning on is one refusal."""
 
-    def read(request: ReadRequest) -> Iterator[Record]:
+    def read(request: ReadRequest) -> Iterator[Record | Line]:
         stream, name = open_stream(request), request.source.name
         if isinstance(stream, str):
             yield Reject(Place(name, 0), stream, b"")
@@ -42,18 +42,14 @@ def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record]]) ->
     return read
 
 
-def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield the documents of a file's JSON lines, or of a part of it that begins with another line than the first.
-
-    A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
-    """
-    build = Builder(options, advise=True).build
-    original = stream.original
+def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Line | Reject]:
+    """Yield the lines of JSON of a file, or of a part of it that begins with another line than the first."""
+    encoding = stream.encoding
     at_beginning = first == 1
     for number, line, fault in numbered_lines(stream, options.record_bytes, first):
         place = Place(name, number)
         if fault is not None:
-            yield Reject(place, fault, original(line))
+            yield Reject(place, fault, original(line, encoding))
             continue
         if not line or line.isspace():
             continue
@@ -61,19 +57,31 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
             yield Reject(Place(name, 0), _NOT_LINES, b"")
             return
         at_beginning = False
-        value = _json_object(line, stream)
-        if isinstance(value, dict):
-            yield build(value, place, original(line))
-        else:
-            yield Reject(place, value, original(line))
+        yield Line(place, line, encoding, options)
+
+
+def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
+    """Yield the documents of `json_lines`.
+
+    A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
+    """
+    build = Builder(options, advise=True).build
+    for line in json_lines(stream, name, options, first):
+        yield line if isinstance(line, Reject) else json_record(line, build)
+
+
+def json_record(line: Line, build: Callable[[dict[str, object], Place, bytes], Record]) -> Record:
+    """Return the document of a line."""
+    value, raw = _json_object(line.content, line.encoding), original(line.content, line.encoding)
+    return build(value, line.place, raw) if isinstance(value, dict) else Reject(line.place, value, raw)
 
 
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
-def _json_object(line: bytes, stream: Stream) -> dict[str, object] | str:
+def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
     """Return the object of a line, or why there is none."""
-    codec = stream.codec
+    codec = UTF8 if encoding in WIDE else encoding
     try:
         return _decode(line if codec == UTF8 else line.decode(codec))
     except UnicodeError as of_string:
@@ -83,7 +91,7 @@ def _json_object(line: bytes, stream: Stream) -> dict[str, object] | str:
             line.decode(codec)
         except UnicodeError as of_line:
             error = of_line
-        return undecodable(error, stream.encoding)
+        return undecodable(error, encoding)
     except msgspec.DecodeError as error:
         text = str(error)
         if text.startswith("Expected `object`"):
@@ -185,7 +193,7 @@ class _Rows:
 
     def raw(self) -> bytes:
         """Return the present row as it is in the file."""
-        return self._stream.original(b"\n".join(self._pieces))
+        return original(b"\n".join(self._pieces), self._stream.encoding)
 
     def __iter__(self) -> Self:
         return self
@@ -212,7 +220,7 @@ class _Rows:
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
     """Yield the lines of a file, or of a part of it; the id of a document is the file and the line."""
     for number, line, fault in numbered_lines(stream, options.record_bytes, first):
-        place, raw = Place(name, number), stream.original(line)
+        place, raw = Place(name, number), original(line, stream.encoding)
         if fault is not None:
             yield Reject(place, fault, raw)
         elif line and not line.isspace():
@@ -227,6 +235,7 @@ def text_records(stream: Stream, name: str, options: InputOptions, first: int = 
 
 
 read_jsonl = _reader(json_records)
+read_json_lines = _reader(json_lines)
 read_csv = _reader(partial(_table_records, delimiter=DELIMITERS["csv"]))
 read_tsv = _reader(partial(_table_records, delimiter=DELIMITERS["tsv"]))
 read_text_lines = _reader(text_records)
@@ -241,7 +250,7 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
         yield Reject(place, stream, b"", source.id)
         return
     data, whole = take_all(stream.blocks, options.record_bytes)
-    raw = stream.mark + stream.original(data)
+    raw = stream.mark + original(data, stream.encoding)
     if not whole:
         reason = f"the file is longer than {options.record_bytes:,} bytes"
         yield Reject(place, f"{reason}; {RAISE}; only its beginning is kept", raw, source.id)

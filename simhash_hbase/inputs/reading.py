@@ -1,20 +1,22 @@
 """The table of readers, which of them a source gets, the reading of all sources, and the documents of pages."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from typing import cast
 
 from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
-from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, checked_text
+from simhash_hbase.inputs.records import Builder, Document, Line, Page, Place, Record, Reject, Scanned, checked_text
 from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
 
-Reader = Callable[[ReadRequest], Iterator[Scanned]]
+Reader = Callable[[ReadRequest], Iterator[Scanned | Line]]
 
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
+    "lines of JSON": ("lines", "read_json_lines"),
     "csv": ("lines", "read_csv"),
     "tsv": ("lines", "read_tsv"),
     "text": ("lines", "read_text_lines"),
@@ -94,6 +96,19 @@ def scan(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned]:
     """Yield the same, but pages as their bytes: for callers that extract few, or in other processes."""
+    return cast("Iterator[Scanned]", _scan(sources, options, progress, {}))
+
+
+def scan_lines(
+    sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
+) -> Iterator[Scanned | Line]:
+    """Yield the same, but lines of JSON as they are, too: for a caller that needs few documents of many."""
+    return _scan(sources, options, progress, {"jsonl": "lines of JSON"})
+
+
+def _scan(
+    sources: Sequence[str], options: InputOptions | None, progress: Progress | None, readers: Mapping[str, str]
+) -> Iterator[Scanned | Line]:
     options = options or InputOptions()
     listed = as_sources(sources)
     # An unknown format or a missing extra raises before anything is read; of a folder only the file is refused.
@@ -108,10 +123,12 @@ def scan(
                 raise
     for name in names:
         reader_of(name)
-    return _scan(listed, options, progress or Progress())
+    return _records(listed, options, progress or Progress(), readers)
 
 
-def _scan(sources: Sources, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
+def _records(
+    sources: Sources, options: InputOptions, progress: Progress, readers: Mapping[str, str]
+) -> Iterator[Scanned | Line]:
     for source in sources.files(options.stdin):
         if not source.has_name:
             yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
@@ -120,7 +137,8 @@ def _scan(sources: Sources, options: InputOptions, progress: Progress) -> Iterat
             yield Reject(Place(source.name, 0), source.fault, b"")
             continue
         try:
-            reader = reader_of(format_of(source, options))
+            name = format_of(source, options)
+            reader = reader_of(readers.get(name, name))
         except InvalidInput as error:
             yield Reject(Place(source.name, 0), str(error), b"", source.id)
             continue
@@ -138,8 +156,12 @@ def _scan(sources: Sources, options: InputOptions, progress: Progress) -> Iterat
             yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)
 
 
-def extract(record: Scanned) -> Record:
-    """Return the document of a page: its bytes decoded, the main text taken out; other records as they are."""
+def extract(record: Scanned | Line) -> Record:
+    """Return the document of a line, or of a page: its bytes decoded, the main text taken out; others as they are."""
+    if isinstance(record, Line):
+        lines = import_module("simhash_hbase.inputs.lines")
+        parsed: Record = lines.json_record(record, Builder(record.options, advise=True).build)
+        return parsed
     if not isinstance(record, Page):
         return record
     raw = record.content if record.raw is None else record.raw

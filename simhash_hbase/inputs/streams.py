@@ -181,12 +181,13 @@ class Stream(Bytes):
     encoding: str = UTF8
     mark: bytes = b""  # The byte order mark before the blocks.
 
-    def original(self, piece: bytes) -> bytes:
-        """Return a piece of ``blocks`` as it is in the file; a cut character at its end is left out."""
-        if self.encoding not in WIDE:
-            return piece
-        decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
-        return decoder.decode(piece).encode(self.encoding, _ERRORS)
+
+def original(piece: bytes, encoding: str) -> bytes:
+    """Return a piece of a stream's blocks as it is in the file; a cut character at its end is left out."""
+    if encoding not in WIDE:
+        return piece
+    decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
+    return decoder.decode(piece).encode(encoding, _ERRORS)
 
 
 def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:

@@ -220,8 +220,8 @@ class Request:
         if profile.get("analyzer", "learned") == "learned" and "learn_from" not in profile:
             for record in self._records(read()):
                 sample.add(record)
-        if sample.texts:
-            profile["learn_from"] = sample.texts
+        if texts := sample.texts():
+            profile["learn_from"] = texts
         return temporary_index(None, **profile)
 
     def _records(self, batches: Iterable[RowBatch]) -> Iterator[Record]:

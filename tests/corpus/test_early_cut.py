@@ -20,7 +20,7 @@ TEXTS = [f"第{number}篇文章说的是第{number}件事，我们都知道{numb
 def corpus_file(tmp_path, monkeypatch):
     """Write a corpus of which four texts are learned from; each other one is a part of its own."""
     monkeypatch.setattr(sample, "LEARN_FROM", 4)
-    monkeypatch.setattr(sample, "PART_CHARACTERS", 1)
+    monkeypatch.setattr(sample, "PART_SIZE", 1)
     monkeypatch.setattr(run, "AHEAD_BYTES", 1)
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
@@ -90,7 +90,7 @@ def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, e
 
 
 def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch, early):
-    monkeypatch.setattr(sample, "EARLY_CHARACTERS", 1)
+    monkeypatch.setattr(sample, "EARLY_SIZE", 1)
 
     decided(corpus_file, 2)
 

@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import json
+import pickle
+from dataclasses import replace
 
 import pytest
 import zstandard
@@ -11,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.inputs import Document, InputOptions, Place, Progress, parse_simhash, read, total_bytes
+from simhash_hbase.inputs import Document, InputOptions, Place, Progress, extract, parse_simhash, read, total_bytes
+from simhash_hbase.inputs.reading import scan_lines
+from simhash_hbase.inputs.records import Line
 
 PLAIN = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
 TEXTS = st.text(PLAIN, min_size=1, max_size=30).filter(lambda text: not text.isspace())
@@ -244,3 +248,18 @@ def test_a_short_run_of_digits_is_decimal_and_sixteen_are_hex():
 def test_anything_else_is_no_fingerprint(wrong):
     with pytest.raises(InvalidArgument):
         parse_simhash(wrong)
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "gb18030"])
+def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusals(tmp_path, codec):
+    path = tmp_path / "a.jsonl"
+    texts = ['{"id": 1, "text": "一二三"}', "", '{"id": "b", "text": ""}', '{"text": "四", "n": 5}']
+    lines = [*texts, "{broken", '["no"]', "{}"]
+    path.write_bytes("\n".join(lines).encode(codec))
+    options = InputOptions(encoding="auto" if codec == "utf-16" else codec, metadata_fields=("n",))
+
+    scanned = list(scan_lines([str(path)], options))
+    assert all(isinstance(each, Line) for each in scanned)
+
+    later = [replace(record, raw=None) for record in map(extract, pickle.loads(pickle.dumps(scanned)))]
+    assert later == [replace(record, raw=None) for record in read([str(path)], options)]

@@ -1,16 +1,13 @@
 """What commands and options have in common: the layout of help, where values may come from, and names suggested."""
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 
 import click
 from click.core import ParameterSource
-from click.exceptions import Exit
 
-from simhash_hbase.cli.exits import PIPE_CLOSED, WRONG_USAGE, RunState, Setting
-from simhash_hbase.cli.screen.terminal import erase_starting
+from simhash_hbase.cli.exits import WRONG_USAGE, RunState, Setting
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
@@ -144,9 +141,6 @@ class Command(click.Command):
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
-        except BrokenPipeError as error:
-            # Help and version are printed while the words are read; see `invoke`.
-            raise Exit(PIPE_CLOSED) from error
 
     def invoke(self, ctx: click.Context) -> object:
         """Call the command; what was set outside of the command line is remembered, for errors."""
@@ -159,15 +153,7 @@ class Command(click.Command):
             if self.interrupted is not None:
                 left = self.interrupted
                 ctx.obj.interrupted = left if isinstance(left, str) else left(**ctx.params)
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            # Whoever read our output has seen enough. click would end with 1, which is a failure.
-            raise Exit(PIPE_CLOSED) from error
-        finally:
-            # Here, because click ends the line that a ^C stands on. A terminal that was closed shows nothing any more.
-            with suppress(OSError):
-                erase_starting()
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of the command itself, then those that it shares with others."""

@@ -21,8 +21,10 @@ from simhash_hbase.profile import choices
 from simhash_hbase.rows.table import COMPRESSIONS
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.screen import output as screen
     from simhash_hbase.index.index import Index
+
+    Output = screen.Output  # What a command gets as ``output``.
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
@@ -98,18 +100,17 @@ files = click.argument("files", nargs=-1, required=True, metavar="FILE…", shel
 optional_files = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
 
 
-def _collection(*, collection: str | None) -> str | None:
-    if collection is not None:
+def _checked_collection(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+    """Refuse a name before anything is opened or made."""
+    if name is not None:
         from simhash_hbase.rows.names import checked_name
 
-        # Before anything is opened or made.
-        checked_name(collection)
-    return collection
+        checked_name(name)
+    return name
 
 
-collection_choice = option("--collection", metavar="NAME", show_default="none",
-                           help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
-collection = collected("collection", collection_choice, make=_collection)
+collection = option("--collection", metavar="NAME", show_default="none", callback=_checked_collection,
+                    help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
 
 debug = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
                        help="Print a traceback with each error.")  # fmt: skip

@@ -15,14 +15,13 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, FAILED, after
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.profile import choices
 from simhash_hbase.rows.clock import now_ms, parse_since
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.answers import Answer
     from simhash_hbase.index.index import Index
     from simhash_hbase.profile import MatchRule

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
 from simhash_hbase import corpus
 from simhash_hbase.cli import options
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.options import Choice, LearningFiles
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
-
-if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
 
 
 @command(
@@ -34,7 +29,12 @@ if TYPE_CHECKING:
 @options.index
 @options.output
 def create(
-    url: str, files: tuple[str, ...], if_not_exists: bool, sample: LearningFiles, index_choice: Choice, output: Output
+    url: str,
+    files: tuple[str, ...],
+    if_not_exists: bool,
+    sample: options.LearningFiles,
+    index_choice: options.Choice,
+    output: options.Output,
 ) -> None:
     """Make an index and print its profile, which is frozen from now on."""
     import msgspec
@@ -74,7 +74,7 @@ def create(
 @options.ttl
 @options.silent
 @options.debug
-def schema(url: str, form: str, table: Choice, ttl_days: float | None) -> None:
+def schema(url: str, form: str, table: options.Choice, ttl_days: float | None) -> None:
     """Print the table of an index as commands of the HBase shell and as the calls of Thrift 2; nothing is made.
 
     An operator can make the table this way; create then takes it over.

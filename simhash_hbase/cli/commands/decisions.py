@@ -16,14 +16,13 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after, in_options
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.options import Choice
 from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
 from simhash_hbase.files.local import partial_of, replacing
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.index import Index
 
 Fields = dict[str, Any]
@@ -188,7 +187,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
     option("--results", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the decisions to FILE, with a checkpoint; not for standard input."),
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
-    make=lambda create, report, **rest: Choice(create=create, report=report, options=DedupOptions(**rest)),
+    make=lambda create, report, **rest: options.Choice(create=create, report=report, options=DedupOptions(**rest)),
 )  # fmt: skip
 @options.index
 @options.collection

@@ -15,13 +15,12 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, after
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.options import Choice, LearningFiles
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
 from simhash_hbase.profile import choices
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, LearningFiles, Output
     from simhash_hbase.compare.explain import Side
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.index.index import Index
@@ -55,7 +54,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
     if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
     if choice.profile_of is None:
-        analysis = _analysis_for(prints, LearningFiles(choice.learn_from, reading.settings), output)
+        analysis = _analysis_for(prints, options.LearningFiles(choice.learn_from, reading.settings), output)
     else:
         if options.profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
@@ -175,7 +174,7 @@ class _Sides:
         metavar="FILE",
         help="Write a page for people to FILE: both texts side by side, and the features that pull them apart.",
     ),
-    options.collection_choice,
+    options.collection,
 )
 @options.sample
 @options.fingerprint

@@ -12,13 +12,12 @@ from simhash_hbase import corpus
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import Group, option
-from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.options import Preference
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.spark import SparkOptions
     from simhash_hbase.spark.input import Input
@@ -69,7 +68,7 @@ def spark() -> None:
     "choice",
     options.keep,
     option("--index", metavar="URL", help="Decide against this index, too; every worker reads it."),
-    options.collection_choice,
+    options.collection,
     option("--results", metavar="PLACE", help="Write the decisions to this folder on a Hadoop file system, in parts."),
 )
 @option("--exact", is_flag=True, hidden=True, expose_value=False, callback=_refuse_texts)
@@ -147,7 +146,7 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
     "choice",
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
-    options.collection_choice,
+    options.collection,
     *options.load,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            show_default="what scripts/hbase fetches", help="HBase's lib, at the same place on every worker."),

@@ -109,6 +109,7 @@ def test_a_corpus_without_duplicates_is_said_to_have_none(cli, url, page, tmp_pa
     assert (report.count("kept"), report.count("duplicates")) == (4, 0)
     assert "There are no duplicates." in report.text
     assert 'id="search"' not in report.html
+    assert 'class="chart"' not in report.html
 
 
 @pytest.mark.slow

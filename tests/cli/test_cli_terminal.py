@@ -80,19 +80,6 @@ def test_a_bar_tells_share_and_rate_and_is_gone_in_the_end(on_screen, empty, big
     assert shown.rindex("\x1b[2K") > shown.rindex("%, ")
 
 
-def test_the_summary_is_a_table_on_a_terminal_and_a_line_in_a_pipe(cli, on_screen, filled, corpus_file):
-    _, shown = on_screen("dedup", filled, corpus_file)
-    piped = cli("dedup", filled, corpus_file)
-
-    table = [line.split() for line in without_styles(shown).splitlines()]
-    assert ["documents", "60"] in table
-    assert ["kept", "60", "100.0%"] in table
-    assert ["duplicates", "0", "0.0%"] in table
-    assert ["refused", "0"] in table
-    assert any(line[:3] == ["documents", "a", "second"] for line in table)
-    assert re.fullmatch(r"dedup: 60 documents, 60 kept; [\d.]+ s, [\d,]+ a second\n", piped.err)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_bar_is_never_wider_than_the_terminal(filled, corpus_file, columns):

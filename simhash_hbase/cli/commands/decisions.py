@@ -16,7 +16,7 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after, in_options
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.screen.terminal import secretless
+from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
 from simhash_hbase.files.local import partial_of, replacing
@@ -57,10 +57,10 @@ class Named:
                 raise InvalidArgument(f"{path} is an index, not documents: wanted file:{path}")
         return cls(urls[0] if urls else None, files)
 
-    def await_input(self, output: Output) -> None:
+    def await_input(self) -> None:
         """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
         if inputs.sources.STDIN in self.files:
-            output.give_way()
+            erase_starting()
 
     def say_gone(self, output: Output) -> None:
         """End a summary: a temporary index keeps nothing."""
@@ -150,7 +150,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
         with options.open_index(named.url) as index:
             yield index, sources, reading
         return
-    named.await_input(output)
+    named.await_input()
     with corpus.documents.spooled(sources, wanted=True) as stdin:
         reading = replace(reading, settings=replace(reading.settings, stdin=stdin))
         texts = partial(corpus.sample.texts_of, sources, reading.settings, output.watch)
@@ -204,7 +204,7 @@ def dedup(
     bytes of memory a document, for the ids.
     """
     settings = _dedup_options(named, choice, index_choice)
-    named.await_input(output)
+    named.await_input()
     deduplication = corpus.Deduplication(named.files, settings, reading=reading, lines=output, watch=output.watch)
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()

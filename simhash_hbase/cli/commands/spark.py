@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,13 +88,12 @@ def dedup(
     preference = Preference.parse(choice.keep)
     if choice.collection is not None and choice.index is None:
         raise InvalidArgument("a collection is part of an index: name the index by --index, or leave out --collection")
-    output.begin("spark dedup: start")
+    output.note("spark dedup: start …")
     from simhash_hbase.spark import deduplicate, measured, session
     from simhash_hbase.spark.dedup import IndexPlace
     from simhash_hbase.spark.input import Input, report_refused
 
     session_options = _settings(cluster, reading.workers)
-    output.give_way()
     with (
         output,
         corpus.documents.Refusals.open(reading.rejects, output.watch) as refusals,
@@ -109,7 +109,7 @@ def dedup(
         report_refused(done.refused, documents.order, refusals)
         if choice.results is None:
             for row in done.lines.toLocalIterator():
-                output.encoded(row.value)
+                output.line(json.loads(row.value))
         else:
             done.lines.write.text(choice.results)
         counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
@@ -159,7 +159,7 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
 
     Repeat the same command after an interruption: finished analysis is not repeated.
     """
-    output.begin("spark load: start")
+    output.note("spark load: start …")
     from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
     from simhash_hbase.spark import load as load_documents
     from simhash_hbase.spark import measured, session
@@ -173,7 +173,6 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
         raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
     tools = find_tools(jars=Path(choice.jars) if choice.jars else None, cache=cache_folder())
     session_options = _settings(cluster, reading.workers)
-    output.give_way()
     with (
         output,
         options.open_index(url, collection=choice.collection) as index,

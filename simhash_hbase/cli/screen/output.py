@@ -77,15 +77,6 @@ class Output:
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
-    def encoded(self, line: str) -> None:
-        """Print one of many results that is JSON already."""
-        if self.format == "table":
-            self.line(msgspec.json.decode(line))
-            return
-        self._buffer += line.encode() + b"\n"
-        if len(self._buffer) >= FLUSH_BYTES:
-            self.flush()
-
     def record(self, record: Mapping[str, object], *, about: Collection[str] = ()) -> None:
         """Print the one result of a command; a table says of some fields that they are estimates."""
         if self.format == "table":
@@ -139,10 +130,6 @@ class Output:
             self._print_rows()
         self.flush()
 
-    def give_way(self) -> None:
-        """Leave the terminal to another program, whose messages go there, too."""
-        erase_starting()
-
     def note(self, text: str) -> None:
         """Print a message for people; standard error."""
         if not self.quiet:
@@ -183,19 +170,13 @@ class Output:
             print(said, file=sys.stderr, flush=True)
 
     def summary(self, command: str, documents: int, *, decided_before: int = 0, **counts: int) -> None:
-        """Report how many, how long and how fast: a table on a terminal, else a line.
+        """Report how many, how long and how fast.
 
         What an earlier run decided is a part of `documents`, but not of how fast this one was.
         """
         seconds = max(monotonic() - self._start, 1e-9)
         rate = (documents - decided_before) / seconds
         counts = {"decided before": decided_before, **counts} if decided_before else counts
-        if self._is_terminal() and not self.quiet:
-            from simhash_hbase.cli.screen.tables import summary_table
-
-            erase_starting()
-            self._console.print(summary_table(command, documents, counts, seconds, rate))
-            return
         rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)
         self.note(f"{command}: {counted(documents, 'documents')}{rest}; {seconds:.1f} s, {per_second(rate)} a second")
 
@@ -238,11 +219,6 @@ class Output:
             # Where something was said already, it is known that the command goes on.
             early = "things" if self._has_said else unit
             yield ProgressLines(name, Pace(total, noun, count=count), self.note, unit=early, every_s=every_s)
-
-    def begin(self, name: str) -> None:
-        """Say that something begins whose first result may take long, where no bar shows it."""
-        if not self._is_terminal():
-            self.note(f"{name} …")
 
     @contextmanager
     def walk(self, name: str, *, soon: bool = True) -> Iterator[Callable[[int, float], None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import click
 
@@ -51,19 +52,10 @@ def create(
     with output:
         if texts is not None:
             output.note("learning the idf …")
-        with output.warnings_as_lines():
-            made = opening.create_index(
-                url,
-                learn_from=texts,
-                workers=workers,
-                if_not_exists=if_not_exists,
-                regions=index_choice.regions,
-                compression=index_choice.compression,
-                **options.profile_fields(index_choice),
-            )
-        with made as index:
+        fields = {**options.profile_fields(index_choice), **options.table_fields(index_choice)}
+        make = partial(opening.create_index, url, learn_from=texts, workers=workers, if_not_exists=if_not_exists)
+        with output.made(lambda: make(**fields)) as index:
             output.record(msgspec.to_builtins(index.profile))
-            output.warn_of_shortfalls(index.store)
 
 
 @command("schema", examples=["simhash-hbase schema hbase://127.0.0.1:9091/news --regions 16 --as shell > news.rb"])

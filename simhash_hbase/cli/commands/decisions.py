@@ -287,10 +287,8 @@ def _open(
     except IndexMissing as error:
         if not choice.create:
             raise IndexMissing(f"{error}, or dedup with --create") from error
-        with output.warnings_as_lines():
-            made = create_index("memory:", **learn()) if dry_run else create_index(url, **table, **learn())
-        output.warn_of_shortfalls(made.store)
-        return made
+        where = {"url": "memory:"} if dry_run else {"url": url, **table}
+        return output.made(lambda: create_index(**where, **learn()))
     if fields:
         # Asked for as False, stored as None.
         stored = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}
@@ -317,13 +315,11 @@ def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Outp
     """
     from simhash_hbase.opening import temporary_index
 
+    size, fields = inputs.total_bytes(sources), learn()
+    if isinstance(texts := fields.get("learn_from"), Iterator):
+        try:
+            fields["learn_from"] = chain([next(texts)], texts)
+        except corpus.sample.NothingToLearn:
+            fields = {name: fields[name] for name in fields if name not in ("analyzer", "learn_from")}
     with ExitStack() as stack:
-        with output.warnings_as_lines():
-            size, fields = inputs.total_bytes(sources), learn()
-            if isinstance(texts := fields.get("learn_from"), Iterator):
-                try:
-                    fields["learn_from"] = chain([next(texts)], texts)
-                except corpus.sample.NothingToLearn:
-                    fields = {name: fields[name] for name in fields if name not in ("analyzer", "learn_from")}
-            index = stack.enter_context(temporary_index(size, **fields))
-        yield index
+        yield output.made(lambda: stack.enter_context(temporary_index(size, **fields)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from simhash_hbase.stores.base import Store
+    from simhash_hbase.index.index import Index
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for their table: not for ever.
@@ -135,24 +135,20 @@ class Output:
         if not self.quiet:
             self.error(text)
 
-    def warn_of_shortfalls(self, store: Store) -> None:
-        """Report what a gateway could not set of a new index, and how an operator can."""
-        from simhash_hbase.stores.base import Cluster
-
-        if isinstance(store, Cluster) and store.shortfalls:
-            head = "warning: the gateway could not set everything; ask an operator to run schema/ for:"
-            self.note("\n  ".join([head, *store.shortfalls]))
-
-    @contextmanager
-    def warnings_as_lines(self) -> Iterator[None]:
-        """Print the library's warnings as lines, not as Python does."""
+    def made(self, make: Callable[[], Index]) -> Index:
+        """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""
         from simhash_hbase.opening import WeakHashWarning
+        from simhash_hbase.stores.base import Cluster
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WeakHashWarning)
-            yield
+            index = make()
         for warning in caught:
             self.note(f"warning: {warning.message}")
+        if isinstance(index.store, Cluster) and index.store.shortfalls:
+            head = "warning: the gateway could not set everything; ask an operator to run schema/ for:"
+            self.note("\n  ".join([head, *index.store.shortfalls]))
+        return index
 
     @property
     def watch(self) -> Watch:

@@ -173,7 +173,7 @@ def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, co
 def test_an_output_that_is_a_folder_is_refused(cli, empty, corpus_file, url):
     done = cli("dedup", empty, corpus_file, "--output", url)
 
-    assert (done.code, done.sentence) == (2, f"{url} is a folder: name a file in it")
+    assert done.usage_error == f"{url} is a folder: name a file in it"
 
 
 def test_addresses_in_a_message_lose_what_may_be_secret():

@@ -175,8 +175,7 @@ def test_a_file_that_no_run_wrote_is_not_cut(cli, tmp_path, corpus_file):
 
     refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, "--create", "--results", mine, "--resume")
 
-    assert refused.code == 2
-    assert "no checkpoint" in refused.sentence
+    assert "no checkpoint" in refused.usage_error
     assert mine.read_text() == "not to be lost"
     assert not (tmp_path / "i").exists()
 
@@ -197,8 +196,7 @@ def test_a_run_is_continued_with_the_index_that_it_was_begun_with_only(
 
     refused = cli("dedup", empty, *words, "--resume")
 
-    assert refused.code == 2
-    assert "is from a run with another index, or with a temporary one" in refused.sentence
+    assert "is from a run with another index, or with a temporary one" in refused.usage_error
     assert cli("export", empty).records == []
 
 

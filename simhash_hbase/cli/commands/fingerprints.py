@@ -237,8 +237,8 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
     if output.format == "table":
         print_wide(ComparedPair(a, b, record, profile).drawn)
     else:
-        output.line(record)
-    output.close()
+        with output:
+            output.line(record)
 
 
 def _only_document(path: str, settings: inputs.InputOptions) -> inputs.Document:

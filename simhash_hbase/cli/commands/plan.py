@@ -51,9 +51,9 @@ def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str,
     plans = [
         plan_scheme(Scheme.parse(text), number, bands=bands, compression=compression) for text in schemes or SCHEMES
     ]
-    for planned in plans:
-        output.line(_readable(planned) if output.format == "table" else asdict(planned))
-    output.close()
+    with output:
+        for planned in plans:
+            output.line(_readable(planned) if output.format == "table" else asdict(planned))
     output.note(
         f"plan: load times exclude fingerprinting, which takes about {plans[0].fingerprint_hours:,.1f} core-hours. "
         f"HBase: codec {compression}, one replica. docker/README.md, Size, says what was measured."

@@ -122,10 +122,6 @@ class Output:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Print what is left."""
         if self._rows:
             self._print_rows()
         self.flush()

@@ -1,4 +1,4 @@
-"""Commands on a real terminal: a bar, a summary in a table, colours or none, Ctrl-C."""
+"""Commands on a real terminal: a bar, colours or none, Ctrl-C."""
 
 import json
 import re
@@ -85,8 +85,8 @@ def test_a_bar_tells_share_and_rate_and_is_gone_in_the_end(on_screen, empty, big
 def test_a_bar_is_never_wider_than_the_terminal(filled, corpus_file, columns):
     _, shown = on_terminal("add", filled, corpus_file, columns=columns)
 
-    assert "━" in shown
-    assert max(map(len, re.split(r"[\r\n]+", without_styles(shown)))) <= columns
+    bars = [line for line in re.split(r"[\r\n]+", without_styles(shown)) if "━" in line]
+    assert 0 < max(map(len, bars)) <= columns
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from functools import partial
 import click
 from click.core import ParameterSource
 
-from simhash_hbase.cli.exits import WRONG_USAGE, RunState, Setting
+from simhash_hbase.cli.exits import WRONG_USAGE, RunState
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
@@ -124,7 +124,7 @@ class Command(click.Command):
         """Call the command; what was set outside of the command line is remembered, for errors."""
         if isinstance(ctx.obj, RunState):
             ctx.obj.settings = {
-                item.key: Setting(item.get_error_hint(ctx), ctx.params.get(item.name or ""))
+                item.key: (item.get_error_hint(ctx), ctx.params.get(item.name or ""))
                 for item in self.params
                 if isinstance(item, Option) and ctx.get_parameter_source(item.name or "") in _OUTSIDE
             }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -14,7 +13,7 @@ from click.shell_completion import CompletionItem
 from simhash_hbase.cli.exits import RunState
 from simhash_hbase.cli.help import option
 from simhash_hbase.cli.screen.terminal import show_starting
-from simhash_hbase.corpus.options import Reading, Watch
+from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
 from simhash_hbase.profile import choices
@@ -174,20 +173,6 @@ reading = collected(
 own = collected("own", *_own)
 
 
-@dataclass(frozen=True)
-class LearningFiles:
-    """Documents to learn the idf from, and how they are read."""
-
-    learn_from: Sequence[str]
-    settings: InputOptions
-
-    def texts(self, watch: Watch) -> Iterator[str] | None:
-        """Read the texts; None without ``--learn-from``."""
-        from simhash_hbase.corpus.sample import texts_of
-
-        return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
-
-
 learn_from = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
 sample = collected(
@@ -197,7 +182,7 @@ sample = collected(
     _encoding,
     _text_field,
     _max_document_bytes,
-    make=lambda learn_from, **options: LearningFiles(learn_from, _settings(options)),
+    make=lambda learn_from, **options: Choice(learn_from=learn_from, settings=_settings(options)),
 )
 """``--learn-from`` and how its files are read, for a command that reads no other documents."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import click
@@ -33,7 +32,7 @@ def create(
     url: str,
     files: tuple[str, ...],
     if_not_exists: bool,
-    sample: options.LearningFiles,
+    sample: options.Choice,
     index_choice: options.Choice,
     output: options.Output,
 ) -> None:
@@ -48,7 +47,8 @@ def create(
     learn_from = (*sample.learn_from, *files)
     texts, workers = None, 1
     if learn_from:
-        texts, workers = replace(sample, learn_from=learn_from).texts(output.watch), corpus.options.processors()
+        texts = corpus.sample.texts_of(learn_from, sample.settings, output.watch)
+        workers = corpus.options.processors()
     with output:
         if texts is not None:
             output.note("learning the idf …")

@@ -41,12 +41,6 @@ class Choice(SimpleNamespace):
     """The values of a group of options, by the names that click gives them; a None is the default."""
 
 
-def _parameters(function: Callable[..., object]) -> list[click.Parameter]:
-    """Return what click has noted on a function so far, the last option first."""
-    noted: list[click.Parameter] = getattr(function, "__click_params__", [])
-    return noted
-
-
 def collected(into: str, *options: Decorator, make: Callable[..., object] = Choice) -> Decorator:
     """Add options to a command, which gets what is made of them as one argument."""
 
@@ -56,11 +50,12 @@ def collected(into: str, *options: Decorator, make: Callable[..., object] = Choi
             made = make(**{name: given.pop(name) for name in names})
             return function(*words, **{into: made}, **given)
 
-        before = len(_parameters(call))
+        # Where click notes the parameters of a function, the last one first.
+        noted: list[click.Parameter] = call.__dict__.setdefault("__click_params__", [])
+        before = len(noted)
         for add in reversed(options):
             add(call)
-        added = reversed(_parameters(call)[before:])
-        names = [parameter.name for parameter in added if parameter.expose_value]
+        names = [parameter.name for parameter in noted[before:] if parameter.expose_value]
         return call
 
     return decorate

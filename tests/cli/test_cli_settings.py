@@ -24,8 +24,10 @@ def test_the_version_is_printed(cli):
 
 
 @pytest.mark.parametrize(
-    "line", ["query", "add file:x", "--no-such-option", "explain one", "explain a b c", "claim a --deadline 0"]
-)
+    "line",
+    ["query", "add file:x", "--no-such-option", "explain one", "explain a b c", "claim a --deadline 0", "plan",
+     *(f"plan --documents {number}" for number in ("many", "0", "-3", "5 --scheme 5x5", "1e999", "9999^999", "1e20"))],
+)  # fmt: skip
 def test_wrong_usage_ends_with_two(cli, line):
     refused = cli(*line.split())
 

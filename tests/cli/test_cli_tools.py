@@ -140,13 +140,3 @@ def test_plan_says_what_its_hours_leave_out(cli):
 @pytest.mark.parametrize("number", ["1000000", "1,000,000", "1_000_000", "1e6", "10^6"])
 def test_plan_reads_numbers_as_people_write_them(cli, number):
     assert planned(cli, "--documents", number, "--scheme", "5x2")["5x2"]["rows"] == 10**7
-
-
-@pytest.mark.parametrize("words", [[], ["--documents", "many"], ["--documents", "0"], ["--documents", "-3"],
-                                   ["--documents", "5", "--scheme", "5x5"], ["--documents", "1e999"],
-                                   ["--documents", "9999^999"], ["--documents", "1e20"]])  # fmt: skip
-def test_plan_refuses_what_is_no_number_or_scheme(cli, words):
-    refused = cli("plan", *words)
-
-    assert (refused.code, refused.out) == (2, b"")
-    assert "Traceback" not in refused.err

@@ -154,7 +154,7 @@ def test_the_word_on_the_terminal_is_gone_before_spark_says_anything(cli, monkey
     with terminal_as_stderr(monkeypatch) as shown:
         cli("spark", "dedup", corpus_file)
 
-    assert shown[0].startswith(f"{STARTING}WARNING")
+    assert re.match(re.escape(STARTING) + r"spark dedup: start …\s+WARNING", shown[0])
 
 
 @pytest.mark.parametrize("command", ["dedup", "claim"])

@@ -158,7 +158,7 @@ def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict
         own = table if isinstance(table, dict) else {}
         for key, value in (*common.items(), *own.items()):
             if (item := options.get(key.replace("-", "_"))) is not None:
-                # As from a variable: a number in quotes is one, and `true` is none.
+                # Words, as of a variable: to click `true` is no number then.
                 values = [str(each) for each in (value if isinstance(value, list) else [value])]
                 settings[name][str(item.name)] = values if item.multiple else " ".join(values)
             elif key in own:

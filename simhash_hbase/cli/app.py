@@ -11,22 +11,11 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
+from click import shell_completion as shells
 
-from simhash_hbase.cli.exits import (
-    DONE,
-    FAILED,
-    PIPE_CLOSED,
-    SIGNAL_CODES,
-    SOME_REFUSED,
-    WRONG_USAGE,
-    RunState,
-    sentence_of,
-    usage_sentence,
-    with_sources,
-)
-from simhash_hbase.cli.help import CONFIG, Group, Option, command, option, wanted_number
-from simhash_hbase.cli.screen.terminal import Stopped, discard_output, harmless, secretless, set_up_streams, stoppable
+from simhash_hbase.cli import exits
+from simhash_hbase.cli.help import CONFIG, Group, Option, command, option
+from simhash_hbase.cli.screen import terminal
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
 PROGRAM = "simhash-hbase"
@@ -103,8 +92,9 @@ class _Group(Group):
                 return found
         return None
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[shells.CompletionItem]:
+        begun = {name: text for name, text in COMMANDS.items() if name.startswith(incomplete)}
+        found = [shells.CompletionItem(name, help=text) for name, text in begun.items()]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -168,30 +158,15 @@ def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict
         own = table if isinstance(table, dict) else {}
         for key, value in (*common.items(), *own.items()):
             if (item := options.get(key.replace("-", "_"))) is not None:
-                settings[name][str(item.name)] = _checked(path, item, value)
+                # Words, as of a variable: to click `true` is no number then.
+                values = [str(each) for each in (value if isinstance(value, list) else [value])]
+                settings[name][str(item.name)] = values if item.multiple else " ".join(values)
             elif key in own:
                 raise InvalidArgument(f"{path}: command {name} has no option {key!r}")
     return settings
 
 
-def _checked(path: str, item: Option, value: object) -> object:
-    """Refuse a value that click would make another one of: ``true`` is no number."""
-    types: tuple[type, ...]
-    if item.is_flag:
-        types, wanted = (bool,), "true or false"
-    elif (number := wanted_number(item.type)) is not None:
-        types, wanted = (int, str) if isinstance(item.type, click.types.IntParamType) else (int, float, str), number
-    else:
-        types, wanted = (str,), "a text in quotes, or a list of them" if item.multiple else "a text in quotes"
-    values = value if item.multiple and isinstance(value, list) else [value]
-    for each in values:
-        if not isinstance(each, types) or (isinstance(each, bool) and bool not in types):
-            shown = str(each).lower() if isinstance(each, bool) else repr(each)
-            raise InvalidArgument(f"{path}: {item.key} is {shown}: wanted {wanted}")
-    return values if item.multiple else value
-
-
-class Bash(BashComplete):
+class Bash(shells.BashComplete):
     """Completes addresses, too: bash ends a word at a colon, which is one of its ``COMP_WORDBREAKS``."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
@@ -206,7 +181,7 @@ class Bash(BashComplete):
         return whole[:-1], whole[-1]
 
 
-add_completion_class(Bash)
+shells.add_completion_class(Bash)
 
 
 @command(
@@ -226,71 +201,72 @@ def completion(ctx: click.Context, shell: str) -> None:
     ~/.config/fish/completions.
     """
     root = ctx.find_root()
-    if (maker := get_completion_class(shell)) is not None:
+    if (maker := shells.get_completion_class(shell)) is not None:
         click.echo(maker(root.command, {}, str(root.info_name), COMPLETION).source())
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
-    if arguments is None:
-        set_up_streams()
+    words = arguments
+    if words is None:
+        words = sys.argv[1:]
+        terminal.set_up_streams()
         warnings.formatwarning = lambda message, *_, **__: f"{PROGRAM}: warning: {message}\n"
-    try:
-        code = _run(sys.argv[1:] if arguments is None else arguments)
-    except BrokenPipeError:
-        code = PIPE_CLOSED
-    if code not in (DONE, SOME_REFUSED):
-        discard_output()
+    code, sentence = _run(words)
+    if sentence:
+        # A terminal that was closed shows nothing any more.
+        with suppress(OSError):
+            click.echo(f"{PROGRAM}: {terminal.secretless(terminal.harmless(' '.join(sentence.split())))}", err=True)
+    if code not in (exits.DONE, exits.SOME_REFUSED):
+        terminal.discard_output()
     sys.exit(code)
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str]) -> tuple[int, str]:
+    """Run a command; return its exit code, and the sentence about its failure."""
     # Set by the option, wherever its value comes from; an error may come before the options are read.
-    state = RunState(debug="--debug" in words)
+    state = exits.RunState(debug="--debug" in words)
     try:
-        with stoppable():
-            _check_words(words)
-            names = {"prog_name": PROGRAM, "complete_var": COMPLETION}
-            result: object = cli.main(words, standalone_mode=False, obj=state, **names)
-            # Here, so that a full disk is an error of ours, not of Python's end.
-            sys.stdout.flush()
-            code = result if isinstance(result, int) else DONE
+        with terminal.stoppable():
+            return _call(words, state), ""
     except click.exceptions.Exit as done:
-        code = done.exit_code
-    except (click.Abort, KeyboardInterrupt) as error:
-        cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__
-        number = cause.number if isinstance(cause, Stopped) else signal.SIGINT
-        how = f"ended by {signal.Signals(number).name}" if isinstance(cause, Stopped) else "interrupted"
-        code = _say(f"{how}; {state.interrupted}", SIGNAL_CODES + number)
+        return done.exit_code, ""
+    except KeyboardInterrupt as error:
+        # A terminal has shown ^C on a line of its own.
+        with suppress(OSError):
+            click.echo(err=True)
+        number = error.number if isinstance(error, terminal.Stopped) else signal.SIGINT
+        how = f"ended by {signal.Signals(number).name}" if isinstance(error, terminal.Stopped) else "interrupted"
+        return exits.SIGNAL_CODES + number, f"{how}; {state.interrupted}"
     except click.ClickException as error:
-        code = _say(usage_sentence(error), WRONG_USAGE)
+        return exits.WRONG_USAGE, exits.usage_sentence(error)
     except BrokenPipeError:
-        raise
-    except (InvalidArgument, InvalidProfile) as error:
-        code = _report(error, state, WRONG_USAGE)
+        # Whoever read our output has seen enough.
+        return exits.PIPE_CLOSED, ""
     except (SimhashError, OSError, MemoryError) as error:
-        code = _report(error, state, FAILED)
-    return code
+        if state.debug:
+            traceback.print_exception(error)
+        code = exits.WRONG_USAGE if isinstance(error, InvalidArgument | InvalidProfile) else exits.FAILED
+        return code, exits.with_sources(exits.sentence_of(error), state.settings)
 
 
-def _check_words(words: list[str]) -> None:
-    """Refuse what no id, text or message can hold."""
+def _call(words: list[str], state: exits.RunState) -> int:
     for word in words:
+        # No id, text or message can hold it.
         try:
             word.encode()
         except UnicodeEncodeError as error:
             shown = os.fsencode(word).decode(errors="backslashreplace")
             raise InvalidArgument(f"the argument {shown[:SHOWN_CHARACTERS]} is not UTF-8") from error
-
-
-def _report(error: BaseException, state: RunState, code: int) -> int:
-    if state.debug:
-        traceback.print_exception(error)
-    return _say(with_sources(sentence_of(error), state.settings), code)
-
-
-def _say(text: str, code: int) -> int:
-    # A terminal that was closed shows nothing any more.
-    with suppress(OSError):
-        click.echo(f"{PROGRAM}: {secretless(harmless(' '.join(text.split())))}", err=True)
-    return code
+    if asked := os.environ.get(COMPLETION):
+        return shells.shell_complete(cli, {"obj": state}, PROGRAM, COMPLETION, asked)
+    # Not by click's `main`, which ends the process itself where nobody reads its output.
+    try:
+        with cli.make_context(PROGRAM, list(words), obj=state) as context:
+            result: object = cli.invoke(context)
+    finally:
+        with suppress(OSError):
+            terminal.erase_starting()
+    # Here, so that a full disk is an error of ours, not of Python's end.
+    sys.stdout.flush()
+    return result if isinstance(result, int) else exits.DONE

@@ -34,20 +34,13 @@ def after(refused: int) -> int:
     return SOME_REFUSED if refused else DONE
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A value of an option that was not on the command line."""
-
-    source: str  # The variable, or the key and the file.
-    value: object
-
-
 @dataclass
 class RunState:
     """One run of the command line, for the place that reports its errors; click hands it from context to context."""
 
     debug: bool  # Print tracebacks.
-    settings: Mapping[str, Setting] = field(default_factory=dict)  # By the names of the options.
+    # Of options that were not on the command line, by their names: the variable, or the key and the file; the value.
+    settings: Mapping[str, tuple[str, object]] = field(default_factory=dict)
     interrupted: str = "what was acknowledged stays"  # How the sentence about an interrupt goes on.
 
 
@@ -94,18 +87,18 @@ def usage_sentence(error: click.ClickException) -> str:
     return f"{text[:1].lower()}{text[1:]}{more}"
 
 
-def with_sources(sentence: str, settings: Mapping[str, Setting]) -> str:
+def with_sources(sentence: str, settings: Mapping[str, tuple[str, object]]) -> str:
     """Add to an error where the settings that it speaks of were made.
 
     Examples
     --------
-    >>> with_sources("scheme 9z has no blocks", {"scheme": Setting("variable SIMHASH_HBASE_SCHEME", "9z")})
+    >>> with_sources("scheme 9z has no blocks", {"scheme": ("variable SIMHASH_HBASE_SCHEME", "9z")})
     'scheme 9z has no blocks (set by variable SIMHASH_HBASE_SCHEME)'
     """
     sources = []
-    for key, setting in settings.items():
-        shown = str(setting.value)
+    for key, (source, value) in settings.items():
+        shown = str(value)
         names = [key, key.replace("_", "-"), *([shown] if len(shown) >= TELLING_CHARACTERS else [])]
         if any(name in sentence for name in names):
-            sources.append(setting.source)
+            sources.append(source)
     return f"{sentence} (set by {' and '.join(sources)})" if sources else sentence

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -14,15 +13,17 @@ from click.shell_completion import CompletionItem
 from simhash_hbase.cli.exits import RunState
 from simhash_hbase.cli.help import option
 from simhash_hbase.cli.screen.terminal import show_starting
-from simhash_hbase.corpus.options import Reading, Watch
+from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
 from simhash_hbase.profile import choices
 from simhash_hbase.rows.table import COMPRESSIONS
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.screen import output as screen
     from simhash_hbase.index.index import Index
+
+    Output = screen.Output  # What a command gets as ``output``.
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
@@ -40,12 +41,6 @@ class Choice(SimpleNamespace):
     """The values of a group of options, by the names that click gives them; a None is the default."""
 
 
-def _parameters(function: Callable[..., object]) -> list[click.Parameter]:
-    """Return what click has noted on a function so far, the last option first."""
-    noted: list[click.Parameter] = getattr(function, "__click_params__", [])
-    return noted
-
-
 def collected(into: str, *options: Decorator, make: Callable[..., object] = Choice) -> Decorator:
     """Add options to a command, which gets what is made of them as one argument."""
 
@@ -55,11 +50,12 @@ def collected(into: str, *options: Decorator, make: Callable[..., object] = Choi
             made = make(**{name: given.pop(name) for name in names})
             return function(*words, **{into: made}, **given)
 
-        before = len(_parameters(call))
+        # Where click notes the parameters of a function, the last one first.
+        noted: list[click.Parameter] = call.__dict__.setdefault("__click_params__", [])
+        before = len(noted)
         for add in reversed(options):
             add(call)
-        added = reversed(_parameters(call)[before:])
-        names = [parameter.name for parameter in added if parameter.expose_value]
+        names = [parameter.name for parameter in noted[before:] if parameter.expose_value]
         return call
 
     return decorate
@@ -98,18 +94,17 @@ files = click.argument("files", nargs=-1, required=True, metavar="FILE…", shel
 optional_files = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
 
 
-def _collection(*, collection: str | None) -> str | None:
-    if collection is not None:
+def _checked_collection(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+    """Refuse a name before anything is opened or made."""
+    if name is not None:
         from simhash_hbase.rows.names import checked_name
 
-        # Before anything is opened or made.
-        checked_name(collection)
-    return collection
+        checked_name(name)
+    return name
 
 
-collection_choice = option("--collection", metavar="NAME", show_default="none",
-                           help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
-collection = collected("collection", collection_choice, make=_collection)
+collection = option("--collection", metavar="NAME", show_default="none", callback=_checked_collection,
+                    help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
 
 debug = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
                        help="Print a traceback with each error.")  # fmt: skip
@@ -173,20 +168,6 @@ reading = collected(
 own = collected("own", *_own)
 
 
-@dataclass(frozen=True)
-class LearningFiles:
-    """Documents to learn the idf from, and how they are read."""
-
-    learn_from: Sequence[str]
-    settings: InputOptions
-
-    def texts(self, watch: Watch) -> Iterator[str] | None:
-        """Read the texts; None without ``--learn-from``."""
-        from simhash_hbase.corpus.sample import texts_of
-
-        return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
-
-
 learn_from = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
 sample = collected(
@@ -196,7 +177,7 @@ sample = collected(
     _encoding,
     _text_field,
     _max_document_bytes,
-    make=lambda learn_from, **options: LearningFiles(learn_from, _settings(options)),
+    make=lambda learn_from, **options: Choice(learn_from=learn_from, settings=_settings(options)),
 )
 """``--learn-from`` and how its files are read, for a command that reads no other documents."""
 

@@ -13,14 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.corpus.decisions import (
-    DecisionSink,
-    FileDecisions,
-    HandedDecisions,
-    checkpoint_path,
-    new_checkpoint,
-    write_clusters,
-)
+from simhash_hbase.corpus import checkpoint
 from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
@@ -126,7 +119,7 @@ class Deduplication:
         self._watch = watch or Watch()
         self._form: KeptForm | None = None
         self._stack = ExitStack()
-        self._decisions: DecisionSink
+        self._decisions: checkpoint.Sink
         self._early: EarlyCut | None = None
         self._pool: Workers | None = None
 
@@ -137,10 +130,12 @@ class Deduplication:
         check_destinations(self.sources, {**options.beside, **self._written()})
         with ExitStack() as stack:
             if options.results:
-                new = new_checkpoint(self.sources, self._deciding())
-                self._decisions = FileDecisions(options.results, new, resume=options.resume)
+                new = checkpoint.of_beginning(self.sources, self._deciding())
+                self._decisions = checkpoint.FileDecisions(options.results, new, resume=options.resume)
             else:
-                self._decisions = HandedDecisions(self._lines, remember=bool(options.clusters or options.remember))
+                self._decisions = checkpoint.HandedDecisions(
+                    self._lines, remember=bool(options.clusters or options.remember)
+                )
             stack.enter_context(self._decisions)
             looked_into = options.output is not None and looks_into(settings.format)
             wanted = options.learn or options.remember or looked_into
@@ -186,7 +181,7 @@ class Deduplication:
             index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
         # Going on changes what the earlier run has left.
         before = start.read if start else 0
-        if isinstance(self._decisions, FileDecisions):
+        if isinstance(self._decisions, checkpoint.FileDecisions):
             self._decisions.begin(identity(index.store, index.collection.name))
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
@@ -207,7 +202,7 @@ class Deduplication:
             else:
                 run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
         if options.clusters:
-            write_clusters(self._decisions.lines(), options.clusters)
+            checkpoint.write_clusters(self._decisions.lines(), options.clusters)
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
 
     def _written(self) -> Mapping[str, str | None]:
@@ -218,7 +213,7 @@ class Deduplication:
             "the numbers of `output`'s rows": rows_path(options.output) if options.output and results else None,
             "`clusters`": options.clusters,
             "`results`": results,
-            "the checkpoint": checkpoint_path(results) if results else None,
+            "the checkpoint": checkpoint.path_of(results) if results else None,
             "`rejects`": self.reading.rejects,
         }
 
@@ -243,7 +238,7 @@ class _Run:
     """Decides one corpus."""
 
     def __init__(
-        self, index: Index, deduplicator: Deduplicator, documents: Documents, decisions: DecisionSink, kept: Kept
+        self, index: Index, deduplicator: Deduplicator, documents: Documents, decisions: checkpoint.Sink, kept: Kept
     ) -> None:
         self.progress = decisions.progress
         self.uncontained = 0

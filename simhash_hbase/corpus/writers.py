@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from struct import Struct
 from typing import Any, BinaryIO
@@ -198,10 +198,14 @@ class KeptRows:
 
                 copy_rows(self._parts(), file.name, lambda done: meter.show(done, done))
                 return
-            written = 0
-            for count in self._write_parquet(file) if target == "parquet" else self._write_lines(file):
-                written += count
-                meter.show(written)
+            counts = self._write_lines(file)
+            if target == "parquet":
+                from simhash_hbase.inputs.parquet import batch_of, schema_of_rows, written  # noqa: PLC0415
+
+                schema = schema_of_rows(self._batches())
+                counts = written(file, schema, (batch_of(rows, schema) for rows in self._batches()))
+            for done in accumulate(counts):
+                meter.show(done)
 
     def _parts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
         """Return each file, by where to open it, with its rows."""
@@ -237,12 +241,6 @@ class KeptRows:
         for rows in self._batches():
             file.write(pack(_csv(([text_of(row.get(name)) for name in names] for row in rows), delimiter)))
             yield len(rows)
-
-    def _write_parquet(self, file: BinaryIO) -> Iterator[int]:
-        from simhash_hbase.inputs.parquet import batch_of, schema_of_rows, written  # noqa: PLC0415
-
-        schema = schema_of_rows(self._batches())
-        yield from written(file, schema, (batch_of(rows, schema) for rows in self._batches()))
 
 
 def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from support.corpus import near_copies, write_jsonl
 
-from simhash_hbase.corpus.decisions import FileDecisions
+from simhash_hbase.corpus.checkpoint import FileDecisions
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """The command claim."""
 
-import json
 import random
 from collections import Counter
 
@@ -27,18 +26,6 @@ def test_a_repeated_id_gets_the_first_one_s_decision(cli, empty, tmp_path):
     claimed = cli("claim", empty, write_jsonl(tmp_path / "in.jsonl", lines))
 
     assert [(record["id"], record["of"]) for record in claimed.records] == [("a", None), ("b", "a"), ("a", None)]
-
-
-def test_refused_records_are_told_and_kept_and_the_rest_is_decided(cli, empty, tmp_path):
-    path, rejects = tmp_path / "in.jsonl", tmp_path / "rejects.jsonl"
-    path.write_text(json.dumps({"id": "a", "text": text(1)}) + '\nnot JSON\n{"id": "b", "text": ""}\n')
-
-    claimed = cli("claim", empty, path, "--rejects", rejects)
-
-    assert claimed.code == 3
-    assert [record["id"] for record in claimed.records] == ["a"]
-    assert f"{path}:2: refused" in claimed.err
-    assert len(rejects.read_text().splitlines()) == 2
 
 
 def race(url, simhash_file, *, groups, processes):

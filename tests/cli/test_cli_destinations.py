@@ -8,20 +8,38 @@ from support.corpus import text
 SHINGLES = ("--create", "--analyzer", "shingle")
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return the present folder, with two texts in it."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"{number}.txt").write_text(text(number))
+    os.link(folder / "0.txt", tmp_path / "link.txt")
+    monkeypatch.chdir(folder)
+    return folder
+
+
 @pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_file_of_the_input_is_not_written_over(cli, tmp_path, corpus_file, option, linked):
-    before, named = corpus_file.read_bytes(), corpus_file
-    if linked:
-        named = tmp_path / "link.jsonl"
-        os.link(corpus_file, named)
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("0.txt", "./0.txt", 2, " is a file of the input: name another one"),
+        ("0.txt", "../link.txt", 2, " is a file of the input: name another one"),
+        (".", "new", 2, " is in ., which is read: name a place outside of it"),
+        (".", "below/new", 2, " is in ., which is read: name a place outside of it"),
+        ("0.txt", "nodir/x.html", 1, ": there is no folder nodir: make it first"),
+    ],
+)
+def test_what_is_read_is_not_written_over_and_no_index_is_made(cli, url, folder, option, case):
+    read, place, code, said = case
+    before = {path: path.read_bytes() for path in folder.rglob("*")}
 
-    refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, *SHINGLES, option, named)
+    refused = cli("dedup", url, read, *SHINGLES, option, place)
 
-    assert (refused.code, refused.out) == (2, b"")
-    assert f"{option} {named} is a file of the input" in refused.sentence
-    assert corpus_file.read_bytes() == before
-    assert not (tmp_path / "i").exists()
+    assert (refused.code, refused.out, refused.sentence) == (code, b"", f"{option} {place}{said}")
+    assert {path: path.read_bytes() for path in folder.rglob("*")} == before
+    assert not (folder.parent / "new.index").exists()
 
 
 @pytest.mark.parametrize("command", ["add", "query", "fingerprint"])
@@ -31,8 +49,7 @@ def test_rejects_are_not_written_over_the_input(cli, filled, tmp_path, corpus_fi
 
     refused = cli(command, *words, tmp_path / "corp*.jsonl", "--rejects", corpus_file)
 
-    assert refused.code == 2
-    assert "is a file of the input" in refused.sentence
+    assert "is a file of the input" in refused.usage_error
     assert corpus_file.read_bytes() == before
 
 
@@ -57,30 +74,6 @@ def test_a_device_may_take_several_outputs(cli, tmp_path, corpus_file):
     assert len(done.records) == 60
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Return the present folder, with two texts in it."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for number in range(2):
-        (folder / f"{number}.txt").write_text(text(number))
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
-@pytest.mark.parametrize("place", ["new", "below/new"])
-def test_nothing_is_written_into_a_folder_that_is_read(cli, tmp_path, folder, option, place):
-    before = sorted(folder.rglob("*"))
-
-    refused = cli("dedup", f"file:{tmp_path / 'i'}", ".", *SHINGLES, option, place)
-
-    assert (refused.code, refused.out) == (2, b"")
-    assert refused.sentence.startswith(f"{option} {place} is in ., which is read")
-    assert sorted(folder.rglob("*")) == before
-    assert not (tmp_path / "i").exists()
-
-
 @pytest.mark.parametrize("made", [False, True])
 def test_an_index_in_a_folder_that_is_read_is_not_read_as_documents(cli, folder, made):
     if made:
@@ -88,8 +81,7 @@ def test_an_index_in_a_folder_that_is_read_is_not_read_as_documents(cli, folder,
 
     refused = cli("dedup", "file:x.index", ".", *SHINGLES)
 
-    assert (refused.code, refused.out) == (2, b"")
-    assert "the index x.index is in ., which is read" in refused.sentence
+    assert "the index x.index is in ., which is read" in refused.usage_error
     assert (folder / "x.index").exists() == made
 
 
@@ -101,19 +93,7 @@ def test_what_is_hidden_from_reading_may_be_written_there(cli, folder):
     assert len(list((folder / ".kept").iterdir())) == 2
 
 
-@pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
-def test_a_folder_that_is_not_there_is_named_before_an_index_is_made(cli, tmp_path, corpus_file, option):
-    missing = tmp_path / "nodir"
-
-    refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, *SHINGLES, option, missing / "x.html")
-
-    assert (refused.code, refused.out) == (1, b"")
-    assert refused.sentence == f"{option} {missing / 'x.html'}: there is no folder {missing}: make it first"
-    assert not (tmp_path / "i").exists()
-
-
 def test_rejects_go_to_a_folder_that_is_there(cli, filled, tmp_path, corpus_file):
     refused = cli("add", filled, corpus_file, "--rejects", tmp_path / "nodir" / "rejects")
 
-    assert (refused.code, refused.out) == (1, b"")
-    assert str(tmp_path / "nodir") in refused.sentence
+    assert str(tmp_path / "nodir") in refused.failure

@@ -38,8 +38,7 @@ def test_create_if_not_exists_takes_the_index_with_the_same_profile_only(cli, fi
     other = cli("create", filled, "--analyzer", "shingle", "--scheme", "4x1", "--if-not-exists")
 
     assert (same.code, same.record["scheme"]) == (0, "5x2")
-    assert (other.code, other.out) == (1, b"")
-    assert "'5x2'" in other.sentence
+    assert "'5x2'" in other.failure
     assert "'4x1'" in other.sentence
 
 
@@ -58,8 +57,7 @@ def test_create_if_not_exists_takes_the_index_with_the_same_profile_only(cli, fi
 def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, options, sentence):
     refused = cli("create", f"file:{tmp_path / 'a'}", *options)
 
-    assert (refused.code, refused.out) == (2, b"")
-    assert sentence in refused.sentence
+    assert sentence in refused.usage_error
     assert not (tmp_path / "a").exists()
 
 
@@ -317,10 +315,3 @@ def test_stats_are_one_page_that_loads_nothing(cli, filled):
     assert all(f'id="{name}"' in page for name in ("days", "crowding", "hottest"))
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
-
-
-@pytest.mark.parametrize(("given", "limits"), [("16,22,32", [16, 22, 32]), ("24", [24])])
-def test_the_band_distance_is_one_number_or_several_with_commas(cli, tmp_path, given, limits):
-    address = f"file:{tmp_path}/index"
-
-    assert cli("create", address, "--analyzer", "shingle", "--band-distance", given).record["band_distance"] == limits

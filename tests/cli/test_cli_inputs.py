@@ -135,8 +135,7 @@ def test_an_argument_that_is_not_utf_8_is_wrong_usage(cli, empty, words):
 
     refused = cli(command, empty, *rest)
 
-    assert (refused.code, refused.out) == (2, b"")
-    assert refused.sentence == "the argument \\xff is not UTF-8"
+    assert refused.usage_error == "the argument \\xff is not UTF-8"
 
 
 @pytest.mark.parametrize("create", [True, False])

@@ -53,7 +53,7 @@ def test_whole_records_are_copied_and_members_stay_members(cli, empty, tmp_path,
     else:
         assert gzip.decompress(kept) == wanted
     again = list(scan([str(tmp_path / name)], InputOptions(keep_raw=True)))
-    assert [found.id for found in again] == [d["id"] for d in done.records if d["status"] == "original"]
+    assert [found.id for found in again] == done.originals
     # A gzip member each: any of them is found again by its place.
     assert b"".join(found.raw for found in again) == kept
 
@@ -213,5 +213,4 @@ def test_only_the_records_of_a_crawl_have_revisits(cli, empty, corpus_file, tmp_
 
     done = cli("dedup", empty, corpus_file, *WORDS, *words)
 
-    assert (done.code, done.out) == (2, b"")
-    assert done.sentence.endswith("--duplicates revisit needs --output FILE, and crawls as the input")
+    assert done.usage_error.endswith("--duplicates revisit needs --output FILE, and crawls as the input")

@@ -31,10 +31,9 @@ def held(folder):
 def test_the_kept_files_are_as_they_came_under_the_same_names(cli, empty, source, tmp_path, keep):
     done = cli("dedup", empty, source, "--output", tmp_path / "kept", "--keep", keep)
 
-    kept = [record["id"] for record in done.records if record["status"] == "original"]
     assert done.code == 0
-    assert len(kept) == 3
-    assert held(tmp_path / "kept") == {name: data for name, data in held(source).items() if name in kept}
+    assert len(done.originals) == 3
+    assert held(tmp_path / "kept") == {name: data for name, data in held(source).items() if name in done.originals}
 
 
 def test_a_restart_ends_with_the_same_files(cli, empty, source, tmp_path):
@@ -66,8 +65,7 @@ def test_no_file_is_written_outside_of_the_folder(cli, source, tmp_path):
 
     refused = cli("dedup", f"file:{tmp_path / 'i'}", file, "--input-format", "folder", "--create", "--output", kept)
 
-    assert (refused.code, refused.out) == (2, b"")
-    assert "leads elsewhere" in refused.sentence
+    assert "leads elsewhere" in refused.usage_error
     assert not (tmp_path / "i").exists()
     assert not kept.exists()
 

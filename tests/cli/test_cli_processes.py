@@ -8,7 +8,6 @@ import subprocess
 import time
 
 import pytest
-from support.corpus import near_copies, write_jsonl
 from support.patience import END_S
 from support.results import command, finish, run, start
 
@@ -28,30 +27,6 @@ def spread(count, *, seed=0):
 def url(empty):
     """Return the address of an empty index."""
     return empty
-
-
-def test_a_corpus_is_cleaned_asked_and_copied_from_end_to_end(tmp_path):
-    url, copy = f"file:{tmp_path / 'news.index'}", f"file:{tmp_path / 'copy.index'}"
-    file = write_jsonl(tmp_path / "corpus.jsonl.gz", near_copies(12, 3))
-
-    decided = run("dedup", url, file, "--create")
-    asked = run("query", url, "-", data=b'{"id": "x", "text": "' + near_copies(1, 1)[0]["text"].encode() + b'"}\n')
-    backed = run("backup", url, copy)
-    checked = run("verify", copy)
-
-    assert [r.code for r in (decided, asked, backed, checked)] == [0, 0, 0, 0]
-    originals = [record["id"] for record in decided.records if record["status"] == "original"]
-    assert 12 <= len(originals) < 20
-    assert "group 0 copy 0" in {m["id"] for m in asked.record["matches"]} <= set(originals)
-    assert (checked.record["documents"], checked.record["duplicates"]) == (len(originals), 36 - len(originals))
-
-
-def test_settings_come_from_the_environment_of_the_process(tmp_path):
-    made = run(
-        "create", f"file:{tmp_path / 'a'}", env={"SIMHASH_HBASE_ANALYZER": "shingle", "SIMHASH_HBASE_SCHEME": "4x1"}
-    )
-
-    assert (made.record["analyzer"], made.record["scheme"]) == ("shingle", "4x1")
 
 
 @pytest.mark.parametrize("words", [["export"], ["query", "FILE", *OWN]])
@@ -131,16 +106,6 @@ def test_ctrl_c_keeps_the_decisions_and_resume_ends_with_the_same_bytes(tmp_path
     assert 0 < decided.count(b"\n") < 40_000
     assert [resumed.code, whole.code] == [0, 0]
     assert results.read_bytes() == (tmp_path / "b.results").read_bytes()
-
-
-def test_two_writers_at_once_both_succeed(cli, url, simhash_file):
-    files = [simhash_file(f"{seed}.jsonl", spread(4_000, seed=seed)) for seed in (1, 2)]
-
-    writers = [start("add", url, file, *OWN, "--verbose") for file in files]
-    ended = [finish(writer) for writer in writers]
-
-    assert [(e.code, len(e.records)) for e in ended] == [(0, 4_000)] * 2
-    assert cli("verify", url).record["documents"] == 8_000
 
 
 def test_two_writers_of_the_same_ids_leave_one_document_each(cli, url, simhash_file):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase.cli.screen.output import LINE_EVERY_S, WINDOW_S, Pace, ProgressLines
+from simhash_hbase.cli.screen.output import WINDOW_S, Pace, ProgressLines
 from simhash_hbase.index.upkeep.walk import Walk
 
 
@@ -75,16 +75,17 @@ def test_few_points_are_kept_and_the_last_one_always(steps):
     assert len(pace._seen) <= 2 * WINDOW_S / 0.1 + 3
 
 
-def test_a_line_is_said_once_a_minute(ticking):
-    said = []
-    lines = ProgressLines("add", Pace(600.0, "documents", clock=ticking), said.append, clock=ticking)
-    for second in range(30, 301):
+@pytest.mark.parametrize("how", [{}, {"every_s": 30}])
+def test_a_line_is_said_once_a_minute_or_as_often_as_a_command_says(ticking, how):
+    said, every = [], how.get("every_s", 60)
+    lines = ProgressLines("add", Pace(600.0, "documents", clock=ticking), said.append, clock=ticking, **how)
+    for second in range(30, 301, 15):
         ticking.now = second
         lines.show(second * 10, float(second))
 
-    assert LINE_EVERY_S == 60
     assert said == [
-        f"add: {minute}0%, {600 * minute:,} documents, 10 a second, 0:0{10 - minute}:00 left" for minute in range(1, 6)
+        f"add: {s / 600:.0%}, {10 * s:,} documents, 10 a second, 0:{(600 - s) // 60:02}:{(600 - s) % 60:02} left"
+        for s in range(every, 301, every)
     ]
 
 
@@ -132,14 +133,3 @@ def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operatio
 
 def test_a_walk_that_nobody_watches_hands_on_its_pages():
     assert list(Walk(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]
-
-
-def test_a_command_may_print_lines_more_often(ticking):
-    said = []
-    lines = ProgressLines("spark dedup", Pace(None, "tasks", clock=ticking), said.append, ticking, every_s=10)
-
-    for second in range(1, 31):
-        ticking.now = second
-        lines.show(second)
-
-    assert said == [f"spark dedup: {second} tasks, 1 a second" for second in (10, 20, 30)]

@@ -28,9 +28,8 @@ def test_objects_are_read_as_files_are_and_what_is_kept_is_written(tmp_path, add
 
     assert (there.code, here.code) == (0, 0), there.err
     assert there.records == here.records
-    kept = [record["id"] for record in here.records if record["status"] == "original"]
-    assert [json.loads(line)["id"] for line in objects["clean.jsonl"].splitlines()] == kept
-    assert 0 < len(kept) < len(RECORDS)
+    assert [json.loads(line)["id"] for line in objects["clean.jsonl"].splitlines()] == here.originals
+    assert 0 < len(here.originals) < len(RECORDS)
     assert uploads == {}
 
 

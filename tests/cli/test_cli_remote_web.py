@@ -42,32 +42,22 @@ def test_a_file_that_changes_is_not_read_on(cli, said, compared):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "said",
+    "change",
     [
-        [{"ETag": '"a"'}, {"ETag": '"b"'}],
-        [{"Last-Modified": "Sun, 22 Nov 2026 10:00:00 GMT"}, {"Last-Modified": "Sun, 22 Nov 2026 10:00:01 GMT"}],
+        {"said": [{"ETag": '"a"'}] * 3 + [{"ETag": '"b"'}]},
+        {"said": [{"Last-Modified": f"Sun, 22 Nov 2026 10:00:0{second} GMT"} for second in (0, 0, 0, 1)]},
+        {"grown": 3},
     ],
+    ids=str,
 )
-def test_a_parquet_file_that_changes_is_refused_from_there_on(cli, tmp_path, said):
-    data = _parquet(tmp_path / "a.parquet")
-    with web(data=data, said=[said[0]] * 3 + [said[1]]) as (url, handler):
+def test_a_parquet_file_that_changes_or_grows_is_refused_from_there_on(cli, tmp_path, change):
+    with web(data=_parquet(tmp_path / "a.parquet"), **change) as (url, handler):
         done = cli("fingerprint", url.replace(".jsonl", ".parquet"), "--analyzer", "shingle", "--workers", 1)
 
     assert done.code == 3
     assert 0 < len(done.records) < len(RECORDS)
     assert "the file has changed while it was read (after" in done.err
     assert all("-" in wanted and not wanted.endswith("-") for wanted in handler.asked)
-
-
-@pytest.mark.slow
-def test_a_parquet_file_that_grows_is_refused_by_its_length(cli, tmp_path):
-    data = _parquet(tmp_path / "a.parquet")
-    with web(data=data, grown=3) as (url, _):
-        done = cli("fingerprint", url.replace(".jsonl", ".parquet"), "--analyzer", "shingle", "--workers", 1)
-
-    assert done.code == 3
-    assert 0 < len(done.records) < len(RECORDS)
-    assert "the file has changed while it was read (after" in done.err
 
 
 def _parquet(path):
@@ -183,7 +173,7 @@ def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, co
 def test_an_output_that_is_a_folder_is_refused(cli, empty, corpus_file, url):
     done = cli("dedup", empty, corpus_file, "--output", url)
 
-    assert (done.code, done.sentence) == (2, f"{url} is a folder: name a file in it")
+    assert done.usage_error == f"{url} is a folder: name a file in it"
 
 
 def test_addresses_in_a_message_lose_what_may_be_secret():

@@ -178,7 +178,7 @@ def test_results_of_a_run_that_decided_something_stay_for_resume(cli, tmp_path, 
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("simhash_hbase.corpus.run.write_clusters", full)
+        patch.setattr("simhash_hbase.corpus.checkpoint.write_clusters", full)
         failed = cli("dedup", url, file, *words, "--clusters", tmp_path / "clusters")
     resumed = cli("dedup", url, file, *words, "--clusters", tmp_path / "clusters", "--resume")
 

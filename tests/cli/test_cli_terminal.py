@@ -1,4 +1,4 @@
-"""Commands on a real terminal: a bar, a summary in a table, colours or none, Ctrl-C."""
+"""Commands on a real terminal: a bar, colours or none, Ctrl-C."""
 
 import json
 import re
@@ -80,26 +80,13 @@ def test_a_bar_tells_share_and_rate_and_is_gone_in_the_end(on_screen, empty, big
     assert shown.rindex("\x1b[2K") > shown.rindex("%, ")
 
 
-def test_the_summary_is_a_table_on_a_terminal_and_a_line_in_a_pipe(cli, on_screen, filled, corpus_file):
-    _, shown = on_screen("dedup", filled, corpus_file)
-    piped = cli("dedup", filled, corpus_file)
-
-    table = [line.split() for line in without_styles(shown).splitlines()]
-    assert ["documents", "60"] in table
-    assert ["kept", "60", "100.0%"] in table
-    assert ["duplicates", "0", "0.0%"] in table
-    assert ["refused", "0"] in table
-    assert any(line[:3] == ["documents", "a", "second"] for line in table)
-    assert re.fullmatch(r"dedup: 60 documents, 60 kept; [\d.]+ s, [\d,]+ a second\n", piped.err)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_bar_is_never_wider_than_the_terminal(filled, corpus_file, columns):
     _, shown = on_terminal("add", filled, corpus_file, columns=columns)
 
-    assert "━" in shown
-    assert max(map(len, re.split(r"[\r\n]+", without_styles(shown)))) <= columns
+    bars = [line for line in re.split(r"[\r\n]+", without_styles(shown)) if "━" in line]
+    assert 0 < max(map(len, bars)) <= columns
 
 
 @pytest.mark.slow
@@ -167,7 +154,7 @@ def test_the_word_on_the_terminal_is_gone_before_spark_says_anything(cli, monkey
     with terminal_as_stderr(monkeypatch) as shown:
         cli("spark", "dedup", corpus_file)
 
-    assert shown[0].startswith(f"{STARTING}WARNING")
+    assert re.match(re.escape(STARTING) + r"spark dedup: start …\s+WARNING", shown[0])
 
 
 @pytest.mark.parametrize("command", ["dedup", "claim"])

@@ -82,6 +82,8 @@ def test_plan_prints_its_figures_whole_whatever_the_width(cli, monkeypatch, colu
 
     for figure in ("4 x 262,144", "10 x 256", "= 2,560", "3,584 expected", "171,798,691,840"):
         assert figure in sixteen
+    headings = ("all", "within", "rows stored", "unrelated rows", "a query reads", "file:", "index", "HBase", "table")
+    assert [heading for heading in headings if heading not in sixteen] == []
     assert "= 65,536" in billion
     assert f"{10 * 2**64:,}" in most
     assert "…" not in sixteen + billion + most
@@ -118,13 +120,6 @@ def test_plan_counts_sketch_rows_and_a_folder_made_by_dedup_apart_from_a_loaded_
     assert all(words in table for words in ("6 sketch scans", "by load:", "791 MB", "by dedup:", "2 GB"))
 
 
-def test_plan_names_its_columns_plainly(cli):
-    table = " ".join(cli("plan", "--documents", "1e6").out.decode().split())
-
-    headings = ("all", "within", "rows stored", "unrelated rows", "a query reads", "file:", "index", "HBase", "table")
-    assert [heading for heading in headings if heading not in table] == []
-
-
 @pytest.mark.parametrize(
     ("documents", "in_a_folder", "in_hbase"),
     [("50", "in 1 s", "in 1 s"), ("3e5", "in 5 s", "in 15 s"), ("1e7", "in 3 min", "in 0.1 h")],
@@ -145,13 +140,3 @@ def test_plan_says_what_its_hours_leave_out(cli):
 @pytest.mark.parametrize("number", ["1000000", "1,000,000", "1_000_000", "1e6", "10^6"])
 def test_plan_reads_numbers_as_people_write_them(cli, number):
     assert planned(cli, "--documents", number, "--scheme", "5x2")["5x2"]["rows"] == 10**7
-
-
-@pytest.mark.parametrize("words", [[], ["--documents", "many"], ["--documents", "0"], ["--documents", "-3"],
-                                   ["--documents", "5", "--scheme", "5x5"], ["--documents", "1e999"],
-                                   ["--documents", "9999^999"], ["--documents", "1e20"]])  # fmt: skip
-def test_plan_refuses_what_is_no_number_or_scheme(cli, words):
-    refused = cli("plan", *words)
-
-    assert (refused.code, refused.out) == (2, b"")
-    assert "Traceback" not in refused.err

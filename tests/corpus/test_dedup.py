@@ -187,39 +187,21 @@ def test_a_second_run_decides_the_same():
     assert [replace(stored, seen="") for stored in again] == [replace(stored, seen="") for stored in held]
 
 
-def test_a_dry_run_writes_nothing_and_decides_the_same():
-    held, documents = plain_corpus(60, seed=10), plain_corpus(160, seed=11)[40:]
-    index = make_index()
-    run(index, held)
-    before = list(index.export()), index.verify()
-
-    dry = run(index, documents, range(0, 120, 13), deduplicator=index.deduplicator(scratch=MemoryStore()))
-
-    assert (list(index.export()), index.verify()) == before
-    assert run(index, documents, range(0, 120, 50)) == dry
-
-
 @pytest.mark.slow
 @CHECKED
 @given(seed=st.integers(0, 10_000), cuts=st.lists(st.integers(1, 39), max_size=6))
-def test_a_dry_run_with_moved_ids_decides_as_the_real_one(seed, cuts):
+def test_a_dry_run_with_moved_ids_writes_nothing_and_decides_as_the_real_one(seed, cuts):
     index = make_index()
     run(index, plain_corpus(30, seed))
     texts = clustered(40, seed=seed, spread=4)
     documents = [(f"document {i}", (s, None)) for i, s in enumerate(texts[::-1])]
 
+    before = list(index.export()), index.verify()
+
     dry = run(index, documents, cuts, deduplicator=index.deduplicator(scratch=MemoryStore()))
 
+    assert (list(index.export()), index.verify()) == before
     assert run(index, documents, cuts) == dry
-
-
-def test_what_the_index_holds_wins_over_the_input():
-    index = make_index()
-    index.add_entries(entries({"added": flip(BASE, range(3))}))
-
-    decisions = run(index, [("first", (BASE, None)), ("second", (BASE, None))])
-
-    assert decisions == [("first", False, "added", 3, None), ("second", False, "added", 3, None)]
 
 
 def test_the_nearest_original_is_named_then_the_most_similar_then_the_earliest():

@@ -36,6 +36,23 @@ class Result:
         assert "Traceback" not in self.err
         return line.removeprefix("simhash-hbase: ")
 
+    @property
+    def failure(self):
+        """Take that line of a failure before anything was printed."""
+        assert (self.code, self.out) == (1, b"")
+        return self.sentence
+
+    @property
+    def usage_error(self):
+        """Take that line of wrong usage, where nothing was printed."""
+        assert (self.code, self.out) == (2, b"")
+        return self.sentence
+
+    @property
+    def originals(self):
+        """Take the ids of what is kept."""
+        return [record["id"] for record in self.records if record["status"] == "original"]
+
 
 def with_helpers():
     """Return the environment of a program that imports what the tests do."""

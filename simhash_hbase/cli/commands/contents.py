@@ -15,14 +15,13 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, FAILED, after
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.profile import choices
 from simhash_hbase.rows.clock import now_ms, parse_since
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.answers import Answer
     from simhash_hbase.index.index import Index
     from simhash_hbase.profile import MatchRule
@@ -147,8 +146,12 @@ def query(
         since = None if choice.since is None else parse_since(choice.since, now_ms())
         for name, answer in _answers(index, choice, rule, since):
             _print_answer(output, name, answer)
-            if name in choice.ids and not answer.matches and not answer.complete:
-                _note_copy(output, index, name)
+            nothing_near = name in choice.ids and not answer.matches and not answer.complete
+            if nothing_near and (stored := index.get(name)) is not None and stored.of is not None:
+                output.note(
+                    f"{name} was decided a duplicate of {stored.of}: the index keeps no sketch of a duplicate, "
+                    "so what is near it is found by its text"
+                )
         if not files:
             return DONE
         found = 0
@@ -180,16 +183,6 @@ def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | No
     for value in choice.simhashes:
         simhash = inputs.parse_simhash(value)
         yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit, since=since)
-
-
-def _note_copy(output: Output, index: Index, name: str) -> None:
-    """Say why nothing is near a copy: the index keeps no sketch of it."""
-    stored = index.get(name)
-    if stored is not None and stored.of is not None:
-        output.note(
-            f"{name} was decided a duplicate of {stored.of}: the index keeps no sketch of a duplicate, "
-            "so what is near it is found by its text"
-        )
 
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
 
 import click
 
 from simhash_hbase import corpus
 from simhash_hbase.cli import options
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.options import Choice, LearningFiles
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
-
-if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
 
 
 @command(
@@ -34,7 +29,12 @@ if TYPE_CHECKING:
 @options.index
 @options.output
 def create(
-    url: str, files: tuple[str, ...], if_not_exists: bool, sample: LearningFiles, index_choice: Choice, output: Output
+    url: str,
+    files: tuple[str, ...],
+    if_not_exists: bool,
+    sample: options.Choice,
+    index_choice: options.Choice,
+    output: options.Output,
 ) -> None:
     """Make an index and print its profile, which is frozen from now on."""
     import msgspec
@@ -47,23 +47,15 @@ def create(
     learn_from = (*sample.learn_from, *files)
     texts, workers = None, 1
     if learn_from:
-        texts, workers = replace(sample, learn_from=learn_from).texts(output.watch), corpus.options.processors()
+        texts = corpus.sample.texts_of(learn_from, sample.settings, output.watch)
+        workers = corpus.options.processors()
     with output:
         if texts is not None:
             output.note("learning the idf …")
-        with output.warnings_as_lines():
-            made = opening.create_index(
-                url,
-                learn_from=texts,
-                workers=workers,
-                if_not_exists=if_not_exists,
-                regions=index_choice.regions,
-                compression=index_choice.compression,
-                **options.profile_fields(index_choice),
-            )
-        with made as index:
+        fields = {**options.profile_fields(index_choice), **options.table_fields(index_choice)}
+        make = partial(opening.create_index, url, learn_from=texts, workers=workers, if_not_exists=if_not_exists)
+        with output.made(lambda: make(**fields)) as index:
             output.record(msgspec.to_builtins(index.profile))
-            output.warn_of_shortfalls(index.store)
 
 
 @command("schema", examples=["simhash-hbase schema hbase://127.0.0.1:9091/news --regions 16 --as shell > news.rb"])
@@ -74,7 +66,7 @@ def create(
 @options.ttl
 @options.silent
 @options.debug
-def schema(url: str, form: str, table: Choice, ttl_days: float | None) -> None:
+def schema(url: str, form: str, table: options.Choice, ttl_days: float | None) -> None:
     """Print the table of an index as commands of the HBase shell and as the calls of Thrift 2; nothing is made.
 
     An operator can make the table this way; create then takes it over.

@@ -16,14 +16,13 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after, in_options
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.options import Choice
-from simhash_hbase.cli.screen.terminal import secretless
+from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
 from simhash_hbase.files.local import partial_of, replacing
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.index import Index
 
 Fields = dict[str, Any]
@@ -58,10 +57,10 @@ class Named:
                 raise InvalidArgument(f"{path} is an index, not documents: wanted file:{path}")
         return cls(urls[0] if urls else None, files)
 
-    def await_input(self, output: Output) -> None:
+    def await_input(self) -> None:
         """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
         if inputs.sources.STDIN in self.files:
-            output.give_way()
+            erase_starting()
 
     def say_gone(self, output: Output) -> None:
         """End a summary: a temporary index keeps nothing."""
@@ -151,7 +150,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
         with options.open_index(named.url) as index:
             yield index, sources, reading
         return
-    named.await_input(output)
+    named.await_input()
     with corpus.documents.spooled(sources, wanted=True) as stdin:
         reading = replace(reading, settings=replace(reading.settings, stdin=stdin))
         texts = partial(corpus.sample.texts_of, sources, reading.settings, output.watch)
@@ -188,7 +187,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
     option("--results", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the decisions to FILE, with a checkpoint; not for standard input."),
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
-    make=lambda create, report, **rest: Choice(create=create, report=report, options=DedupOptions(**rest)),
+    make=lambda create, report, **rest: options.Choice(create=create, report=report, options=DedupOptions(**rest)),
 )  # fmt: skip
 @options.index
 @options.collection
@@ -205,7 +204,7 @@ def dedup(
     bytes of memory a document, for the ids.
     """
     settings = _dedup_options(named, choice, index_choice)
-    named.await_input(output)
+    named.await_input()
     deduplication = corpus.Deduplication(named.files, settings, reading=reading, lines=output, watch=output.watch)
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
@@ -288,10 +287,8 @@ def _open(
     except IndexMissing as error:
         if not choice.create:
             raise IndexMissing(f"{error}, or dedup with --create") from error
-        with output.warnings_as_lines():
-            made = create_index("memory:", **learn()) if dry_run else create_index(url, **table, **learn())
-        output.warn_of_shortfalls(made.store)
-        return made
+        where = {"url": "memory:"} if dry_run else {"url": url, **table}
+        return output.made(lambda: create_index(**where, **learn()))
     if fields:
         # Asked for as False, stored as None.
         stored = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}
@@ -318,13 +315,11 @@ def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Outp
     """
     from simhash_hbase.opening import temporary_index
 
+    size, fields = inputs.total_bytes(sources), learn()
+    if isinstance(texts := fields.get("learn_from"), Iterator):
+        try:
+            fields["learn_from"] = chain([next(texts)], texts)
+        except corpus.sample.NothingToLearn:
+            fields = {name: fields[name] for name in fields if name not in ("analyzer", "learn_from")}
     with ExitStack() as stack:
-        with output.warnings_as_lines():
-            size, fields = inputs.total_bytes(sources), learn()
-            if isinstance(texts := fields.get("learn_from"), Iterator):
-                try:
-                    fields["learn_from"] = chain([next(texts)], texts)
-                except corpus.sample.NothingToLearn:
-                    fields = {name: fields[name] for name in fields if name not in ("analyzer", "learn_from")}
-            index = stack.enter_context(temporary_index(size, **fields))
-        yield index
+        yield output.made(lambda: stack.enter_context(temporary_index(size, **fields)))

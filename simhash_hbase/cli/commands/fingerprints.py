@@ -15,13 +15,12 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, after
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.options import Choice, LearningFiles
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
 from simhash_hbase.profile import choices
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.compare.explain import Side
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.index.index import Index
@@ -55,7 +54,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
     if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
     if choice.profile_of is None:
-        analysis = _analysis_for(prints, LearningFiles(choice.learn_from, reading.settings), output)
+        analysis = _analysis_for(prints, choice.learn_from, reading.settings, output)
     else:
         if options.profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
@@ -80,15 +79,16 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
     return after(documents.refused)
 
 
-def _analysis_for(prints: Choice, sample: LearningFiles, output: Output) -> Analysis:
+def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.InputOptions, output: Output) -> Analysis:
     """Make the analysis that the options ask for."""
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.opening import resolve_profile
 
     fields = options.profile_fields(prints)
-    if sample.settings.features_field is not None:
+    if settings.features_field is not None:
         fields.setdefault("analyzer", "weighted")
-    return Analysis(*resolve_profile(sample.texts(output.watch), **fields))
+    texts = corpus.sample.texts_of(learn_from, settings, output.watch) if learn_from else None
+    return Analysis(*resolve_profile(texts, **fields))
 
 
 def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:
@@ -175,14 +175,14 @@ class _Sides:
         metavar="FILE",
         help="Write a page for people to FILE: both texts side by side, and the features that pull them apart.",
     ),
-    options.collection_choice,
+    options.collection,
 )
 @options.sample
 @options.fingerprint
 @options.own
 @options.output
 def explain(
-    words: tuple[str, ...], choice: Choice, sample: LearningFiles, prints: Choice, own: Choice, output: Output
+    words: tuple[str, ...], choice: Choice, sample: Choice, prints: Choice, own: Choice, output: Output
 ) -> None:
     """Show why two documents are near or not: bits, blocks, tables, features.
 
@@ -207,7 +207,7 @@ def explain(
         raise InvalidArgument("a collection is part of an index: name the index by URL, or leave out --collection")
     pair = _pair(words)
     own_settings = replace(sample.settings, features_field=own.features_field)
-    analysis = _analysis_for(prints, replace(sample, settings=own_settings), output)
+    analysis = _analysis_for(prints, sample.learn_from, own_settings, output)
     profile = analysis.profile.replace(scheme=choice.scheme or choices.SCHEME)
     _show(_Sides(analysis, None, **how), pair, profile, html=choice.html)
 
@@ -238,8 +238,8 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
     if output.format == "table":
         print_wide(ComparedPair(a, b, record, profile).drawn)
     else:
-        output.line(record)
-    output.close()
+        with output:
+            output.line(record)
 
 
 def _only_document(path: str, settings: inputs.InputOptions) -> inputs.Document:

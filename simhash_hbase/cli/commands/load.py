@@ -14,14 +14,13 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
 
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.index import Index
 
 KEY_BYTES = 8
@@ -70,7 +69,8 @@ def load(
         options.open_index(url, collection=collection) as index,
         corpus.documents.Refusals.open(reading.rejects, output.watch) as refused,
     ):
-        spool = bulk.Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
+        work = Path(choice.work) if choice.work else _work_folder(index)
+        spool = bulk.Spool(work, index.address, index.profile, index.collection)
         try:
             bulk.begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
         except SimhashError:
@@ -108,27 +108,16 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
         output.note(skipped)
 
 
-def _work_folder(index: Index, given: str | None) -> Path:
-    if given is not None:
-        return Path(given)
+def _work_folder(index: Index) -> Path:
+    """Make the folder of an index for analysed documents, in the user's cache."""
     key = blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
-    folder = _cache() / f"load-{key}"
     try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simhash-hbase" / f"load-{key}"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = f"{error.filename}: {error.strerror}"
+    except (OSError, RuntimeError) as error:
+        reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "there is no home folder"
         raise InvalidArgument(f"{reason}: name a folder for analysed documents by --work DIR") from error
     return folder
-
-
-def _cache() -> Path:
-    given = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return Path(given or Path.home() / ".cache") / "simhash-hbase"
-    except RuntimeError as error:
-        raise InvalidArgument(
-            "no home folder for analysed documents: name a folder by --work DIR, or set XDG_CACHE_HOME"
-        ) from error
 
 
 def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output) -> Writer:
@@ -141,14 +130,14 @@ def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output
             raise InvalidArgument(f"{url} is not in HBase: leave out --{given[0].replace('_', '-')}")
         return bulk.StoreWriter(index.store)
     from simhash_hbase.bulk import places
-    from simhash_hbase.stores.hbase.launcher import home_folder
+    from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
     where = parse_url(url, os.environ)
     token, staging = spool.manifest.token, choice.staging
     jars = Path(choice.jars) if choice.jars else None
     if choice.container:
-        program = places.container_program(choice.container, places.find_tools(jars=jars, cache=_cache()).classes)
+        program = places.container_program(choice.container, places.find_tools(jars=jars, cache=cache_folder()).classes)
         return bulk.HFileWriter(
             program, where.table, f"{staging or places.CONTAINER_STAGING}/simhash-hbase-load-{token}"
         )
@@ -161,4 +150,4 @@ def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output
         )
         return bulk.StoreWriter(index.store)
     folder = places.staging_folder(conf, staging, token)
-    return bulk.HFileWriter(places.find_tools(jars=jars, cache=_cache()).program(conf), where.table, folder)
+    return bulk.HFileWriter(places.find_tools(jars=jars, cache=cache_folder()).program(conf), where.table, folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from simhash_hbase.cli.help import command, option
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile.choices import DEFAULT_BANDS
 from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
-
-if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
 
 MOST_DOCUMENTS = 2**64
 SCHEMES = ("4x1", "5x2", "6x3", "7x4")
@@ -30,7 +26,7 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
 @options.output_in("table")
-def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str, output: Output) -> None:
+def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str, output: options.Output) -> None:
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 
     A scheme is complete up to distance k: a query finds all documents within so many bits. It scans a prefix in each
@@ -55,9 +51,9 @@ def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str,
     plans = [
         plan_scheme(Scheme.parse(text), number, bands=bands, compression=compression) for text in schemes or SCHEMES
     ]
-    for planned in plans:
-        output.line(_readable(planned) if output.format == "table" else asdict(planned))
-    output.close()
+    with output:
+        for planned in plans:
+            output.line(_readable(planned) if output.format == "table" else asdict(planned))
     output.note(
         f"plan: load times exclude fingerprinting, which takes about {plans[0].fingerprint_hours:,.1f} core-hours. "
         f"HBase: codec {compression}, one replica. docker/README.md, Size, says what was measured."

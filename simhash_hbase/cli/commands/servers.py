@@ -11,7 +11,6 @@ from simhash_hbase import corpus, service
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import FAILED
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.cli.options import Choice
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.limits import SCOPES, Limits
 
@@ -54,7 +53,7 @@ _limit = partial(option, section="Limits", show_default=True)
            help="Keep answering after SIGTERM, while /readyz says 503."),
 )  # fmt: skip
 @options.debug
-def serve(url: str, choice: Choice) -> None:
+def serve(url: str, choice: options.Choice) -> None:
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
     Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests; a second signal ends the time of --drain.

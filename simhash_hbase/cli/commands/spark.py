@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +13,12 @@ from simhash_hbase import corpus
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import Group, option
-from simhash_hbase.cli.options import Choice
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.options import Preference
 
 if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.spark import SparkOptions
     from simhash_hbase.spark.input import Input
@@ -69,7 +69,7 @@ def spark() -> None:
     "choice",
     options.keep,
     option("--index", metavar="URL", help="Decide against this index, too; every worker reads it."),
-    options.collection_choice,
+    options.collection,
     option("--results", metavar="PLACE", help="Write the decisions to this folder on a Hadoop file system, in parts."),
 )
 @option("--exact", is_flag=True, hidden=True, expose_value=False, callback=_refuse_texts)
@@ -88,13 +88,12 @@ def dedup(
     preference = Preference.parse(choice.keep)
     if choice.collection is not None and choice.index is None:
         raise InvalidArgument("a collection is part of an index: name the index by --index, or leave out --collection")
-    output.begin("spark dedup: start")
+    output.note("spark dedup: start …")
     from simhash_hbase.spark import deduplicate, measured, session
     from simhash_hbase.spark.dedup import IndexPlace
     from simhash_hbase.spark.input import Input, report_refused
 
     session_options = _settings(cluster, reading.workers)
-    output.give_way()
     with (
         output,
         corpus.documents.Refusals.open(reading.rejects, output.watch) as refusals,
@@ -110,7 +109,7 @@ def dedup(
         report_refused(done.refused, documents.order, refusals)
         if choice.results is None:
             for row in done.lines.toLocalIterator():
-                output.encoded(row.value)
+                output.line(json.loads(row.value))
         else:
             done.lines.write.text(choice.results)
         counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
@@ -147,7 +146,7 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
     "choice",
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
-    options.collection_choice,
+    options.collection,
     *options.load,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            show_default="what scripts/hbase fetches", help="HBase's lib, at the same place on every worker."),
@@ -160,7 +159,7 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
 
     Repeat the same command after an interruption: finished analysis is not repeated.
     """
-    output.begin("spark load: start")
+    output.note("spark load: start …")
     from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
     from simhash_hbase.spark import load as load_documents
     from simhash_hbase.spark import measured, session
@@ -174,7 +173,6 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
         raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
     tools = find_tools(jars=Path(choice.jars) if choice.jars else None, cache=cache_folder())
     session_options = _settings(cluster, reading.workers)
-    output.give_way()
     with (
         output,
         options.open_index(url, collection=choice.collection) as index,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +10,6 @@ from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, FAILED
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.cli.screen.terminal import secretless
-
-if TYPE_CHECKING:
-    from simhash_hbase.cli.screen.output import Output
 
 LOOK_S = 0.2
 MEGABYTE = 1 << 20
@@ -29,7 +25,7 @@ MEGABYTE = 1 << 20
 @options.url
 @option("--exact", is_flag=True, help="Read everything, not a sample of a large index.")
 @options.output_in("json", also=["html"])
-def stats(url: str, exact: bool, output: Output) -> None:
+def stats(url: str, exact: bool, output: options.Output) -> None:
     """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
     from simhash_hbase.report import stats_page
 
@@ -45,7 +41,7 @@ def stats(url: str, exact: bool, output: Output) -> None:
 @options.url
 @option("--repair", is_flag=True, help="Complete or remove rows that do not agree.")
 @options.output
-def verify(url: str, repair: bool, output: Output) -> int:
+def verify(url: str, repair: bool, output: options.Output) -> int:
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
     with output, options.open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
         result = index.verify(repair=repair, watch=watch)
@@ -62,7 +58,7 @@ def verify(url: str, repair: bool, output: Output) -> int:
 @command("vacuum", interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])
 @options.url
 @options.output
-def vacuum(url: str, output: Output) -> None:
+def vacuum(url: str, output: options.Output) -> None:
     """Delete data that no answer needs: expired documents, old removals, rows without a document."""
     with output, options.open_index(url) as index, output.walk("vacuum") as watch:
         swept = index.vacuum(watch=watch)
@@ -80,7 +76,7 @@ def vacuum(url: str, output: Output) -> None:
 @click.argument("destination", metavar="[DEST]", required=False)
 @option("--taken", metavar="TIME", help="Copy nothing: only note a backup made by other means, such as a snapshot.")
 @options.output
-def backup(url: str, destination: str | None, taken: str | None, output: Output) -> None:
+def backup(url: str, destination: str | None, taken: str | None, output: options.Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
     if destination is None and taken is not None:
         with output, options.open_index(url) as index:

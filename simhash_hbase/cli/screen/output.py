@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from simhash_hbase.stores.base import Store
+    from simhash_hbase.index.index import Index
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for their table: not for ever.
@@ -74,15 +74,6 @@ class Output:
             return
         self._encoder.encode_into(plain(record), self._buffer, len(self._buffer))
         self._buffer += b"\n"
-        if len(self._buffer) >= FLUSH_BYTES:
-            self.flush()
-
-    def encoded(self, line: str) -> None:
-        """Print one of many results that is JSON already."""
-        if self.format == "table":
-            self.line(msgspec.json.decode(line))
-            return
-        self._buffer += line.encode() + b"\n"
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
@@ -131,41 +122,29 @@ class Output:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Print what is left."""
         if self._rows:
             self._print_rows()
         self.flush()
-
-    def give_way(self) -> None:
-        """Leave the terminal to another program, whose messages go there, too."""
-        erase_starting()
 
     def note(self, text: str) -> None:
         """Print a message for people; standard error."""
         if not self.quiet:
             self.error(text)
 
-    def warn_of_shortfalls(self, store: Store) -> None:
-        """Report what a gateway could not set of a new index, and how an operator can."""
-        from simhash_hbase.stores.base import Cluster
-
-        if isinstance(store, Cluster) and store.shortfalls:
-            head = "warning: the gateway could not set everything; ask an operator to run schema/ for:"
-            self.note("\n  ".join([head, *store.shortfalls]))
-
-    @contextmanager
-    def warnings_as_lines(self) -> Iterator[None]:
-        """Print the library's warnings as lines, not as Python does."""
+    def made(self, make: Callable[[], Index]) -> Index:
+        """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""
         from simhash_hbase.opening import WeakHashWarning
+        from simhash_hbase.stores.base import Cluster
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WeakHashWarning)
-            yield
+            index = make()
         for warning in caught:
             self.note(f"warning: {warning.message}")
+        if isinstance(index.store, Cluster) and index.store.shortfalls:
+            head = "warning: the gateway could not set everything; ask an operator to run schema/ for:"
+            self.note("\n  ".join([head, *index.store.shortfalls]))
+        return index
 
     @property
     def watch(self) -> Watch:
@@ -183,19 +162,13 @@ class Output:
             print(said, file=sys.stderr, flush=True)
 
     def summary(self, command: str, documents: int, *, decided_before: int = 0, **counts: int) -> None:
-        """Report how many, how long and how fast: a table on a terminal, else a line.
+        """Report how many, how long and how fast.
 
         What an earlier run decided is a part of `documents`, but not of how fast this one was.
         """
         seconds = max(monotonic() - self._start, 1e-9)
         rate = (documents - decided_before) / seconds
         counts = {"decided before": decided_before, **counts} if decided_before else counts
-        if self._is_terminal() and not self.quiet:
-            from simhash_hbase.cli.screen.tables import summary_table
-
-            erase_starting()
-            self._console.print(summary_table(command, documents, counts, seconds, rate))
-            return
         rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)
         self.note(f"{command}: {counted(documents, 'documents')}{rest}; {seconds:.1f} s, {per_second(rate)} a second")
 
@@ -238,11 +211,6 @@ class Output:
             # Where something was said already, it is known that the command goes on.
             early = "things" if self._has_said else unit
             yield ProgressLines(name, Pace(total, noun, count=count), self.note, unit=early, every_s=every_s)
-
-    def begin(self, name: str) -> None:
-        """Say that something begins whose first result may take long, where no bar shows it."""
-        if not self._is_terminal():
-            self.note(f"{name} …")
 
     @contextmanager
     def walk(self, name: str, *, soon: bool = True) -> Iterator[Callable[[int, float], None]]:

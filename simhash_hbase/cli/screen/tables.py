@@ -12,7 +12,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless
-from simhash_hbase.corpus.messages import per_second
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
 if TYPE_CHECKING:
@@ -63,19 +62,6 @@ def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> T
             rows = {f"{label}: {number}": item for number, item in enumerate(value, 1)}
         for row, item in rows.items():
             table.add_row(Text(row), Text(shown(item, estimate=name in about), overflow="fold"))
-    return table
-
-
-def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds: float, rate: float) -> Table:
-    """Make the table that a command ends with."""
-    table = Table.grid(Column(), Column(justify="right"), Column(justify="right"), padding=(0, 2))
-    table.add_row(Text(name, style="bold"))
-    table.add_row("  documents", f"{documents:,}")
-    for count, number in counts.items():
-        share = f"{number / documents:.1%}" if documents and count != "refused" else ""
-        table.add_row(f"  {count.replace('_', ' ')}", f"{number:,}", share)
-    table.add_row("  seconds", f"{seconds:,.1f}")
-    table.add_row("  documents a second", per_second(rate))
     return table
 
 

@@ -1,4 +1,4 @@
-"""Where the decisions of a corpus go: to the caller, to a file with a checkpoint, or grouped by what was kept."""
+"""Where the decisions of a corpus go: to the caller, or to a file with a checkpoint, from which a restart continues."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -85,7 +85,7 @@ class FileDecisions:
 
     def __init__(self, path: str, new: Checkpoint, *, resume: bool) -> None:
         self._path = Path(path)
-        self._checkpoint = Path(checkpoint_path(path))
+        self._checkpoint = Path(path_of(path))
         self.start = self._earlier(new) if resume else None
         self.progress = self.start or new
         if not resume and self._path.exists():
@@ -155,15 +155,15 @@ class FileDecisions:
         return earlier
 
 
-DecisionSink = HandedDecisions | FileDecisions  # Takes decisions in input order.
+Sink = HandedDecisions | FileDecisions  # Takes decisions in input order.
 
 
-def checkpoint_path(path: str) -> str:
+def path_of(path: str) -> str:
     """Name the checkpoint of a file of decisions."""
     return path + ".checkpoint"
 
 
-def new_checkpoint(sources: Sources, deciding: object) -> Checkpoint:
+def of_beginning(sources: Sources, deciding: object) -> Checkpoint:
     """Describe a run from its beginning, by its input and all that decides what is written."""
     if "-" in sources:
         raise InvalidArgument("`results` needs files: standard input cannot be read again after a restart")

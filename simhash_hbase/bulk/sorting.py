@@ -9,13 +9,13 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.bulk.spool import Part
 from simhash_hbase.index.documentrows import member_values
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.rows import layout
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documentcells import DocumentState, encode
-from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, member_rows
+from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, id_digest, member_rows
 from simhash_hbase.stores.base import Cell
 
 KEY_BYTES = layout.MEMBER_ID_BYTES + layout.TEXT_BYTES
@@ -78,11 +78,9 @@ def added_ms(stamp: int) -> int:
     return stamp + MARGIN_MS
 
 
-def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
+def document_cells(entries: Entries, stamp: int, first: int) -> CellBlock:
     """Make the member cell and the document cell of every document."""
-    entries = part.entries
-    digests = part.digests.tobytes()
-    qualifiers = [digests[at : at + layout.ID_DIGEST_BYTES] for at in range(0, len(digests), layout.ID_DIGEST_BYTES)]
+    qualifiers = [id_digest(name) for name in entries.ids]
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
     members = [row + digest + text[: layout.TEXT_BYTES] for row, digest, text in keys]
     documents = [document_row(digest) + layout.STATE_QUALIFIER for digest in qualifiers]

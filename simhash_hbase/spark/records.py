@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
@@ -51,6 +51,16 @@ def schema_of(columns: str) -> pa.Schema:
 def batch_of(columns: str, **values: object) -> pa.RecordBatch:
     """Make a batch of columns that are named as Spark does: ``position long, id string``."""
     return pa.RecordBatch.from_pydict(values, schema_of(columns))
+
+
+def rows_batch(columns: str, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Make such a batch of rows; what a row does not name is null."""
+    return pa.RecordBatch.from_pylist(rows, schema_of(columns))
+
+
+def by_batch(frame: DataFrame, columns: str, make: Callable[[pa.RecordBatch], pa.RecordBatch]) -> DataFrame:
+    """Have the workers make each batch of a frame into one of other columns."""
+    return frame.mapInArrow(lambda batches: map(make, batches), columns)
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,6 @@ def rows_of(simhashes, profile):
         cell=np.zeros(len(rows), np.int32),
         slot=np.full(len(rows), -1, np.int32),
         point=owners,
-        last=owners,
         simhash=signed(simhashes[owners]),
         sketch=[empty[at] for at in owners],
     )

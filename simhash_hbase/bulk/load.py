@@ -140,30 +140,8 @@ class _LoadPass:
 
     def write(self, writer: Writer) -> None:
         """Write the new documents."""
-        corpus, bounds = self._survey()
-        if not len(corpus.simhashes):
-            return
-
-        def sorted_cells() -> Iterator[CellBlock]:
-            # Only when the first cell is needed: a writer with a process of its own starts meanwhile.
-            sorter = Sorter(self._spool.scratch(), bounds)
-            sorter.add_many(document_cells(entries, self._stamp, before) for before, entries in self._new_entries())
-            yield from sorter.blocks()
-
-        rows = sorted_rows(corpus)
-        cells = self._walk.pages(
-            sorted_cells(), lambda block: (len(block.values), row_prefix(block.keys[-1:].tobytes()))
-        )
-        writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
-
-    def _new_entries(self) -> Iterator[tuple[int, Entries]]:
-        for before, part in self._spool.parts():
-            fresh = self._fresh.get(before)
-            yield before, part.entries if fresh is None else part.entries.take(fresh)
-
-    def _survey(self) -> tuple[Corpus, NDArray[np.bytes_]]:
-        """Collect what rows are made of, and the keys that cut the cells into ranges of about one size."""
         profile = self._index.profile
+        # What rows are made of, and a sample of the keys.
         simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
         segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
         for before, entries in self._new_entries():
@@ -174,11 +152,29 @@ class _LoadPass:
             if len(entries):
                 keys.append(document_cells(entries.take(places), self._stamp, before).keys)
         found = np.concatenate(simhashes)
+        if not len(found):
+            return
+        corpus = Corpus.of(profile.blocks, found, np.concatenate(segments), np.concatenate(present))
+        # Keys that cut the cells into ranges of about one size.
         ranges = -(-2 * len(found) // CELLS_A_RANGE)
         sample = np.sort(np.concatenate(keys))
-        cuts = [len(sample) * number // ranges for number in range(1, ranges)]
-        corpus = Corpus.of(profile.blocks, found, np.concatenate(segments), np.concatenate(present))
-        return corpus, sample[cuts]
+        bounds = sample[[len(sample) * number // ranges for number in range(1, ranges)]]
+
+        def sorted_cells() -> Iterator[CellBlock]:
+            # Only when the first cell is needed: a writer with a process of its own starts meanwhile.
+            sorter = Sorter(self._spool.scratch(), bounds)
+            sorter.add_many(document_cells(entries, self._stamp, before) for before, entries in self._new_entries())
+            yield from sorter.blocks()
+
+        cells = self._walk.pages(
+            sorted_cells(), lambda block: (len(block.values), row_prefix(block.keys[-1:].tobytes()))
+        )
+        writer.write(cells, self._walk.rows(sorted_rows(corpus), before=1), timestamp=self._stamp)
+
+    def _new_entries(self) -> Iterator[tuple[int, Entries]]:
+        for before, part in self._spool.parts():
+            fresh = self._fresh.get(before)
+            yield before, part.entries if fresh is None else part.entries.take(fresh)
 
 
 def check_empty(index: Index) -> None:

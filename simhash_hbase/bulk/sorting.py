@@ -175,22 +175,16 @@ def sorted_rows(corpus: Corpus, *, rows_a_pass: int = ROWS_A_PASS) -> Iterator[B
     writing rows down and reading them back would, and a corpus of 100 million documents needs 240 passes of some
     seconds.
     """
-    if not len(corpus.simhashes):
-        return
-    for start, stop in pairwise(_bounds(corpus, rows_a_pass)):
-        rows = _one_pass(corpus, start, stop)
-        if len(rows.prefixes):
-            yield rows
-
-
-def _bounds(corpus: Corpus, rows_a_pass: int) -> list[int]:
-    """Choose ranges of prefixes that hold about equally many rows, by a sample of the documents."""
+    # Ranges of prefixes that hold about equally many rows, by a sample of the documents.
     count = len(corpus.simhashes)
     prefixes = np.sort(corpus.prefixes(slice(None, None, max(1, count // SAMPLE))).reshape(-1))
     passes = -(-count * (len(corpus.scheme.tables) + corpus.segments.shape[1]) // rows_a_pass)
     inner = {int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)}
     # What has no row lies behind the last range.
-    return [0, *sorted(inner - {int(NO_PREFIX)}), int(NO_PREFIX)]
+    for start, stop in pairwise([0, *sorted(inner - {int(NO_PREFIX)}), int(NO_PREFIX)]):
+        rows = _one_pass(corpus, start, stop)
+        if len(rows.prefixes):
+            yield rows
 
 
 def _one_pass(corpus: Corpus, start: int, stop: int) -> BlockRows:

@@ -222,19 +222,7 @@ SCRATCH = "simhash-hbase-scratch"
 
 
 class Spool:
-    """The folder of one load, with the documents as the index keeps them.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    url : str
-        The index, and which collection of it.
-    profile : Profile
-        The index's.
-    collection : Collection, optional
-        The one that the documents go to.
-    """
+    """The folder of one load into an index or a collection of it, with the documents as that keeps them."""
 
     def __init__(self, folder: Path, url: str, profile: Profile, collection: Collection | None = None) -> None:
         self.folder = folder

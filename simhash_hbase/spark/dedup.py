@@ -147,25 +147,10 @@ class Decisions:
 def deduplicate(
     spark: SparkSession, corpus: Input, analysis: Analysis, *, against: IndexPlace | None = None, hot: int = points.HOT
 ) -> Decisions:
-    """Decide a corpus against itself and, where one is named, an index, which stays as it is.
+    """Decide a corpus as ``dedup --dry-run`` does: against itself and, where one is named, an index.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        See `simhash_hbase.spark.session.session`.
-    corpus : Input
-        The documents.
-    analysis : Analysis
-        That of the index, or one with an idf that was learned from `corpus.texts()`.
-    against : IndexPlace, optional
-        The address of the index, and which collection; every worker opens it for reading.
-    hot : int, optional
-        A prefix that more points share is divided.
-
-    Returns
-    -------
-    Decisions
-        What ``dedup --dry-run`` decides for the same input.
+    `analysis` is that of the index, or has an idf that was learned from `corpus.texts()`; every worker opens the index
+    for reading. A prefix that more points share than `hot` is divided.
     """
     profile = analysis.profile
     whole, refused = without_repeats(corpus.documents(analysis).persist(DISK), corpus.order)

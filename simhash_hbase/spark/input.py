@@ -114,7 +114,6 @@ class Input:
     files: Sequence[records.InputFile]
     options: InputOptions
     raw: DataFrame
-    counted: dict[records.Split, records.Counted]
     order: Order
 
     @classmethod
@@ -123,7 +122,7 @@ class Input:
         files = records.input_files(spark, named, options)
         raw = records.raw_frame(spark, files, options)
         counted = records.count_records(raw, records.record_reader(files, options))
-        return cls(files, options, raw, counted, Order.of(files, counted))
+        return cls(files, options, raw, Order.of(files, counted))
 
     def texts(self) -> list[str]:
         """Take the sample for an idf table."""

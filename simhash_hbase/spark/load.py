@@ -88,7 +88,7 @@ class WorkPlace:
 
 
 CELLS = "target int, key binary, value binary"
-FOLDERS = "folder string, cells long, bytes long"
+FOLDERS = "folder string, cells long"
 TRIED = 64
 ROWS = 1  # Of the two targets of a region the second one: block rows and sketch rows; the first one are cells.
 
@@ -173,7 +173,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
         targets = integers(batch["target"])
         for run in np.split(np.arange(len(targets)), np.flatnonzero(np.diff(targets)) + 1):
             if len(run):
-                yield int(targets[run[0]]), batch.slice(run[0], len(run))
+                yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
 
     def written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         loader: Loader = shared.value
@@ -191,9 +191,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
                     columns = ((batch["key"].to_pylist(), batch["value"].to_pylist()) for batch in tables)
                     blocks = (CellBlock(np.frombuffer(b"".join(keys), KEY), values) for keys, values in columns)
                     writer.write(blocks, (), timestamp=stamp)
-            files = list(writer.done.values())
-            counts = {"cells": [sum(f.cells for f in files)], "bytes": [sum(f.bytes for f in files)]}
-            yield batch_of(FOLDERS, folder=[name], **counts)
+            yield batch_of(FOLDERS, folder=[name], cells=[sum(files.cells for files in writer.done.values())])
 
     return written
 
@@ -229,33 +227,10 @@ class Way:
 def load(
     spark: SparkSession, index: Index, named: Sequence[str], options: InputOptions, *, way: Way, refusals: Refusals
 ) -> LoadCounts:
-    """Write a corpus into an empty index in HBase.
+    """Write a corpus, files and folders on any Hadoop file system, into an empty index in HBase.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        See `simhash_hbase.spark.session.session`.
-    index : Index
-        An index in HBase.
-    named : sequence of str
-        Files and folders on any Hadoop file system.
-    options : InputOptions
-        How they are read.
-    way : Way
-        Where it keeps what is finished, and how files are written.
-    refusals : Refusals
-        Takes refused records.
-
-    Returns
-    -------
-    LoadCounts
-
-    Raises
-    ------
-    InvalidArgument
-        When the index holds documents, or is not in HBase.
-    InvalidInput
-        When the input is another than that of the attempt before, which has begun to write.
+    Raises `InvalidArgument` when the index holds documents or is not in HBase, and `InvalidInput` when the input is
+    another than that of the attempt before, which has begun to write.
     """
     if not isinstance(index.store, HBaseStore):
         raise InvalidArgument(f"{index.store.url} is not in HBase: Spark loads into hbase:// only")

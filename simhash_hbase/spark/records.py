@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.features.idf import LEARN_FROM, Reservoir
+from simhash_hbase.features.idf import Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_records, text_records
@@ -268,7 +268,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
     """Take the texts that `dedup --create` learns from: the same places of the same reservoir."""
-    sample: Reservoir[int] = Reservoir(limit=LEARN_FROM)
+    sample: Reservoir[int] = Reservoir()
     for number in range(order.records):
         sample.add(number)
     numbers = frozenset(sample.items)

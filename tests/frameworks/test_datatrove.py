@@ -104,9 +104,6 @@ def test_no_document_is_dropped_unasked(url, action):
     assert by_choice == {"keep": [True, True], "drop": [True, (False, "no_words")]}
     with pytest.raises(InvalidArgument, match=r"^unreadable is 'skip': wanted 'raise', 'keep' or 'drop'$"):
         NearDuplicatesFilter(url, unreadable="skip")
-
-
-def test_another_action_is_refused(url):
     with pytest.raises(InvalidArgument, match=r"^action is 'drop': wanted 'claim' or 'ask'$"):
         NearDuplicatesFilter(url, action="drop")
 

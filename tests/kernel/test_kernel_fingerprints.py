@@ -25,7 +25,8 @@ from simhash_hbase.kernel.forms import COMPOSED, MAPPED, SLOW
 from simhash_hbase.kernel.texts import Batch, Weights, canonical, cut, kernel_tables, normalize, word_hashes
 
 PASSAGES = [text for texts in read_passages().values() for text in texts]
-SHORT = special()
+# A null character stands between words as any other sign does.
+SHORT = [*special(), "录事卡\x00格克", "A\x00B", "\x00", "\x00" * 100 + "的"]
 IDF = idf_of(word_tokens(text) for text in [*PASSAGES, *SHORT, "a", "的 a"])
 ANALYZERS = [
     JiebaAnalyzer(top=None),
@@ -54,13 +55,6 @@ def test_fingerprints_are_those_of_the_features(analyzer):
     texts = [*SHORT, *PASSAGES[:: 4 if COMPILED else 40]]
 
     assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
-
-
-def test_a_null_character_stands_between_words_as_any_other_sign_does():
-    analyzer = LearnedAnalyzer(idf=IDF)
-
-    for text in ("录事卡\x00格克", "A\x00B", "\x00", "\x00" * 100 + "的"):
-        assert by_the_kernel(analyzer, [text]) == by_features(analyzer, [text])
 
 
 def test_the_heaviest_words_are_not_told_without_the_texts():

@@ -65,7 +65,7 @@ def test_lines_in_many_splits_and_a_hot_prefix_in_many_parts(spark, tmp_path):
     # Every prefix that more than two points share is divided.
     lines, done, refused = decided(spark, [source], hot=2)
 
-    assert len(Input.of(spark, [source], InputOptions()).counted) > 3
+    assert len(Input.of(spark, [source], InputOptions()).order.splits) > 3
     assert lines == expected
     assert (done.documents, done.originals, len(refused)) == (summary.documents, summary.originals, summary.refused)
     assert 100 < done.originals < done.documents - 50

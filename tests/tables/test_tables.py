@@ -117,10 +117,13 @@ def test_features_of_data_sets_stay(rows, kind):
     assert set(marked.features) - set(FEATURES) == set(MARKS)
 
 
-def test_an_iterable_data_set_is_decided_anew_each_time(rows):
-    stream = drop_near_duplicates(KINDS["iterable"][0](rows), id="id", analyzer="shingle")
+@pytest.mark.parametrize("opened", [False, True])
+def test_an_iterable_data_set_is_decided_anew_each_time(rows, opened):
+    options = {"index": create_index("memory:", analyzer="shingle")} if opened else {"analyzer": "shingle"}
+    stream = drop_near_duplicates(KINDS["iterable"][0](rows), id="id", **options)
 
-    assert list(stream) == list(stream) != []
+    assert list(stream) == list(stream)
+    assert 0 < len(list(stream)) < len(rows)
 
 
 def test_the_index_of_a_data_frame_stays(rows):
@@ -166,15 +169,6 @@ def test_rows_are_compared_with_an_index_and_written_to_it(tmp_path, rows, kind,
         index.close()
 
 
-def test_an_opened_index_serves_an_iterable_data_set(rows):
-    with create_index("memory:", analyzer="shingle") as index:
-        stream = drop_near_duplicates(KINDS["iterable"][0](rows), id="id", index=index)
-        first = list(stream)
-
-        assert 0 < len(first) < len(rows)
-        assert list(stream) == first
-
-
 @pytest.mark.slow
 def test_rows_that_dedup_refuses_are_left_out_counted_and_named(rows, tmp_path):
     bad = [rows[0], {**rows[1], "text": None}, {**rows[2], "id": rows[0]["id"]}, {**rows[3], "text": "…!"}, rows[6]]
@@ -207,11 +201,6 @@ def test_no_row_is_left_out_unasked(rows, kind):
         assert [row["text"] for row in kept] == [row["text"] for row in bad]
 
 
-def test_another_choice_for_unreadable_rows_is_refused():
-    with pytest.raises(InvalidArgument, match=r"^unreadable is 'skip': wanted 'raise', 'keep' or 'drop'$"):
-        drop_near_duplicates(pa.table({"text": ["x"]}), unreadable="skip")
-
-
 def test_the_column_of_texts_may_be_the_second_argument():
     table = pa.table({"body": ["some words", "some words"]})
 
@@ -220,6 +209,8 @@ def test_the_column_of_texts_may_be_the_second_argument():
     for wrong in (0, None, ["body"]):
         with pytest.raises(InvalidArgument, match=r"^text is .*: wanted the name of a column$"):
             drop_near_duplicates(table, wrong)
+    with pytest.raises(InvalidArgument, match=r"^unreadable is 'skip': wanted 'raise', 'keep' or 'drop'$"):
+        drop_near_duplicates(table, "body", unreadable="skip")
 
 
 @pytest.mark.slow

@@ -33,13 +33,6 @@ class SeenIds:
 
     It holds sorted arrays, each at least twice as long as the next: a batch is looked up in a few of them, and every
     digest is copied a few times in all.
-
-    Examples
-    --------
-    >>> seen = SeenIds()
-    >>> batch = np.array([b"one", b"two", b"one"], dtype=DIGEST)
-    >>> seen.add(batch).tolist(), seen.add(batch[1:2]).tolist(), len(seen)
-    ([False, False, True], [True], 2)
     """
 
     def __init__(self) -> None:

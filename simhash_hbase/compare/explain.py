@@ -139,11 +139,6 @@ def pulls(
     The gap at a differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less
     that in `b`; both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's
     share is its part in the gaps of all differing bits.
-
-    Examples
-    --------
-    >>> pulls([("a", 1.0), ("b", 3.0)], [("a", 1.0), ("c", 3.0)], 0)
-    []
     """
     left, right = dict(a), dict(b)
     names = list(dict.fromkeys([*left, *right]))

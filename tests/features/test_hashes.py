@@ -1,7 +1,5 @@
 """Hashes of features: published values, ranges, refusals; `rows/test_schema_vectors.py` has more values."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -52,12 +50,3 @@ def test_times33_is_warned_of_where_an_index_is_made_with_it():
 def test_of_other_hashes_nobody_is_warned(name):
     # A warning is an error in these tests.
     create_index("memory:", analyzer="shingle", hash=name).close()
-
-
-@pytest.mark.parametrize(("name", "constant"), [("murmur3", False), ("times33", True)])
-def test_times33_leaves_bits_of_ordinary_words_constant(name, constant):
-    words = ["".join(word) for word in product("天地玄黄宇宙洪荒日月盈昃", repeat=2)]
-    hashes = hash_features(words, hash=name)
-
-    always, never = np.bitwise_and.reduce(hashes), ~np.bitwise_or.reduce(hashes)
-    assert (int(np.bitwise_count(always | never)) >= 16) is constant

@@ -83,18 +83,13 @@ def test_the_median_of_another_table_is_found(monkeypatch, tmp_path):
     assert arrays["median"].tolist() == [2.0]
 
 
-def test_a_reservoir_keeps_a_short_stream_whole():
-    sample = Reservoir(limit=10)
-    for number in range(10):
-        sample.add(number)
-
-    assert sample.items == list(range(10))
-
-
 def test_a_reservoir_draws_the_same_sample_for_the_same_seed():
     samples = [Reservoir(limit=5, seed=seed) for seed in (1, 1, 2)]
     for sample in samples:
-        for number in range(1000):
+        for number in range(5):
+            sample.add(number)
+        assert sample.items == list(range(5))
+        for number in range(5, 1000):
             sample.add(number)
 
     assert samples[0].items == samples[1].items != samples[2].items

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.rows import all_cells, all_pairs
 
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load
 from simhash_hbase.bulk import spool as spool_module
@@ -76,9 +77,7 @@ def run(index, tmp_path, records, *, writer=None, **options):
 
 def contents(index):
     """Read all block rows and all documents, without their times."""
-    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=999) for p, s in zip(*page, strict=True)]
-    documents = [(d.id, d.simhash, d.state, d.metadata) for d in index.export()]
-    return rows, documents
+    return all_pairs(index.store), [(d.id, d.simhash, d.state, d.metadata) for d in index.export()]
 
 
 def added(make_index, records):
@@ -104,8 +103,7 @@ def test_all_cells_lie_a_minute_behind_the_store(make_memory_index, tmp_path, cl
 
     run(index, tmp_path, [document(number) for number in range(10)])
 
-    cells = [cell for page in index.store.scan_cells("d", b"", None, page=99) for cell in page]
-    assert {cell.timestamp for cell in cells} == {clock.ms - 60_000}
+    assert {cell.timestamp for cell in all_cells(index.store)} == {clock.ms - 60_000}
 
 
 def test_a_loaded_document_was_added_when_the_load_began(index, tmp_path, clock):
@@ -211,8 +209,7 @@ def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path
 
     assert (done.documents, done.known, analysed) == (100, 0, 0)
     assert contents(index) == added(make_index, records)
-    cells = [cell for page in index.store.scan_cells("d", b"", None, page=99) for cell in page]
-    assert {cell.timestamp for cell in cells} == {noted.stamp}
+    assert {cell.timestamp for cell in all_cells(index.store)} == {noted.stamp}
     assert read_open_load(index.store) is None
 
 

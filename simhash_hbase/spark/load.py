@@ -14,12 +14,9 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from simhash_hbase.bulk import HFileWriter
-from simhash_hbase.bulk.hfiles import run_loader
+from simhash_hbase.bulk import hfiles, sorting, spool
 from simhash_hbase.bulk.load import begin_noted
 from simhash_hbase.bulk.places import Tools
-from simhash_hbase.bulk.sorting import KEY, KEY_BYTES, CellBlock, document_cells
-from simhash_hbase.bulk.spool import NotedLoad
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidArgument, InvalidInput
@@ -38,7 +35,7 @@ from simhash_hbase.stores.hbase import HBaseStore
 FILE = "load.json"
 
 
-class LoadProgress(NotedLoad, kw_only=True):
+class LoadProgress(spool.NotedLoad, kw_only=True):
     """One load on Spark."""
 
     input: str  # Digest of the files and of how they are read.
@@ -140,18 +137,18 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
     written = sorted_.mapInArrow(_written(spark.sparkContext.broadcast(loader), stamp), FOLDERS).collect()
     with TemporaryDirectory(prefix="simhash-hbase-") as folder:
         command = [*loader.program(Path(folder)), "load", loader.table, loader.staging]
-        run_loader(command, ["\n".join(row.folder for row in written).encode()], loader.table)
+        hfiles.run_loader(command, ["\n".join(row.folder for row in written).encode()], loader.table)
     return sum(row.cells for row in written)
 
 
 def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], stamp: int) -> Mapped:
-    regions = np.array(starts, KEY)
+    regions = np.array(starts, sorting.KEY)
 
     def keyed(packed: bytes, width: int, values: list[bytes] | None) -> pa.RecordBatch:
         keys = np.frombuffer(packed, np.dtype(f"S{width}"))
         return batch_of(
             CELLS,
-            target=2 * (np.searchsorted(regions, keys.astype(KEY), side="right") - 1) + (values is None) * ROWS,
+            target=2 * (np.searchsorted(regions, keys.astype(sorting.KEY), side="right") - 1) + (values is None) * ROWS,
             key=[packed[at : at + width] for at in range(0, len(packed), width)],
             value=[None] * len(keys) if values is None else values,
         )
@@ -161,8 +158,8 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
             entries = Collection(collection).stored(entries_of(batch, profile.bands))
             places = integers(batch["number"])
             for run in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
-                block = document_cells(entries.take(run), stamp, int(places[run[0]]))
-                yield keyed(block.keys.tobytes(), KEY_BYTES, block.values)
+                block = sorting.document_cells(entries.take(run), stamp, int(places[run[0]]))
+                yield keyed(block.keys.tobytes(), sorting.KEY_BYTES, block.values)
             yield keyed(pack_rows(entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
 
     return cells
@@ -184,12 +181,15 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
             name = secrets.token_hex(8)
             with TemporaryDirectory(prefix="simhash-hbase-") as folder:
                 program = [*loader.program(Path(folder)), "write"]
-                writer = HFileWriter(program, loader.table, f"{loader.staging}/{name}")
+                writer = hfiles.HFileWriter(program, loader.table, f"{loader.staging}/{name}")
                 if target % 2 == ROWS:
                     writer.write((), _rows(tables), timestamp=stamp)
                 else:
                     columns = ((batch["key"].to_pylist(), batch["value"].to_pylist()) for batch in tables)
-                    blocks = (CellBlock(np.frombuffer(b"".join(keys), KEY), values) for keys, values in columns)
+                    blocks = (
+                        sorting.CellBlock(np.frombuffer(b"".join(keys), sorting.KEY), values)
+                        for keys, values in columns
+                    )
                     writer.write(blocks, (), timestamp=stamp)
             yield batch_of(FOLDERS, folder=[name], cells=[sum(files.cells for files in writer.done.values())])
 

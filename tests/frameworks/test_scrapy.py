@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
 import subprocess
@@ -273,13 +272,6 @@ async def given(made, *items, at_once=False):
         return [await made.process_item(item) for item in items]
     finally:
         await made.close_spider()
-
-
-def test_a_missing_scrapy_is_named_with_the_command_that_installs_it():
-    words = "import sys; sys.modules['scrapy'] = None; import simhash_hbase.scrapy"
-    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=False, env=os.environ)
-
-    assert done.stderr.endswith("pip install 'simhash-hbase[scrapy]'\n")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
 from simhash_hbase.features.idf import jieba_idf
 from simhash_hbase.kernel.texts import MAX_WORD, Batch, bounded_word, canonical, cut
 
+WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
 TABLE = idf_of([["the", "закон", "法"], ["the", "закон"], ["the"]])
 PIECES = [
     *[
@@ -160,6 +161,25 @@ def test_a_word_beyond_the_bound_is_its_beginning_and_a_digest():
     assert [word for word, _ in JiebaAnalyzer().features("X" * 2000)] == [bounded_word("X" * 2000)]
 
 
+# Words of one character: Han beyond what jieba knows, signs among Han, Tangut, Nushu; and voiced marks of kana.
+SINGLE = "\u3005-\u3007\u3021-\u303c\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00016fe0-\U00018d08\U0001b170-\U0001b2fb"
+AMONG_KANA = "\u3099-\u309a\uff9e\uff9f"
+
+
+@pytest.mark.skipif(unicodedata.unidata_version != "14.0.0", reason="this Python knows another Unicode than 14")
+def test_the_classes_hold_nothing_else_and_miss_no_letter_of_unicode_14():
+    letters, digits, marks = (re.compile(f"[{some}]").match for some in (LETTERS, DIGITS, MARKS))
+    placed = re.compile(f"[{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}{UNSPACED}{SINGLE}{AMONG_KANA}]").match
+    assigned = [chr(n) for n in range(0x80, 0x20000) if unicodedata.category(chr(n)) != "Cn"]
+    missed = [c for c in assigned if unicodedata.category(c) in WORD_CATEGORIES and not placed(c)]
+
+    assert [c for c in assigned if digits(c) and unicodedata.category(c) != "Nd"] == []
+    assert [c for c in assigned if marks(c) and unicodedata.category(c) not in ("Mn", "Mc")] == []
+    assert [c for c in assigned if letters(c) and unicodedata.category(c)[0] not in "LN"] == ["\u05f3"]
+    # Later versions of Unicode have letters that these classes, which are frozen, do not.
+    assert missed == [] or unicodedata.unidata_version != "14.0.0"
+
+
 LINES = (Path(__file__).parents[1] / "support" / "languages.jsonl").read_text(encoding="utf-8").splitlines()
 LANGUAGES = [json.loads(line)["text"] for line in LINES]
 ASCII = "a-zA-Z0-9_"
@@ -234,3 +254,15 @@ def test_words_go_on_behind_punctuation_as_its_neighbours_say(middle):
     pairs = [f"{before}{middle}{after}" for first in kinds for second in kinds for before in first for after in second]
 
     assert [tokens(pair) for pair in pairs] == [expected(pair) for pair in pairs]
+
+
+@pytest.mark.slow
+def test_no_character_is_of_two_classes_that_exclude_each_other():
+    # Formats are no part of a text that is cut.
+    marks = f"{VOICED}{UNSPACED_MARKS}"
+    parts = (LETTERS, DIGITS, MARKS, ASCII, "\u4e00-\u9fd5", f"{HIRAGANA}{KATAKANA}", f"{UNSPACED}{marks}")
+    middles = f'{MID_LETTER}{MID_NUMBER}"'
+    matches = [re.compile(f"[{characters}]").fullmatch for characters in (*parts, middles)]
+
+    for character in map(chr, range(0x110000)):
+        assert sum(match(character) is not None for match in matches) <= 1

@@ -16,10 +16,10 @@ from support.corpora import first_texts
 from support.hostile import HOSTILE, everything, special
 from support.languages import read_passages
 from support.sketching import slow_count, slow_segments, slow_sketch
-from support.words import idf_of, word_tokens
+from support.words import by_features, by_the_kernel, idf_of, word_tokens
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.forms import COMPOSED, MAPPED, SLOW
 from simhash_hbase.kernel.texts import Batch, Weights, canonical, cut, kernel_tables, normalize, word_hashes
@@ -38,16 +38,6 @@ ANALYZERS = [
     ShingleAnalyzer(size=2, binary=True),
 ]
 SETS = ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"]
-
-
-def by_the_kernel(analyzer, texts, **options):
-    simhashes, features = Fingerprinter(analyzer, **options).fingerprint_many(texts)
-    return list(zip(simhashes.tolist(), features.tolist(), strict=True))
-
-
-def by_features(analyzer, texts, **options):
-    listed = [analyzer.features(text) for text in texts]
-    return [(fingerprint(pairs, **options) if pairs else 0, count_features(pairs)) for pairs in listed]
 
 
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=repr)

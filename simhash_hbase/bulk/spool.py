@@ -71,7 +71,7 @@ SEGMENTS = "<u4"
 
 class _Columns(msgspec.Struct, array_like=True):
     ids: list[str]
-    id_digests: bytes
+    id_digests: bytes  # For version 1.0.0, which reads them.
     simhashes: bytes
     sketches: bytes
     shingles: bytes

@@ -62,10 +62,10 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
 
         def as_given(text: Text) -> dict[str, int | bytes]:
             """Write a stored text as the input has its texts."""
-            return {"simhash": int(np.uint64(index.collection.masked(text.simhash)).astype(np.int64)),
-                    "digest": text.digest}  # fmt: skip
+            simhash = np.uint64(index.collection.masked(text.simhash)).astype(np.int64)
+            return {"simhash": int(simhash), "digest": text.digest}
 
-        given = entries_of(batch, index.profile.bands)
+        given, positions = entries_of(batch, index.profile.bands), batch["position"].to_pylist()
         entries = index.collection.stored(given)
         states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
         decisions = [recorded_decision(*each, oldest) for each in zip(entries.texts, states, strict=True)]
@@ -75,7 +75,7 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
         for at, (state, decision) in enumerate(zip(states, decisions, strict=True)):
             if state is None:
                 continue
-            row = {"position": batch["position"][at], "id": given.ids[at], "recorded": decision is not None}
+            row = {"position": positions[at], "id": given.ids[at], "recorded": decision is not None}
             row["original"] = bool(decision and decision.is_original)
             row["of_text"] = state.of_text and as_given(state.of_text)
             if decision and decision.of:

@@ -7,7 +7,7 @@ from simhash_hbase.corpus.messages import where
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.idf import CutTexts, Reservoir
+from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, extract, scan, total_bytes
 from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.kernel.texts import Batch
@@ -88,7 +88,7 @@ class TextSample:
     """A sample of texts; pages are extracted as they come into it, so of a million some 20,000."""
 
     def __init__(self) -> None:
-        self._texts: Reservoir[str] = Reservoir()
+        self._texts: Reservoir[str] = Reservoir(limit=LEARN_FROM)
         self.refused = 0
         self.first = ""
         """Place and reason of the first refused record."""

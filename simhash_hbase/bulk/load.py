@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms, document_cells, sorted_rows
-from simhash_hbase.bulk.spool import Part, Spool
+from simhash_hbase.bulk.spool import NotedLoad, Spool
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.documentrows import entry_segments, read_states
@@ -17,6 +17,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
@@ -69,13 +70,17 @@ class Loaded:
 
 def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
     """Open a load, or resume it."""
-    manifest = spool.manifest
-    if not into_existing and not manifest.writing:
+    begin_noted(index, spool.manifest, into_existing=into_existing, take_over=take_over)
+    spool.save()
+
+
+def begin_noted(index: Index, load: NotedLoad, *, into_existing: bool = False, take_over: bool = False) -> int:
+    """Open a load, or resume it; return its stamp, which is to be noted."""
+    if not into_existing and not load.writing:
         check_empty(index)
-    now = begin_load(index.store, manifest.token, take_over=take_over)
-    if manifest.stamp is None:
-        manifest.stamp = now - MARGIN_MS
-        spool.save()
+    now = begin_load(index.store, load.token, take_over=take_over)
+    load.stamp = load.stamp or now - MARGIN_MS
+    return load.stamp
 
 
 def load(
@@ -135,45 +140,41 @@ class _LoadPass:
 
     def write(self, writer: Writer) -> None:
         """Write the new documents."""
-        corpus, bounds = self._survey()
-        if not len(corpus.simhashes):
+        profile = self._index.profile
+        # What rows are made of, and a sample of the keys.
+        simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
+        segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
+        for before, entries in self._new_entries():
+            simhashes.append(entries.simhashes)
+            segments.append(entry_segments(entries, profile.bands))
+            present.append(entries.sketched)
+            places = np.unique(np.linspace(0, len(entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
+            if len(entries):
+                keys.append(document_cells(entries.take(places), self._stamp, before).keys)
+        found = np.concatenate(simhashes)
+        if not len(found):
             return
+        corpus = Corpus.of(profile.blocks, found, np.concatenate(segments), np.concatenate(present))
+        # Keys that cut the cells into ranges of about one size.
+        ranges = -(-2 * len(found) // CELLS_A_RANGE)
+        sample = np.sort(np.concatenate(keys))
+        bounds = sample[[len(sample) * number // ranges for number in range(1, ranges)]]
 
         def sorted_cells() -> Iterator[CellBlock]:
             # Only when the first cell is needed: a writer with a process of its own starts meanwhile.
             sorter = Sorter(self._spool.scratch(), bounds)
-            sorter.add_many(document_cells(part, self._stamp, before) for before, part in self._new_parts())
+            sorter.add_many(document_cells(entries, self._stamp, before) for before, entries in self._new_entries())
             yield from sorter.blocks()
 
-        rows = sorted_rows(corpus)
         cells = self._walk.pages(
             sorted_cells(), lambda block: (len(block.values), row_prefix(block.keys[-1:].tobytes()))
         )
-        writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
+        writer.write(cells, self._walk.rows(sorted_rows(corpus), before=1), timestamp=self._stamp)
 
-    def _new_parts(self) -> Iterator[tuple[int, Part]]:
+    def _new_entries(self) -> Iterator[tuple[int, Entries]]:
         for before, part in self._spool.parts():
             fresh = self._fresh.get(before)
-            yield before, part if fresh is None else part.take(fresh)
-
-    def _survey(self) -> tuple[Corpus, NDArray[np.bytes_]]:
-        """Collect what rows are made of, and the keys that cut the cells into ranges of about one size."""
-        profile = self._index.profile
-        simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
-        segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
-        for before, part in self._new_parts():
-            simhashes.append(part.entries.simhashes)
-            segments.append(entry_segments(part.entries, profile.bands))
-            present.append(part.entries.sketched)
-            places = np.unique(np.linspace(0, len(part.entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
-            if len(part.entries):
-                keys.append(document_cells(part.take(places), self._stamp, before).keys)
-        found = np.concatenate(simhashes)
-        ranges = -(-2 * len(found) // CELLS_A_RANGE)
-        sample = np.sort(np.concatenate(keys))
-        cuts = [len(sample) * number // ranges for number in range(1, ranges)]
-        corpus = Corpus.of(profile.blocks, found, np.concatenate(segments), np.concatenate(present))
-        return corpus, sample[cuts]
+            yield before, part.entries if fresh is None else part.entries.take(fresh)
 
 
 def check_empty(index: Index) -> None:

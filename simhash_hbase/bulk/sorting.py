@@ -9,13 +9,13 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.bulk.spool import Part
 from simhash_hbase.index.documentrows import member_values
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.rows import layout
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documentcells import DocumentState, encode
-from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, member_rows
+from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, id_digest, member_rows
 from simhash_hbase.stores.base import Cell
 
 KEY_BYTES = layout.MEMBER_ID_BYTES + layout.TEXT_BYTES
@@ -78,11 +78,9 @@ def added_ms(stamp: int) -> int:
     return stamp + MARGIN_MS
 
 
-def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
+def document_cells(entries: Entries, stamp: int, first: int) -> CellBlock:
     """Make the member cell and the document cell of every document."""
-    entries = part.entries
-    digests = part.digests.tobytes()
-    qualifiers = [digests[at : at + layout.ID_DIGEST_BYTES] for at in range(0, len(digests), layout.ID_DIGEST_BYTES)]
+    qualifiers = [id_digest(name) for name in entries.ids]
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
     members = [row + digest + text[: layout.TEXT_BYTES] for row, digest, text in keys]
     documents = [document_row(digest) + layout.STATE_QUALIFIER for digest in qualifiers]
@@ -177,22 +175,16 @@ def sorted_rows(corpus: Corpus, *, rows_a_pass: int = ROWS_A_PASS) -> Iterator[B
     writing rows down and reading them back would, and a corpus of 100 million documents needs 240 passes of some
     seconds.
     """
-    if not len(corpus.simhashes):
-        return
-    for start, stop in pairwise(_bounds(corpus, rows_a_pass)):
-        rows = _one_pass(corpus, start, stop)
-        if len(rows.prefixes):
-            yield rows
-
-
-def _bounds(corpus: Corpus, rows_a_pass: int) -> list[int]:
-    """Choose ranges of prefixes that hold about equally many rows, by a sample of the documents."""
+    # Ranges of prefixes that hold about equally many rows, by a sample of the documents.
     count = len(corpus.simhashes)
     prefixes = np.sort(corpus.prefixes(slice(None, None, max(1, count // SAMPLE))).reshape(-1))
     passes = -(-count * (len(corpus.scheme.tables) + corpus.segments.shape[1]) // rows_a_pass)
     inner = {int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)}
     # What has no row lies behind the last range.
-    return [0, *sorted(inner - {int(NO_PREFIX)}), int(NO_PREFIX)]
+    for start, stop in pairwise([0, *sorted(inner - {int(NO_PREFIX)}), int(NO_PREFIX)]):
+        rows = _one_pass(corpus, start, stop)
+        if len(rows.prefixes):
+            yield rows
 
 
 def _one_pass(corpus: Corpus, start: int, stop: int) -> BlockRows:

@@ -5,16 +5,15 @@ import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.digests import blake2b, digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.files.local import replacing
@@ -34,13 +33,6 @@ class SeenIds:
 
     It holds sorted arrays, each at least twice as long as the next: a batch is looked up in a few of them, and every
     digest is copied a few times in all.
-
-    Examples
-    --------
-    >>> seen = SeenIds()
-    >>> batch = np.array([b"one", b"two", b"one"], dtype=DIGEST)
-    >>> seen.add(batch).tolist(), seen.add(batch[1:2]).tolist(), len(seen)
-    ([False, False, True], [True], 2)
     """
 
     def __init__(self) -> None:
@@ -65,31 +57,27 @@ class SeenIds:
         return came
 
 
-DIGEST_BYTES = 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """Documents and refused records in the order of the input; no id is twice in all parts of a load."""
 
     entries: Entries
-    digests: NDArray[np.bytes_]  # Digests of the ids, `DIGEST`.
     rejects: list[Reject]
 
-    def take(self, places: NDArray[np.intp]) -> "Part":
-        """Select documents by position, without the rejects."""
-        return Part(entries=self.entries.take(places), digests=self.digests[places], rejects=[])
+
+# Columns of `Entries` that are arrays, as a part has them.
+ARRAYS = {"simhashes": "<u8", "sketches": "<u8", "shingles": "<u4", "features": "<i4", "lengths": "<i4"}
+SEGMENTS = "<u4"
 
 
 class _Columns(msgspec.Struct, array_like=True):
     ids: list[str]
-    digests: bytes
+    id_digests: bytes  # For version 1.0.0, which reads them.
     simhashes: bytes
     sketches: bytes
     shingles: bytes
     features: bytes
     lengths: bytes
-    text_digests: list[bytes]
+    digests: list[bytes]
     metadata: list[dict[str, Any] | None]
     # File, line, reason, the record, its id: a file's name and an id may be more than UTF-8 can hold.
     rejects: list[tuple[bytes, int, str, bytes, bytes | None]]
@@ -97,29 +85,30 @@ class _Columns(msgspec.Struct, array_like=True):
     segments: bytes = b""
 
 
+def id_digests(ids: Iterable[str]) -> NDArray[np.bytes_]:
+    """Digest ids, as `SeenIds` takes them."""
+    return np.array([id_digest(name) for name in ids], DIGEST)
+
+
 def write_part(path: Path, part: Part) -> str:
     """Write a part whole or not at all, and return its checksum."""
     entries = part.entries
     columns = _Columns(
         ids=list(entries.ids),
-        digests=part.digests.tobytes(),
-        simhashes=entries.simhashes.astype("<u8").tobytes(),
-        sketches=entries.sketches.astype("<u8").tobytes(),
-        shingles=entries.shingles.astype("<u4").tobytes(),
-        features=entries.features.astype("<i4").tobytes(),
-        lengths=entries.lengths.astype("<i4").tobytes(),
-        text_digests=list(entries.digests),
+        id_digests=id_digests(entries.ids).tobytes(),
+        **{name: getattr(entries, name).astype(kind).tobytes() for name, kind in ARRAYS.items()},
+        digests=list(entries.digests),
         metadata=[None if metadata is None else dict(metadata) for metadata in entries.metadata],
         rejects=[
             (_bytes(r.place.file), r.place.line, r.reason, r.raw, None if r.id is None else _bytes(r.id))
             for r in part.rejects
         ],
         bands=entries.segments.shape[1],
-        segments=entries.segments.astype("<u4").tobytes(),
+        segments=entries.segments.astype(SEGMENTS).tobytes(),
     )
     encoded = msgspec.msgpack.encode(columns)
     write_file(path, encoded)
-    return _checksum(encoded)
+    return digest_of(encoded)
 
 
 def read_part(path: Path, checksum: str) -> Part:
@@ -128,35 +117,28 @@ def read_part(path: Path, checksum: str) -> Part:
         encoded = path.read_bytes()
     except FileNotFoundError as error:
         raise CorruptIndex(f"{path}: this part of the load is gone: repeat the load") from error
-    if _checksum(encoded) != checksum:
+    if digest_of(encoded) != checksum:
         raise CorruptIndex(f"{path}: this part of the load is damaged: repeat the load")
     columns = msgspec.msgpack.decode(encoded, type=_Columns)
-    entries = Entries(
-        ids=columns.ids,
-        simhashes=np.frombuffer(columns.simhashes, "<u8").astype(np.uint64),
-        sketches=np.frombuffer(columns.sketches, "<u8").astype(np.uint64).reshape(-1, SKETCH_WORDS),
-        shingles=np.frombuffer(columns.shingles, "<u4").astype(np.uint32),
-        features=np.frombuffer(columns.features, "<i4").astype(np.int32),
-        lengths=np.frombuffer(columns.lengths, "<i4").astype(np.int32),
-        digests=columns.text_digests,
-        metadata=columns.metadata,
-        bands=np.frombuffer(columns.segments, "<u4").astype(np.uint32).reshape(len(columns.ids), columns.bands),
-    )
+
+    def array(content: bytes, kind: str) -> NDArray[Any]:
+        return np.frombuffer(content, kind).astype(np.dtype(kind).newbyteorder("="))
+
+    arrays = {name: array(getattr(columns, name), kind) for name, kind in ARRAYS.items()}
+    arrays["sketches"] = arrays["sketches"].reshape(-1, SKETCH_WORDS)
+    bands = array(columns.segments, SEGMENTS).reshape(len(columns.ids), columns.bands)
+    entries = Entries(ids=columns.ids, digests=columns.digests, metadata=columns.metadata, bands=bands, **arrays)
     rejects = [
         Reject(Place(_text(file), line), reason, raw, None if name is None else _text(name))
         for file, line, reason, raw, name in columns.rejects
     ]
-    return Part(entries=entries, digests=np.frombuffer(columns.digests, DIGEST), rejects=rejects)
+    return Part(entries, rejects)
 
 
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file; after a crash the old one or the new one is there."""
     with replacing(path) as file:
         file.write(content)
-
-
-def _checksum(content: bytes) -> str:
-    return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _bytes(text: str) -> bytes:
@@ -182,15 +164,33 @@ class PartNote(msgspec.Struct, frozen=True, kw_only=True):
     documents: int
 
 
-class Manifest(msgspec.Struct, kw_only=True):
-    """One load."""
+class NotedLoad(msgspec.Struct, kw_only=True):
+    """One load, as a folder notes it."""
 
-    format: int = FORMAT
     token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))  # Names this load in the index.
     url: str
     profile: str  # Digest of the index's profile.
     stamp: int | None = None  # The timestamp of all cells; None until the index was asked for its time.
     writing: bool = False  # Whether cells may be in the index already.
+
+    def check_index(self, url: str, profile: str, folder: Path | str) -> None:
+        """Refuse to go on with a load into another index."""
+        if (self.url, self.profile) != (url, profile):
+            raise InvalidArgument(f"{folder} holds an unfinished load into {self.url}: finish it, or delete the folder")
+
+    def check_unwritten(self, folder: Path | str) -> None:
+        """Refuse another input than that of which cells may be in the index."""
+        if self.writing:
+            raise InvalidInput(
+                f"the input differs from that in {folder}, which may be in the index in part: "
+                "repeat the load with the same input, then load the rest"
+            )
+
+
+class Manifest(NotedLoad, kw_only=True):
+    """One load of this machine."""
+
+    format: int = FORMAT
     parts: list[PartNote] = msgspec.field(default_factory=list)
 
 
@@ -215,19 +215,7 @@ SCRATCH = "simhash-hbase-scratch"
 
 
 class Spool:
-    """The folder of one load, with the documents as the index keeps them.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    url : str
-        The index, and which collection of it.
-    profile : Profile
-        The index's.
-    collection : Collection, optional
-        The one that the documents go to.
-    """
+    """The folder of one load into an index or a collection of it, with the documents as that keeps them."""
 
     def __init__(self, folder: Path, url: str, profile: Profile, collection: Collection | None = None) -> None:
         self.folder = folder
@@ -235,13 +223,9 @@ class Spool:
         self.resumed = 0
         """Documents that an earlier attempt had analysed."""
         folder.mkdir(parents=True, exist_ok=True)
-        digest = _checksum(profile.encode())
-        found = read_manifest(folder)
-        if found is not None and (found.url, found.profile) != (url, digest):
-            raise InvalidArgument(
-                f"{folder} holds an unfinished load into {found.url}: finish it, or delete the folder"
-            )
-        self.manifest = found or Manifest(url=url, profile=digest)
+        digest = digest_of(profile.encode())
+        self.manifest = read_manifest(folder) or Manifest(url=url, profile=digest)
+        self.manifest.check_index(url, digest, folder)
         self.save()
 
     def save(self) -> None:
@@ -255,19 +239,15 @@ class Spool:
         for number, note in enumerate(self.manifest.parts):
             taken = list(islice(rest, note.records))
             part = None
-            if len(taken) == note.records and _checksum(b"".join(map(_digest, taken))) == note.input:
+            if len(taken) == note.records and digest_of(b"".join(map(_digest, taken))) == note.input:
                 with suppress(CorruptIndex):
                     part = read_part(self.folder / note.file, note.checksum)
             if part is None:
-                if self.manifest.writing:
-                    raise InvalidInput(
-                        f"the input differs from that in {self.folder}, which may be in the index in part: "
-                        "repeat the load with the same input, then load the rest"
-                    )
+                self.manifest.check_unwritten(self.folder)
                 del self.manifest.parts[number:]
                 rest = chain(taken, rest)
                 break
-            seen.add(part.digests)
+            seen.add(id_digests(part.entries.ids))
             self.resumed += note.documents
             yield part
         # Digests are of the bytes read: a page is compared without being extracted.
@@ -308,25 +288,23 @@ class Spool:
 
     def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> Part:
         """Write chunks as one part, without the documents whose id came before."""
-        pieces, digests, rejects = [], [], []
+        pieces, rejects = [], []
         for chunk in group:
             entries = self._collection.stored(chunk.entries)
-            ids = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
-            came = seen.add(ids)
+            came = seen.add(id_digests(entries.ids))
             rejects += chunk.rejects
             if came.any():
                 repeated = compress(chunk.kept, came.tolist())
                 rejects += [Reject(d.place, repeated_id(d.id, d.place), d.raw or b"", d.id) for d in repeated]
             pieces.append(entries.take(np.flatnonzero(~came)) if came.any() else entries)
-            digests.append(ids[~came])
-        part = Part(entries=Entries.joined(pieces), digests=np.concatenate(digests), rejects=rejects)
+        part = Part(Entries.joined(pieces), rejects)
         records = sum(chunk.records for chunk in group)
         file = f"part-{len(self.manifest.parts):06d}"
         note = PartNote(
             file=file,
             checksum=write_part(self.folder / file, part),
             records=records,
-            input=_checksum(b"".join(read.popleft() for _ in range(records))),
+            input=digest_of(b"".join(read.popleft() for _ in range(records))),
             documents=len(part.entries),
         )
         self.manifest.parts.append(note)
@@ -341,10 +319,10 @@ def _digest(record: Scanned) -> bytes:
     if isinstance(record, Page):
         content, rest = record.content, repr((record.content_type, record.metadata))
     else:
-        content = (record.text or "").encode("utf-8", "surrogatepass")
+        content = _bytes(record.text or "")
         rest = repr((record.simhash, record.features, record.metadata))
-    digest = blake2b(digest_size=DIGEST_BYTES)
-    for word in (record.id.encode("utf-8", "surrogatepass"), content, rest.encode("utf-8", "surrogatepass")):
+    digest = blake2b(digest_size=16)
+    for word in (_bytes(record.id), content, _bytes(rest)):
         digest.update(len(word).to_bytes(8, "big"))
         digest.update(word)
     return digest.digest()

@@ -6,8 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby
-from math import isqrt
+from itertools import accumulate, groupby, pairwise
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -52,15 +51,15 @@ def _pairs(a: Sequence[str], b: Sequence[str], cells: int, levels: int = _LEVELS
     tail = _common(zip(reversed(a[head:]), reversed(b[head:]), strict=False))
     stop_a, stop_b = len(a) - tail, len(b) - tail
     middle_a, middle_b = a[head:stop_a], b[head:stop_b]
-    pairs: Iterable[tuple[int, int]]
-    if len(middle_a) * len(middle_b) <= cells:
-        pairs = _longest(middle_a, middle_b)
-    elif levels and (anchors := _anchors(middle_a, middle_b)):
-        pairs = _anchored_pairs(middle_a, middle_b, anchors, cells, levels)
-    else:
-        pairs = _windowed_pairs(middle_a, middle_b, max(isqrt(cells), 2))
     yield from zip(range(head), range(head), strict=True)
-    yield from ((head + at_a, head + at_b) for at_a, at_b in pairs)
+    if len(middle_a) * len(middle_b) <= max(cells, 1):
+        yield from ((head + at_a, head + at_b) for at_a, at_b in _longest(middle_a, middle_b))
+    else:
+        # Too long a stretch is cut at its anchors, which begin the next part, or else in the middle.
+        cuts = (_anchors(middle_a, middle_b) if levels else []) or [(len(middle_a) // 2, len(middle_b) // 2)]
+        for (from_a, from_b), (to_a, to_b) in pairwise([(0, 0), *cuts, (len(middle_a), len(middle_b))]):
+            for at_a, at_b in _pairs(middle_a[from_a:to_a], middle_b[from_b:to_b], cells, max(levels - 1, 0)):
+                yield head + from_a + at_a, head + from_b + at_b
     yield from zip(range(stop_a, len(a)), range(stop_b, len(b)), strict=True)
 
 
@@ -71,32 +70,6 @@ def _common(pairs: Iterator[tuple[str, str]]) -> int:
             break
         length += 1
     return length
-
-
-def _anchored_pairs(
-    a: Sequence[str], b: Sequence[str], anchors: Sequence[tuple[int, int]], cells: int, levels: int
-) -> Iterator[tuple[int, int]]:
-    """Cut a long stretch at its anchors, and compare the parts."""
-    start_a = start_b = 0
-    for stop_a, stop_b in [*anchors, (len(a), len(b))]:
-        for at_a, at_b in _pairs(a[start_a:stop_a], b[start_b:stop_b], cells, levels - 1):
-            yield start_a + at_a, start_b + at_b
-        if stop_a < len(a):
-            yield stop_a, stop_b
-        start_a, start_b = stop_a + 1, stop_b + 1
-
-
-def _windowed_pairs(a: Sequence[str], b: Sequence[str], side: int) -> Iterator[tuple[int, int]]:
-    """Compare a stretch window by window: of each one that is not the last only the first half is trusted."""
-    start_a = start_b = 0
-    while start_a < len(a) and start_b < len(b):
-        stop_a, stop_b = min(start_a + side, len(a)), min(start_b + side, len(b))
-        equal = [(start_a + at_a, start_b + at_b) for at_a, at_b in _longest(a[start_a:stop_a], b[start_b:stop_b])]
-        is_last = (stop_a, stop_b) == (len(a), len(b))
-        half_a, half_b = (stop_a, stop_b) if is_last else (start_a + side // 2, start_b + side // 2)
-        trusted = sum(1 for at_a, at_b in equal if at_a < half_a or at_b < half_b)
-        yield from equal[:trusted]
-        start_a, start_b = [*equal, (stop_a, stop_b)][trusted]
 
 
 def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
@@ -180,8 +153,8 @@ def word_differences(a: str, b: str) -> list[TextPiece]:
     and are not compared, so that a text that was only wrapped anew has no differences. As few words as possible are
     marked, but for the reader's sake a short run of equal words is marked with the changes around it, if both are at
     least three times as long. Nothing is left out of long texts: with more than 2 ** 28 pairs of words between common
-    beginning and common end (16,000 words each) they are compared part by part (see `align`), and then a few words
-    more than needed may be marked. Time grows with the product of the lengths up to there, a tenth of a second, and
+    beginning and common end (16,000 words each) they are compared part by part (see `align`), and then more words
+    than needed may be marked. Time grows with the product of the lengths up to there, a tenth of a second, and
     about linearly beyond.
 
     Examples

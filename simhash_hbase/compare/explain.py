@@ -27,7 +27,7 @@ class Side:
 
     name: str
     entries: Entries
-    features: WeightedFeatures | None  # None for a stored document: the index keeps no text.
+    features: WeightedFeatures | None = None  # None for a stored document: the index keeps no text.
     decision: Mapping[str, Any] | None = None  # Of a copy, of which the index keeps no sketch: what was decided.
 
     @classmethod
@@ -48,11 +48,6 @@ class Side:
         for feature, weight in features:
             weights[str(feature)] = weights.get(str(feature), 0.0) + weight
         return cls(name, analysed.entries, list(weights.items()))
-
-    @classmethod
-    def of_entries(cls, name: str, entries: Entries, decision: Mapping[str, Any] | None = None) -> "Side":
-        """Take a stored document; of a copy with its original, distance and similarity."""
-        return cls(name, entries, None, decision)
 
     @property
     def simhash(self) -> int:
@@ -144,11 +139,6 @@ def pulls(
     The gap at a differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less
     that in `b`; both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's
     share is its part in the gaps of all differing bits.
-
-    Examples
-    --------
-    >>> pulls([("a", 1.0), ("b", 3.0)], [("a", 1.0), ("c", 3.0)], 0)
-    []
     """
     left, right = dict(a), dict(b)
     names = list(dict.fromkeys([*left, *right]))

@@ -15,19 +15,10 @@ import numpy as np
 
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.kernel import texts as kernel
 from simhash_hbase.kernel import votes
 from simhash_hbase.kernel.cache import Tables, tables
 from simhash_hbase.kernel.tables import VERSION, jieba_file, words_of
-from simhash_hbase.kernel.texts import (
-    BATCH,
-    Batch,
-    CountedWords,
-    Weights,
-    divided,
-    document_frequencies,
-    hash_between,
-    word_hashes,
-)
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -36,7 +27,6 @@ STOP_WORDS = (
 """The words that jieba.analyse drops (``KeywordExtractor.STOP_WORDS`` of jieba 0.42.1), in upper case, too."""
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
-SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
 _FORMAT = 1
 T = TypeVar("T")
 
@@ -56,7 +46,7 @@ class IdfTable:
     """Documents of the sample, N."""
     frequencies: Mapping[str, int] = field(repr=False)
     """Documents that hold a word, df, for words that two or more hold; any other counts as 1."""
-    _weights: dict[int, Weights] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _weights: dict[int, kernel.Weights] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_weights": {}}
@@ -71,13 +61,14 @@ class IdfTable:
         """Return the weight of one occurrence of a word."""
         return log(1 + self.documents / self.frequencies.get(word, 1))
 
-    def weights(self, seed: int) -> Weights:
+    def weights(self, seed: int) -> kernel.Weights:
         """Return the weights by the hashes of words, as fingerprints are made of them; made once for each seed."""
         if seed not in self._weights:
             # Few frequencies, many words. Logarithms are Python's, as in `weight`.
             logarithms = {count: log(1 + self.documents / count) for count in {1, *self.frequencies.values()}}
             weights = [logarithms[count] for count in self.frequencies.values()]
-            self._weights[seed] = Weights.of_words(list(self.frequencies), weights, other=logarithms[1], seed=seed)
+            words = list(self.frequencies)
+            self._weights[seed] = kernel.Weights.of_words(words, weights, other=logarithms[1], seed=seed)
         return self._weights[seed]
 
     def encode(self) -> bytes:
@@ -109,10 +100,10 @@ class IdfTable:
 
 
 @cache
-def jieba_idf(seed: int = 0) -> Weights:
+def jieba_idf(seed: int = 0) -> kernel.Weights:
     """Return the table that jieba ships; a word that it lacks has the median weight, and a stop word none."""
     arrays = tables(f"idf-{VERSION}-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
-    return Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
+    return kernel.Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
 
 
 def _jieba_tables(seed: int) -> Tables:
@@ -120,11 +111,11 @@ def _jieba_tables(seed: int) -> Tables:
     dropped = ["".join(form) for word in STOP_WORDS for form in product(*zip(word, word.upper(), strict=True))]
     size = 1 << (2 * (len(weights) + len(dropped))).bit_length()
     keys, values = np.zeros(size, np.uint64), np.zeros(size)
-    votes.insert_weights(keys.data, values.data, hash_between(points, starts, stops, seed).data, weights.data)
+    votes.insert_weights(keys.data, values.data, kernel.hash_between(points, starts, stops, seed).data, weights.data)
     known, middle = values[keys != 0], np.count_nonzero(keys) // 2
     # The upper one of two in the middle, as jieba has it.
     median = np.partition(known, middle)[middle : middle + 1]
-    votes.insert_weights(keys.data, values.data, word_hashes(dropped, seed).data, np.zeros(len(dropped)).data)
+    votes.insert_weights(keys.data, values.data, kernel.word_hashes(dropped, seed).data, np.zeros(len(dropped)).data)
     return {"keys": keys, "values": values, "median": median}
 
 
@@ -137,9 +128,7 @@ def jieba_idf_digest() -> str:
 class Reservoir(Generic[T]):
     """A uniform sample of a stream whose length nobody knows (Vitter's algorithm R)."""
 
-    def __init__(self, *, limit: int = SAMPLE_LIMIT, seed: int = 0) -> None:
-        if not 1 <= limit <= SAMPLE_LIMIT:
-            raise InvalidArgument(f"limit {limit}: a sample holds 1 to {SAMPLE_LIMIT} items")
+    def __init__(self, *, limit: int = LEARN_FROM, seed: int = 0) -> None:
         self.items: list[T] = []
         self.seen = 0
         self._limit = limit
@@ -163,10 +152,10 @@ class CutTexts(NamedTuple):
     """Texts whose words were counted, which need not be cut again."""
 
     keys: list[bytes]  # Of the texts, see `text_key`.
-    words: CountedWords  # Of the texts in their order.
+    words: kernel.CountedWords  # Of the texts in their order.
 
     @classmethod
-    def of(cls, texts: Sequence[str], words: CountedWords) -> "CutTexts":
+    def of(cls, texts: Sequence[str], words: kernel.CountedWords) -> "CutTexts":
         """Keep what counts of texts and their words."""
         return cls(list(map(text_key, texts)), words.without_texts())
 
@@ -178,7 +167,7 @@ class Sample(NamedTuple):
     texts: list[CutTexts]  # In their order, some each.
 
 
-def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, workers: int = 1) -> Sample:
+def learn(texts: Iterable[str], *, seed: int = 0, workers: int = 1) -> Sample:
     """Count document frequencies over a sample of a stream of texts, and hash with a seed.
 
     The sample is kept in memory; so many threads count it.
@@ -186,18 +175,19 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, worke
     # It imports logging, and few processes learn.
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
-    sample: Reservoir[str] = Reservoir(limit=limit)
+    sample: Reservoir[str] = Reservoir()
     for text in texts:
         sample.add(text)
 
-    def count(part: Sequence[str]) -> tuple[CutTexts, CountedWords]:
-        words = Batch(part).count(folded=True, seed=seed)
+    def count(part: Sequence[str]) -> tuple[CutTexts, kernel.CountedWords]:
+        words = kernel.Batch(part).count(folded=True, seed=seed)
         return CutTexts.of(part, words), words.distinct()
 
     with ThreadPoolExecutor(workers) as pool:
         # Large parts meet fewer words again.
-        texts_of_parts, words_of_parts = zip(*pool.map(count, divided(sample.items, 4 * BATCH)), strict=True)
-    table = IdfTable(documents=len(sample.items), frequencies=document_frequencies(words_of_parts))
+        parts = kernel.divided(sample.items, 4 * kernel.BATCH)
+        texts_of_parts, words_of_parts = zip(*pool.map(count, parts), strict=True)
+    table = IdfTable(documents=len(sample.items), frequencies=kernel.document_frequencies(words_of_parts))
     return Sample(table, list(texts_of_parts))
 
 

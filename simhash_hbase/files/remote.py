@@ -33,13 +33,7 @@ class RemoteFile(NamedTuple):
 
 
 def is_remote(name: str) -> bool:
-    """Return whether a name is an address, not a path.
-
-    Examples
-    --------
-    >>> is_remote("s3://corpora/news.jsonl"), is_remote("news.jsonl")
-    (True, False)
-    """
+    """Return whether a name is an address, such as ``s3://corpora/news.jsonl``, not a path."""
     return _REMOTE.match(name) is not None
 
 

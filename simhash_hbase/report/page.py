@@ -119,11 +119,26 @@ def histogram(
     most = max(bar.height for bar in bars) or 1
     step = (WIDTH - _LEFT - _RIGHT) / len(bars)
     each = -(-len(bars) // _MOST_TICKS)
-    drawn = "".join(
-        _bar(bar, _LEFT + at * step, step, bar.height / most, has_tick=(len(bars) - 1 - at) % each == 0)
-        for at, bar in enumerate(bars)
-    )
-    if not all(_has_room(bar, step) for bar in bars):
+    base = HEIGHT - _BOTTOM
+    counts_fit = [len(f"{bar.height:,}") * _DIGIT <= step for bar in bars]
+    drawn = ""
+    for at, bar in enumerate(bars):
+        left = _LEFT + at * step
+        # A bar above zero must be visible.
+        height = max(bar.height / most * (base - _TOP), 1.5) if bar.height else 0
+        # The whole column responds to the pointer, however low its bar.
+        drawn += (
+            f"<g><title>{escape(bar.label)}: {bar.height:,}</title>"
+            f'<rect class="column" x="{left:.1f}" y="0" width="{step:.1f}" height="{base}"/>'
+            f'<rect class="bar" x="{left + step * _GAP / 2:.1f}" y="{base - height:.1f}"'
+            f' width="{step * (1 - _GAP):.1f}" height="{height:.1f}"/>'
+        )
+        if bar.height and counts_fit[at]:
+            drawn += _text(left + step / 2, base - height - 6, "count", f"{bar.height:,}")
+        if (len(bars) - 1 - at) % each == 0:
+            drawn += _text(left + step / 2, HEIGHT - 10, "tick", bar.tick)
+        drawn += "</g>"
+    if not all(counts_fit):
         drawn += _text(WIDTH - _RIGHT, 12, "count end", f"highest bar: {most:,}")
     if bound is not None:
         value, label = bound
@@ -132,41 +147,18 @@ def histogram(
         if 0 <= place <= len(bars) + 1e-6:
             x = _LEFT + place * step
             side, text_x = ("start", x + 4) if place < len(bars) / 2 else ("end", x - 4)
-            drawn += f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{HEIGHT - _BOTTOM}"/>'
+            drawn += f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{base}"/>'
             drawn += _text(text_x, _TOP - 12, f"count {side}", label)
     rows = "".join(f"<tr><td>{escape(bar.label)}</td><td>{bar.height:,}</td></tr>" for bar in bars)
     return (
         f'<figure class="chart" id="{name}"><figcaption>{escape(title)}</figcaption>'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}; the table below has the figures">'
-        f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{HEIGHT - _BOTTOM}" y2="{HEIGHT - _BOTTOM}"/>'
+        f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{base}" y2="{base}"/>'
         f"{drawn}</svg>"
         f'<p class="unit">{escape(unit)}</p>'
         "<details><summary>as a table</summary><table>"
         f"<thead><tr><th>{escape(unit)}</th><th>{escape(counted)}</th></tr></thead><tbody>{rows}</tbody></table></details></figure>"
     )
-
-
-def _bar(bar: HistogramBar, left: float, step: float, share: float, *, has_tick: bool) -> str:
-    base = HEIGHT - _BOTTOM
-    # A bar above zero must be visible.
-    height = max(share * (base - _TOP), 1.5) if bar.height else 0
-    middle = left + step / 2
-    parts = [
-        f"<g><title>{escape(bar.label)}: {bar.height:,}</title>",
-        # The whole column responds to the pointer, however low its bar.
-        f'<rect class="column" x="{left:.1f}" y="0" width="{step:.1f}" height="{base}"/>',
-        f'<rect class="bar" x="{left + step * _GAP / 2:.1f}" y="{base - height:.1f}" width="{step * (1 - _GAP):.1f}"'
-        f' height="{height:.1f}"/>',
-    ]
-    if bar.height and _has_room(bar, step):
-        parts.append(_text(middle, base - height - 6, "count", f"{bar.height:,}"))
-    if has_tick:
-        parts.append(_text(middle, HEIGHT - 10, "tick", bar.tick))
-    return "".join([*parts, "</g>"])
-
-
-def _has_room(bar: HistogramBar, step: float) -> bool:
-    return len(f"{bar.height:,}") * _DIGIT <= step
 
 
 def _text(x: float, y: float, kind: str, text: str) -> str:

@@ -3,7 +3,6 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count
 from typing import Self, TypeVar
@@ -13,7 +12,7 @@ from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from simhash_hbase.client import RemoteIndex
@@ -188,24 +187,10 @@ def _of_the_store(error: Exception) -> bool:
     return isinstance(error, SimhashError) and not isinstance(error, InvalidArgument | InvalidInput | EmptyDocument)
 
 
-@dataclass(eq=False, slots=True)
-class _Waiting:
-    document: _Document
-    turn: "Deferred[None]" = field(default_factory=Deferred)  # Fires when it is answered, or is to ask for a batch.
-    outcome: _Outcome | None = None
-
-
 class Batches:
     """Claims documents in threads, whatever the reactor; call it from the event loop only.
 
-    What arrives while all threads are busy is the next batch.
-
-    Parameters
-    ----------
-    claim : callable
-        Claims some documents, in their order; called in threads. What it raises is raised for each of them.
-    threads : int
-        Most batches at a time.
+    What arrives while all threads are busy is the next batch. What `claim` raises is raised for each of its documents.
     """
 
     def __init__(self, claim: Callable[[Sequence[_Document]], Sequence[_Outcome]], *, threads: int) -> None:
@@ -213,34 +198,30 @@ class Batches:
         """Batches so far."""
         self._claim = claim
         self._free = threads
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[tuple[_Document, Deferred[Decision]]] = deque()
 
     async def answer(self, document: _Document) -> Decision:
         """Claim one document; raises where that is an error."""
-        mine = _Waiting(document)
+        answered: Deferred[Decision] = Deferred()
+        self._waiting.append((document, answered))
         if self._free:
             self._free -= 1
-        else:
-            self._waiting.append(mine)
-            await maybe_deferred_to_future(mine.turn)
-        if mine.outcome is None:
-            # It leads the next batch: itself and all that wait; then it hands the thread on.
-            batch = [mine, *(self._waiting.popleft() for _ in range(min(len(self._waiting), MOST - 1)))]
+            deferred_from_coro(self._claim_waiting())
+        return await maybe_deferred_to_future(answered)
+
+    async def _claim_waiting(self) -> None:
+        """Claim batch after batch, until no document waits."""
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST))]
             self.asked += 1
             outcomes: Sequence[_Outcome]
             try:
-                outcomes = await run_in_thread(self._claim, [each.document for each in batch])
+                outcomes = await run_in_thread(self._claim, [document for document, _ in batch])
             except Exception as error:
                 outcomes = [error] * len(batch)
-            for each, outcome in zip(batch, outcomes, strict=True):
-                each.outcome = outcome
-            if self._waiting:
-                self._waiting.popleft().turn.callback(None)
-            else:
-                self._free += 1
-            for each in batch[1:]:
-                each.turn.callback(None)
-        if isinstance(mine.outcome, Exception):
-            raise mine.outcome
-        assert mine.outcome is not None
-        return mine.outcome
+            for (_, answered), outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, Exception):
+                    answered.errback(outcome)
+                else:
+                    answered.callback(outcome)
+        self._free += 1

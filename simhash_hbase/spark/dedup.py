@@ -1,6 +1,6 @@
 """``dedup`` on Spark: the decisions of one machine, line for line, against the input and an index."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -25,8 +25,8 @@ from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import Text, is_of_removed
 from simhash_hbase.rows.layout import COUNT_BYTES, SKETCH_BYTES, TEXT_BYTES
 from simhash_hbase.spark import points
-from simhash_hbase.spark.input import Input, collected, entries_of, in_order_of_preference, without_repeats
-from simhash_hbase.spark.records import TEXT, batch_of
+from simhash_hbase.spark.input import Input, collected, entries_of, numbered, without_repeats
+from simhash_hbase.spark.records import TEXT, batch_of, by_batch, rows_batch
 
 RECORDED = (
     "position long, id string, recorded boolean, original boolean, of string, distance int, similarity double, "
@@ -57,45 +57,36 @@ def _opened(place: IndexPlace) -> Index:
 def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> DataFrame:
     """List the documents whose ids the index holds, with its answer where the text is the same."""
 
-    def held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def held(batch: pa.RecordBatch) -> pa.RecordBatch:
         index = _opened(place)
-        masked = index.collection.masked
 
-        def text_columns(text: Text) -> dict[str, int | bytes]:
+        def as_given(text: Text) -> dict[str, int | bytes]:
             """Write a stored text as the input has its texts."""
-            return {"simhash": int(np.uint64(masked(text.simhash)).astype(np.int64)), "digest": text.digest}
+            simhash = np.uint64(index.collection.masked(text.simhash)).astype(np.int64)
+            return {"simhash": int(simhash), "digest": text.digest}
 
-        for batch in batches:
-            given = entries_of(batch, index.profile.bands)
-            entries = index.collection.stored(given)
-            states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
-            rows = [
-                (position, name, state.of_text, recorded_decision(text, state, oldest))
-                for position, name, text, state in zip(
-                    batch["position"].to_pylist(), given.ids, entries.texts, states, strict=True
-                )
-                if state is not None
-            ]
-            named = [decision.of for *_, decision in rows if decision and decision.of]
-            standing = dict(zip(named, read_states(index.store, named), strict=True))
-            for position, name, of_text, decision in rows:
-                cell = standing.get(decision.of) if decision and decision.of else None
-                found = cell and cell[0].found(oldest)
-                yield batch_of(
-                    RECORDED,
-                    position=[position],
-                    id=[name],
-                    recorded=[decision is not None],
-                    original=[bool(decision and decision.is_original)],
-                    of=[decision and decision.of and own_id(decision.of)],
-                    distance=[decision and decision.distance],
-                    similarity=[decision and decision.similarity],
-                    containment=[decision and decision.containment],
-                    standing=[found and text_columns(found.text)],
-                    of_text=[of_text and text_columns(of_text)],
-                )
+        given, positions = entries_of(batch, index.profile.bands), batch["position"].to_pylist()
+        entries = index.collection.stored(given)
+        states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
+        decisions = [recorded_decision(*each, oldest) for each in zip(entries.texts, states, strict=True)]
+        named = [decision.of for decision in decisions if decision and decision.of]
+        originals = dict(zip(named, read_states(index.store, named), strict=True))
+        rows = []
+        for at, (state, decision) in enumerate(zip(states, decisions, strict=True)):
+            if state is None:
+                continue
+            row = {"position": positions[at], "id": given.ids[at], "recorded": decision is not None}
+            row["original"] = bool(decision and decision.is_original)
+            row["of_text"] = state.of_text and as_given(state.of_text)
+            if decision and decision.of:
+                cell = originals[decision.of]
+                original = cell and cell[0].found(oldest)
+                row |= {"of": own_id(decision.of), "distance": decision.distance, "similarity": decision.similarity}
+                row |= {"containment": decision.containment, "standing": original and as_given(original.text)}
+            rows.append(row)
+        return rows_batch(RECORDED, rows)
 
-    return documents.mapInArrow(held, RECORDED)
+    return by_batch(documents, RECORDED, held)
 
 
 def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Mapping[str, int]) -> DataFrame:
@@ -107,57 +98,37 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
     """
     shared = documents.sparkSession.sparkContext.broadcast(moving)
 
-    def hits(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = _opened(place)
-        for batch in batches:
-            entries = index.collection.stored(entries_of(batch, index.profile.bands))
-            best = _Best(batch["position"].to_pylist(), oldest, shared.value)
-            find_nearest(index.store, Queries.of(index.profile, entries), found_since(0), best.take_hit)
-            yield best.rows()
+    def hits(batch: pa.RecordBatch) -> pa.RecordBatch:
+        index, positions = _opened(place), batch["position"].to_pylist()
+        best: dict[int, tuple[Rank, float | None]] = {}
+        alone: set[int] = set()
 
-    return documents.mapInArrow(hits, HITS)
+        def take_hit(at: int, hit: Hit) -> bool:
+            """Take a hit; see `simhash_hbase.index.dedup.UndecidedBatch.take_hit`."""
+            state = hit.state
+            if state.seen < oldest:
+                return False
+            name = own_id(state.id)
+            turn: int = shared.value.get(name, FAR)
+            if turn < FAR:
+                alone.add(at)
+            if turn > positions[at]:
+                ranked = rank_of(hit.distance, hit.similarity, state.order, name), hit.containment
+                best[at] = min(best.get(at, ranked), ranked)
+            return turn == FAR
 
+        entries = index.collection.stored(entries_of(batch, index.profile.bands))
+        find_nearest(index.store, Queries.of(index.profile, entries), found_since(0), take_hit)
+        rows = []
+        for at in sorted(best.keys() | alone):
+            rows.append({"position": positions[at], "alone": at in alone})
+            if at in best:
+                (distance, dissimilarity, (ms, sequence), of), share = best[at]
+                rows[-1] |= {"distance": distance, "dissimilarity": dissimilarity, "ms": ms, "sequence": sequence}
+                rows[-1] |= {"of": of, "containment": share}
+        return rows_batch(HITS, rows)
 
-class _Best:
-    """The best hit of each document of a batch."""
-
-    def __init__(self, positions: list[int], oldest: int, moving: Mapping[str, int]) -> None:
-        self._positions = positions
-        self._oldest = oldest
-        self._moving = moving
-        self._best: dict[int, tuple[Rank, float | None]] = {}
-        self._alone: set[int] = set()
-
-    def take_hit(self, at: int, hit: Hit) -> bool:
-        """Take a hit; see `simhash_hbase.index.dedup.UndecidedBatch.take_hit`."""
-        state = hit.state
-        if state.seen < self._oldest:
-            return False
-        name = own_id(state.id)
-        turn = self._moving.get(name, FAR)
-        if turn < FAR:
-            self._alone.add(at)
-        if turn > self._positions[at]:
-            ranked = rank_of(hit.distance, hit.similarity, state.order, name), hit.containment
-            self._best[at] = min(self._best.get(at, ranked), ranked)
-        return turn == FAR
-
-    def rows(self) -> pa.RecordBatch:
-        """Give the rows of `HITS`; a document without a hit has none, unless it is alone."""
-        places = sorted(self._best.keys() | self._alone)
-        best = [self._best.get(at, (None, None)) for at in places]
-        ranks = [rank for rank, _ in best]
-        return batch_of(
-            HITS,
-            position=[self._positions[at] for at in places],
-            alone=[at in self._alone for at in places],
-            distance=[rank and rank.distance for rank in ranks],
-            dissimilarity=[rank and rank.dissimilarity for rank in ranks],
-            ms=[rank and rank.order[0] for rank in ranks],
-            sequence=[rank and rank.order[1] for rank in ranks],
-            of=[rank and rank.id for rank in ranks],
-            containment=[share for _, share in best],
-        )
+    return by_batch(documents, HITS, hits)
 
 
 DISK = StorageLevel.DISK_ONLY
@@ -176,35 +147,20 @@ class Decisions:
 def deduplicate(
     spark: SparkSession, corpus: Input, analysis: Analysis, *, against: IndexPlace | None = None, hot: int = points.HOT
 ) -> Decisions:
-    """Decide a corpus against itself and, where one is named, an index, which stays as it is.
+    """Decide a corpus as ``dedup --dry-run`` does: against itself and, where one is named, an index.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        See `simhash_hbase.spark.session.session`.
-    corpus : Input
-        The documents.
-    analysis : Analysis
-        That of the index, or one with an idf that was learned from `corpus.texts()`.
-    against : IndexPlace, optional
-        The address of the index, and which collection; every worker opens it for reading.
-    hot : int, optional
-        A prefix that more points share is divided.
-
-    Returns
-    -------
-    Decisions
-        What ``dedup --dry-run`` decides for the same input.
+    `analysis` is that of the index, or has an idf that was learned from `corpus.texts()`; every worker opens the index
+    for reading. A prefix that more points share than `hot` is divided.
     """
     profile = analysis.profile
     whole, refused = without_repeats(corpus.documents(analysis).persist(DISK), corpus.order)
-    if corpus.options.preference is None or corpus.options.preference.by == "first":
-        whole = whole.withColumn("line", F.col("position"))
-    else:
-        whole = in_order_of_preference(whole).persist(DISK)
+    whole = whole.withColumn("line", F.col("position"))
+    if corpus.options.preference is not None and corpus.options.preference.by != "first":
+        placed = numbered(whole, "preference", "position")
+        whole = placed.withColumn("position", F.col("number")).drop("number").persist(DISK)
     fresh, recorded = _against(whole, profile, against)
     documents = points.with_points(fresh).persist(DISK)
-    named = documents.where("position = point").select("point", "last", "simhash", "sketch")
+    named = documents.where("position = point").select("point", "simhash", "sketch")
     rows = points.meeting_rows(named, profile, hot=hot).persist(DISK)
     owned = documents.where("position = point AND distance IS NOT NULL").select("position")
     state = points.decide_points(rows, profile, corpus.order.lines, collected(owned, 1)[:, 0])
@@ -290,8 +246,4 @@ def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
         short = profile.is_short(row["features"], row["length"])
         return json_line(decision_record(replace(decision, short=short)))[:-1].decode()
 
-    def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield batch_of(LINES, value=[line(row) for row in batch.to_pylist()])
-
-    return answers.mapInArrow(lines, LINES)
+    return by_batch(answers, LINES, lambda batch: batch_of(LINES, value=list(map(line, batch.to_pylist()))))

@@ -22,7 +22,7 @@ from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.spark import records
-from simhash_hbase.spark.records import Order, batch_of
+from simhash_hbase.spark.records import Order, batch_of, by_batch
 
 DOCUMENTS = (
     "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
@@ -58,7 +58,6 @@ def sketches_of(column: pa.Array, bands: int) -> Sketches:
 
 def documents_batch(positions: list[int], entries: Entries, preferences: NDArray[np.float64]) -> pa.RecordBatch:
     """Make the columns of `DOCUMENTS`."""
-    nothing = [None] * len(entries)
     return batch_of(
         DOCUMENTS,
         position=positions,
@@ -70,15 +69,9 @@ def documents_batch(positions: list[int], entries: Entries, preferences: NDArray
         digest=entries.digests,
         metadata=[metadata and _pack(metadata) for metadata in entries.metadata],
         preference=preferences,
-        reason=nothing,
-        raw=nothing,
+        reason=[None] * len(entries),
+        raw=[None] * len(entries),
     )
-
-
-def refused_batch(position: int, reject: Reject) -> pa.RecordBatch:
-    """Make the columns of `DOCUMENTS` for a record that is refused."""
-    row = {"position": position, "id": reject.id, "reason": reject.reason, "raw": reject.raw}
-    return pa.RecordBatch.from_pylist([row], schema=records.schema_of(DOCUMENTS))
 
 
 def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
@@ -103,12 +96,11 @@ PACKED = "packed binary"
 def collected(frame: DataFrame, columns: int) -> NDArray[np.int64]:
     """Collect integers, shape (n, columns), as they are in memory: a row of Spark's costs a hundred times as much."""
 
-    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = np.column_stack([integers(column) for column in batch.columns]).astype(np.int64)
-            yield batch_of(PACKED, packed=[rows.tobytes()])
+    def pack(batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = np.column_stack([integers(column) for column in batch.columns]).astype(np.int64)
+        return batch_of(PACKED, packed=[rows.tobytes()])
 
-    pieces = [bytes(row.packed) for row in frame.mapInArrow(pack, PACKED).collect()]
+    pieces = [bytes(row.packed) for row in by_batch(frame, PACKED, pack).collect()]
     return np.frombuffer(b"".join(pieces), np.int64).reshape(-1, columns)
 
 
@@ -122,7 +114,6 @@ class Input:
     files: Sequence[records.InputFile]
     options: InputOptions
     raw: DataFrame
-    counted: dict[records.Split, records.Counted]
     order: Order
 
     @classmethod
@@ -131,7 +122,7 @@ class Input:
         files = records.input_files(spark, named, options)
         raw = records.raw_frame(spark, files, options)
         counted = records.count_records(raw, records.record_reader(files, options))
-        return cls(files, options, raw, counted, Order.of(files, counted))
+        return cls(files, options, raw, Order.of(files, counted))
 
     def texts(self) -> list[str]:
         """Take the sample for an idf table."""
@@ -148,8 +139,11 @@ class Input:
                 kept = chunk.kept
                 positions = [order.position(document.place) for document in kept]
                 yield documents_batch(positions, chunk.entries, places_of(preference, chunk.entries, kept))
-                for reject in chunk.rejects:
-                    yield refused_batch(order.position(reject.place), reject)
+                refused = [
+                    {"position": order.position(each.place), "id": each.id, "reason": each.reason, "raw": each.raw}
+                    for each in chunk.rejects
+                ]
+                yield records.rows_batch(DOCUMENTS, refused)
 
         return self.raw.mapInArrow(analysed, DOCUMENTS)
 
@@ -164,12 +158,6 @@ def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, Data
     reason = F.udf(lambda name, position: repeated_id(name, order.place(position)))
     later = whole.join(again, "position").withColumn("reason", reason("id", "position"))
     return whole.join(again, "position", "left_anti"), refused.unionByName(later)
-
-
-def in_order_of_preference(documents: DataFrame) -> DataFrame:
-    """Return documents with new positions, from 0 by preference and old position; the column ``line`` has the old."""
-    placed = numbered(documents, "preference", "position")
-    return placed.withColumns({"line": F.col("position"), "position": F.col("number")}).drop("number")
 
 
 def numbered(documents: DataFrame, *order: str) -> DataFrame:

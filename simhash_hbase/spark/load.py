@@ -3,8 +3,7 @@
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,41 +14,32 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from simhash_hbase.bulk import HFileWriter
-from simhash_hbase.bulk.hfiles import run_loader
-from simhash_hbase.bulk.load import check_empty
+from simhash_hbase.bulk import hfiles, sorting, spool
+from simhash_hbase.bulk.load import begin_noted
 from simhash_hbase.bulk.places import Tools
-from simhash_hbase.bulk.sorting import KEY, KEY_BYTES, CellBlock, document_cells
-from simhash_hbase.bulk.spool import DIGEST, Part
 from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.indexrows import begin_load, end_load
-from simhash_hbase.index.timestamps import MARGIN_MS
+from simhash_hbase.index.indexrows import end_load
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.keys import BlockRows, id_digest, pack_rows, unpack_rows
+from simhash_hbase.rows.keys import BlockRows, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.spark.input import Input, Mapped, entries_of, integers, numbered, report_refused, without_repeats
 from simhash_hbase.spark.records import InputFile, Order, batch_of, input_files
 from simhash_hbase.stores.hbase import HBaseStore
 
-TOKEN_BYTES = 8
 FILE = "load.json"
 
 
-class LoadProgress(msgspec.Struct, kw_only=True):
-    """One load."""
+class LoadProgress(spool.NotedLoad, kw_only=True):
+    """One load on Spark."""
 
-    url: str
-    profile: str  # Digest of the index's profile.
     input: str  # Digest of the files and of how they are read.
-    token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))  # Names it in the index.
-    stamp: int | None = None  # The timestamp of all cells; None until the index was asked for its time.
     order: dict[str, int] | None = None  # Lines before each file; None until all documents are analysed.
-    writing: bool = False  # Whether cells may be in the index already.
 
 
 class WorkPlace:
@@ -95,27 +85,30 @@ class WorkPlace:
 
 
 CELLS = "target int, key binary, value binary"
-FOLDERS = "folder string, cells long, bytes long"
+FOLDERS = "folder string, cells long"
 TRIED = 64
 ROWS = 1  # Of the two targets of a region the second one: block rows and sketch rows; the first one are cells.
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @dataclass(frozen=True)
 class Loader:
     """The Java program with all that a worker needs of it, but for Java and HBase's jars."""
 
-    java: str
-    jars: str
+    tools: Tools
     conf: dict[str, bytes]
     classes: dict[str, bytes]
     table: str
     staging: str
-    user: str
+    user: str  # Who writes on the workers, too, where HDFS believes names.
 
     @classmethod
     def of(cls, tools: Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
-        """Read the files; `user` is who writes on the workers, too, where HDFS believes names."""
-        return cls(str(tools.java), str(tools.jars), _files(conf), _files(tools.classes), table, staging, user)
+        """Read the files."""
+        return cls(tools, _files(conf), _files(tools.classes), table, staging, user)
 
     def program(self, folder: Path) -> list[str]:
         """Write the files below a folder, and return the command."""
@@ -123,14 +116,9 @@ class Loader:
             (folder / name).mkdir()
             for file, content in files.items():
                 (folder / name / file).write_bytes(content)
-        tools = Tools(java=Path(self.java), jars=Path(self.jars), classes=folder / "classes")
-        java, *words = tools.program(folder / "conf")
+        java, *words = replace(self.tools, classes=folder / "classes").program(folder / "conf")
         # Else it would be whoever runs the worker, and HBase moves the files as who submitted.
         return [java, f"-DHADOOP_USER_NAME={self.user}", *words]
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], stamp: int, loader: Loader) -> int:
@@ -149,18 +137,18 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
     written = sorted_.mapInArrow(_written(spark.sparkContext.broadcast(loader), stamp), FOLDERS).collect()
     with TemporaryDirectory(prefix="simhash-hbase-") as folder:
         command = [*loader.program(Path(folder)), "load", loader.table, loader.staging]
-        run_loader(command, ["\n".join(row.folder for row in written).encode()], loader.table)
+        hfiles.run_loader(command, ["\n".join(row.folder for row in written).encode()], loader.table)
     return sum(row.cells for row in written)
 
 
 def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], stamp: int) -> Mapped:
-    regions = np.array(starts, KEY)
+    regions = np.array(starts, sorting.KEY)
 
     def keyed(packed: bytes, width: int, values: list[bytes] | None) -> pa.RecordBatch:
         keys = np.frombuffer(packed, np.dtype(f"S{width}"))
         return batch_of(
             CELLS,
-            target=2 * (np.searchsorted(regions, keys.astype(KEY), side="right") - 1) + (values is None) * ROWS,
+            target=2 * (np.searchsorted(regions, keys.astype(sorting.KEY), side="right") - 1) + (values is None) * ROWS,
             key=[packed[at : at + width] for at in range(0, len(packed), width)],
             value=[None] * len(keys) if values is None else values,
         )
@@ -168,12 +156,10 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
     def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             entries = Collection(collection).stored(entries_of(batch, profile.bands))
-            digests = np.array([id_digest(name) for name in entries.ids], DIGEST)
-            part = Part(entries=entries, digests=digests, rejects=[])
             places = integers(batch["number"])
             for run in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
-                block = document_cells(part.take(run), stamp, int(places[run[0]]))
-                yield keyed(block.keys.tobytes(), KEY_BYTES, block.values)
+                block = sorting.document_cells(entries.take(run), stamp, int(places[run[0]]))
+                yield keyed(block.keys.tobytes(), sorting.KEY_BYTES, block.values)
             yield keyed(pack_rows(entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
 
     return cells
@@ -182,10 +168,9 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
 def _written(shared: Broadcast, stamp: int) -> Mapped:
     def by_target(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         targets = integers(batch["target"])
-        edges = [0, *(np.flatnonzero(np.diff(targets)) + 1).tolist(), len(targets)]
-        for start, stop in pairwise(edges):
-            if start < stop:
-                yield int(targets[start]), batch.slice(start, stop - start)
+        for run in np.split(np.arange(len(targets)), np.flatnonzero(np.diff(targets)) + 1):
+            if len(run):
+                yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
 
     def written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         loader: Loader = shared.value
@@ -196,16 +181,17 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
             name = secrets.token_hex(8)
             with TemporaryDirectory(prefix="simhash-hbase-") as folder:
                 program = [*loader.program(Path(folder)), "write"]
-                writer = HFileWriter(program, loader.table, f"{loader.staging}/{name}")
+                writer = hfiles.HFileWriter(program, loader.table, f"{loader.staging}/{name}")
                 if target % 2 == ROWS:
                     writer.write((), _rows(tables), timestamp=stamp)
                 else:
                     columns = ((batch["key"].to_pylist(), batch["value"].to_pylist()) for batch in tables)
-                    blocks = (CellBlock(np.frombuffer(b"".join(keys), KEY), values) for keys, values in columns)
+                    blocks = (
+                        sorting.CellBlock(np.frombuffer(b"".join(keys), sorting.KEY), values)
+                        for keys, values in columns
+                    )
                     writer.write(blocks, (), timestamp=stamp)
-            files = list(writer.done.values())
-            counts = {"cells": [sum(f.cells for f in files)], "bytes": [sum(f.bytes for f in files)]}
-            yield batch_of(FOLDERS, folder=[name], **counts)
+            yield batch_of(FOLDERS, folder=[name], cells=[sum(files.cells for files in writer.done.values())])
 
     return written
 
@@ -218,9 +204,6 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
         new = [key for before, key in zip([last, *keys], keys, strict=False) if key != before]
         last = keys[-1]
         yield unpack_rows(b"".join(new))
-
-
-DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -244,42 +227,16 @@ class Way:
 def load(
     spark: SparkSession, index: Index, named: Sequence[str], options: InputOptions, *, way: Way, refusals: Refusals
 ) -> LoadCounts:
-    """Write a corpus into an empty index in HBase.
+    """Write a corpus, files and folders on any Hadoop file system, into an empty index in HBase.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        See `simhash_hbase.spark.session.session`.
-    index : Index
-        An index in HBase.
-    named : sequence of str
-        Files and folders on any Hadoop file system.
-    options : InputOptions
-        How they are read.
-    way : Way
-        Where it keeps what is finished, and how files are written.
-    refusals : Refusals
-        Takes refused records.
-
-    Returns
-    -------
-    LoadCounts
-
-    Raises
-    ------
-    InvalidArgument
-        When the index holds documents, or is not in HBase.
-    InvalidInput
-        When the input is another than that of the attempt before, which has begun to write.
+    Raises `InvalidArgument` when the index holds documents or is not in HBase, and `InvalidInput` when the input is
+    another than that of the attempt before, which has begun to write.
     """
     if not isinstance(index.store, HBaseStore):
         raise InvalidArgument(f"{index.store.url} is not in HBase: Spark loads into hbase:// only")
     files = input_files(spark, named, options)
     progress = _progress(index, way.work, files, options)
-    if not progress.writing:
-        check_empty(index)
-    now = begin_load(index.store, progress.token, take_over=way.take_over)
-    progress.stamp = progress.stamp or now - MARGIN_MS
+    stamp = begin_noted(index, progress, take_over=way.take_over)
     resumed = progress.order is not None
     if not resumed:
         way.work.save(progress)
@@ -296,7 +253,7 @@ def load(
     starts = [region.start for region in index.store.regions()]
     placed = numbered(whole, "position").persist()
     loader = replace(way.loader, staging=f"{way.loader.staging}/{progress.token}")
-    cells = write_files(placed, index, starts, progress.stamp, loader)
+    cells = write_files(placed, index, starts, stamp, loader)
     end_load(index.store, progress.token)
     done = LoadCounts(placed.count(), resumed, cells)
     way.work.remove()
@@ -305,21 +262,12 @@ def load(
 
 def _progress(index: Index, work: WorkPlace, files: Sequence[InputFile], options: InputOptions) -> LoadProgress:
     """Read how far an earlier attempt came, if it was one of the same load."""
-    profile = blake2b(index.profile.encode(), digest_size=DIGEST_BYTES).hexdigest()
+    profile = digest_of(index.profile.encode())
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)
-    digest = blake2b(msgspec.json.encode(described), digest_size=DIGEST_BYTES).hexdigest()
-    progress = work.read()
-    if progress is None:
-        return LoadProgress(url=index.address, profile=profile, input=digest)
-    if (progress.url, progress.profile) != (index.address, profile):
-        raise InvalidArgument(
-            f"{work.path} holds an unfinished load into {progress.url}: finish it, or delete the folder"
-        )
+    digest = digest_of(msgspec.json.encode(described))
+    progress = work.read() or LoadProgress(url=index.address, profile=profile, input=digest)
+    progress.check_index(index.address, profile, work.path)
     if progress.input != digest:
-        if progress.writing:
-            raise InvalidInput(
-                f"the input differs from that in {work.path}, which may be in the index in part: "
-                "repeat the load with the same input, then load the rest"
-            )
+        progress.check_unwritten(work.path)
         progress.input, progress.order = digest, None
     return progress

@@ -11,7 +11,7 @@ each point and group, so a chain of versions takes one round, not one for each v
 undecided point, so there is an end. No component is collected, however large it is.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, isqrt
@@ -30,9 +30,8 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, joined_within, judge
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import FLAGS, NO_PREFIX
-from simhash_hbase.spark.input import Mapped, collected, integers, signed, sketches_of, unsigned
-from simhash_hbase.spark.records import batch_of
-from simhash_hbase.spark.session import partitions
+from simhash_hbase.spark.input import collected, integers, signed, sketches_of, unsigned
+from simhash_hbase.spark.records import batch_of, by_batch
 
 HOT = 2_000
 """A prefix that more points share is divided."""
@@ -40,14 +39,14 @@ CELLS_A_PARTITION = 8
 """Enough parts of a hot prefix for every task to get about as many."""
 
 PREFIX = "prefix long"
-MEETING = "prefix long, cell int, slot int, point long, last long, simhash long, sketch binary"
+MEETING = "prefix long, cell int, slot int, point long, simhash long, sketch binary"
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def with_points(documents: DataFrame) -> DataFrame:
-    """Add the point of each document, and the position of its last one; a document that is alone has its own."""
+    """Add the point of each document; one that is alone has its own."""
     same = Window.partitionBy("simhash", "sketch", F.when(F.col("alone"), F.col("position")))
-    return documents.withColumns({"point": F.min("position").over(same), "last": F.max("position").over(same)})
+    return documents.withColumn("point", F.min("position").over(same))
 
 
 def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
@@ -60,61 +59,38 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
         sketched = replace(entries, sketches=sketches.words, shingles=sketches.shingles, bands=sketches.segments)
         return asked_prefixes(profile, sketched, profile.rule)
 
-    def prefixes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            asked = prefixes_of(batch).reshape(-1)
-            yield batch_of(PREFIX, prefix=signed(asked[asked != NO_PREFIX]))
+    def prefixes(batch: pa.RecordBatch) -> pa.RecordBatch:
+        asked = prefixes_of(batch).reshape(-1)
+        return batch_of(PREFIX, prefix=signed(asked[asked != NO_PREFIX]))
 
-    def several(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Leave out rows that are alone in their group."""
-        for table in whole_groups(batches):
-            first = np.append(_first_rows(table), True)
-            kept = pa.array(np.flatnonzero(~(first[:-1] & first[1:])))
-            if len(kept):
-                yield table.take(kept)
+    def rows(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Expand points; each of a hot prefix goes to all cells that its slot has a part in."""
+        asked = prefixes_of(batch)
+        owners, columns = np.nonzero(asked != NO_PREFIX)
+        prefixes = asked[owners, columns]
+        count = np.ones(len(prefixes), np.int64)
+        for prefix in slots.keys() & set(prefixes.tolist()):
+            count[prefixes == prefix] = slots[prefix]
+        slot = ((integers(batch["point"]).view(np.uint64)[owners] * MIX) >> np.uint64(33)).astype(np.int64) % count
+        copies = np.repeat(np.arange(len(owners)), count)
+        other = np.arange(len(copies)) - np.repeat(np.cumsum(count) - count, count)
+        own, width = slot[copies], count[copies]
+        taken = pa.array(owners[copies])
+        return batch_of(
+            MEETING,
+            prefix=signed(prefixes[copies]),
+            cell=np.minimum(own, other) * width + np.maximum(own, other),
+            # Within a cell of two slots only pairs of both count: those of one have their own cell.
+            slot=np.where(own == other, -1, own),
+            **{name: batch[name].take(taken) for name in ("point", "simhash", "sketch")},
+        )
 
-    count = partitions(points.sparkSession)
-    sizes = points.mapInArrow(prefixes, PREFIX).groupBy("prefix").count().where(F.col("count") > hot)
+    count = int(points.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    sizes = by_batch(points, PREFIX, prefixes).groupBy("prefix").count().where(F.col("count") > hot)
     most = max(2, isqrt(2 * CELLS_A_PARTITION * count))
     slots = {row[0]: min(ceil(row[1] / hot), most) for row in sizes.collect()}
-    rows = points.mapInArrow(_rows(prefixes_of, slots), MEETING)
-    together = rows.repartition(count, "prefix", "cell").sortWithinPartitions("prefix", "cell", "point")
-    return together.mapInArrow(several, MEETING)
-
-
-def _rows(prefixes_of: Callable[[pa.RecordBatch], NDArray[np.uint64]], slots: dict[int, int]) -> Mapped:
-    """Make the function that expands points; each of a hot prefix goes to all cells that its slot has a part in."""
-    hot = np.array(sorted(slots), np.uint64)
-    sizes = np.array([slots[prefix] for prefix in sorted(slots)] + [1], np.int64)
-
-    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            asked = prefixes_of(batch)
-            owners, columns = np.nonzero(asked != NO_PREFIX)
-            prefixes = asked[owners, columns]
-            at = np.searchsorted(hot, prefixes)
-            is_hot = hot[np.minimum(at, len(hot) - 1)] == prefixes if len(hot) else np.zeros(len(prefixes), np.bool_)
-            count = sizes[np.where(is_hot, at, len(hot))]
-            points = integers(batch["point"]).view(np.uint64)[owners]
-            slot = ((points * MIX) >> np.uint64(33)).astype(np.int64) % count
-            copies = np.repeat(np.arange(len(owners)), count)
-            other = np.arange(len(copies)) - np.repeat(np.cumsum(count) - count, count)
-            own, width = slot[copies], count[copies]
-            cell = np.minimum(own, other) * width + np.maximum(own, other)
-            taken = pa.array(owners[copies])
-            yield batch_of(
-                MEETING,
-                prefix=signed(prefixes[copies]),
-                cell=cell,
-                # Within a cell of two slots only pairs of both count: those of one have their own cell.
-                slot=np.where(own == other, -1, own),
-                point=batch["point"].take(taken),
-                last=batch["last"].take(taken),
-                simhash=batch["simhash"].take(taken),
-                sketch=batch["sketch"].take(taken),
-            )
-
-    return rows
+    together = by_batch(points, MEETING, rows).repartition(count, "prefix", "cell")
+    return together.sortWithinPartitions("prefix", "cell", "point").mapInArrow(groups_of_several, MEETING)
 
 
 def _first_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
@@ -142,6 +118,15 @@ def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield _joined(begun)
 
 
+def groups_of_several(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave out rows that are alone in their group."""
+    for batch in whole_groups(batches):
+        first = np.append(_first_rows(batch), True)
+        kept = np.flatnonzero(~(first[:-1] & first[1:]))
+        if len(kept):
+            yield batch.take(pa.array(kept))
+
+
 def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
     [whole] = pa.Table.from_batches(parts).combine_chunks().to_batches() or [parts[0]]
     return whole
@@ -164,7 +149,6 @@ class Groups:
 
     def __init__(self, batch: pa.RecordBatch, profile: Profile) -> None:
         self.points = integers(batch["point"])
-        self.lasts = integers(batch["last"])
         self._rule = profile.rule
         self._scheme = profile.blocks
         self._simhashes = unsigned(batch["simhash"])
@@ -312,16 +296,12 @@ def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, sta
             counts = np.bincount(groups.group[is_original], minlength=len(groups.starts))
             right = left + counts[groups.group[rows]]
             for pairs in groups.compare(rows, left, right, order):
-                targets, sources = groups.points[pairs.rows], groups.points[pairs.others]
-                apart = pairs.distances.astype(np.int32)
-                unlike = np.where(np.isnan(pairs.similarities), 1.0, -pairs.similarities)
-                best = _staircase(targets, sources, apart, unlike, groups.lasts[pairs.rows])
                 yield batch_of(
                     NEAREST,
-                    target=targets[best],
-                    source=sources[best],
-                    distance=apart[best],
-                    dissimilarity=unlike[best],
+                    target=groups.points[pairs.rows],
+                    source=groups.points[pairs.others],
+                    distance=pairs.distances.astype(np.int32),
+                    dissimilarity=np.where(np.isnan(pairs.similarities), 1.0, -pairs.similarities),
                 )
 
     originals = rows.mapInArrow(nearest, NEAREST)
@@ -338,32 +318,9 @@ def with_states(documents: DataFrame, state: PointStates) -> DataFrame:
     """Add whether the point of a document is an original, and whether the document itself is kept."""
     shared = documents.sparkSession.sparkContext.broadcast(state.packed())
 
-    def known(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            is_original = pa.array(looked_up(shared.value[0], np.asarray(batch["point"])))
-            yield pa.RecordBatch.from_arrays([*batch.columns, is_original], [*batch.schema.names, "original"])
+    def known(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.append_column("original", pa.array(looked_up(shared.value[0], np.asarray(batch["point"]))))
 
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in documents.schema)
-    stated = documents.mapInArrow(known, f"{columns}, original boolean")
+    stated = by_batch(documents, f"{columns}, original boolean", known)
     return stated.withColumn("kept", F.col("original") & (F.col("position") == F.col("point")))
-
-
-def _staircase(
-    targets: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    distances: NDArray[np.int32],
-    dissimilarities: NDArray[np.float64],
-    lasts: NDArray[np.int64],
-) -> NDArray[np.intp]:
-    """Choose of each target the best source, and those before it that a document before that one may have to name."""
-    order = np.lexsort((sources, dissimilarities, distances, targets))
-    order = order[sources[order] < lasts[order]]
-    if not len(order):
-        return order
-    number = np.cumsum(np.diff(targets[order], prepend=targets[order[0]]) != 0)
-    # Lower for each further target than for all before it, so the least so far is the least of the same target.
-    falling = sources[order] - number * (int(sources.max()) + 1)
-    least = np.minimum.accumulate(falling)
-    first = np.ones(len(order), np.bool_)
-    first[1:] = falling[1:] < least[:-1]
-    return order[first]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.features.idf import LEARN_FROM, Reservoir
+from simhash_hbase.features.idf import Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_records, text_records
@@ -51,6 +51,16 @@ def schema_of(columns: str) -> pa.Schema:
 def batch_of(columns: str, **values: object) -> pa.RecordBatch:
     """Make a batch of columns that are named as Spark does: ``position long, id string``."""
     return pa.RecordBatch.from_pydict(values, schema_of(columns))
+
+
+def rows_batch(columns: str, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Make such a batch of rows; what a row does not name is null."""
+    return pa.RecordBatch.from_pylist(rows, schema_of(columns))
+
+
+def by_batch(frame: DataFrame, columns: str, make: Callable[[pa.RecordBatch], pa.RecordBatch]) -> DataFrame:
+    """Have the workers make each batch of a frame into one of other columns."""
+    return frame.mapInArrow(lambda batches: map(make, batches), columns)
 
 
 @dataclass(frozen=True)
@@ -258,7 +268,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
     """Take the texts that `dedup --create` learns from: the same places of the same reservoir."""
-    sample: Reservoir[int] = Reservoir(limit=LEARN_FROM)
+    sample: Reservoir[int] = Reservoir()
     for number in range(order.records):
         sample.add(number)
     numbers = frozenset(sample.items)

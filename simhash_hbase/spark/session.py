@@ -54,7 +54,9 @@ def session(options: SparkOptions) -> Iterator[SparkSession]:
             builder = builder.master(master)
             if master.startswith("local"):
                 settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
-            os.environ.setdefault("JAVA_HOME", java_home())
+            # A Java of this machine, or the runtime that HBase gets, too.
+            java = Downloads(cache_folder()).java().resolve()
+            os.environ.setdefault("JAVA_HOME", str(java.parent.parent))
             # Else the workers run whatever Python is first on the path.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         for name, value in settings.items():
@@ -99,14 +101,3 @@ def measured(spark: SparkSession, meter: Meter) -> Iterator[None]:
     finally:
         ended.set()
         watching.join()
-
-
-def partitions(spark: SparkSession) -> int:
-    """Return into how many parts a shuffle divides."""
-    return int(spark.conf.get("spark.sql.shuffle.partitions"))
-
-
-def java_home() -> str:
-    """Find a Java, or fetch the runtime that HBase gets, too."""
-    java = Downloads(cache_folder()).java().resolve()
-    return str(java.parent.parent)

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from support.labelled import folder
 
-from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
+from simhash_hbase.bulk.spool import Part, PartNote, Spool, write_part
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.kernel.tables import jieba_file
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
-from simhash_hbase.rows.keys import id_digest
 
 SETS = {
     "laws-zh": "laws_tw_versions",
@@ -100,8 +99,7 @@ def fill_spool(spool: Spool, batches: Iterable[Entries]) -> None:
     """Write parts as `Spool.fill` does, of documents that need no analysis."""
     for number, entries in enumerate(batches):
         file = f"part-{number:06d}"
-        digests = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
-        checksum = write_part(spool.folder / file, Part(entries=entries, digests=digests, rejects=[]))
+        checksum = write_part(spool.folder / file, Part(entries, []))
         size = len(entries)
         note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
         spool.manifest.parts.append(note)

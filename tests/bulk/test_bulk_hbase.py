@@ -9,6 +9,7 @@ import pytest
 from support.hbase_server import hbase_options, tables
 from support.own_hbase import server_status
 from support.patience import END_S
+from support.rows import contents
 
 from simhash_hbase.bulk import HFileWriter, Spool, StoreWriter, begin, load
 from simhash_hbase.bulk.places import find_tools, staging_folder
@@ -71,12 +72,6 @@ def table_of(index):
     return index.store.url.rpartition("/")[2]
 
 
-def contents(index):
-    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=9_999) for p, s in zip(*page, strict=True)]
-    pages = index.store.scan_cells("d", b"", None, page=9_999)
-    return rows, [cell for page in pages for cell in page]
-
-
 def test_files_hold_what_puts_would_have_written(index, make_writer, tmp_path):
     spool = filled(index, tmp_path / "hbase")
     writer = make_writer(table_of(index))
@@ -87,7 +82,7 @@ def test_files_hold_what_puts_would_have_written(index, make_writer, tmp_path):
 
     load(index, spool, writer)
 
-    assert contents(index) == contents(model)
+    assert contents(index.store) == contents(model.store)
     assert {name: files.cells for name, files in writer.done.items()} == {"d": 6_000, "b": 30_000}
     assert [files.files for files in writer.done.values()] == [7, 7]
 
@@ -95,11 +90,11 @@ def test_files_hold_what_puts_would_have_written(index, make_writer, tmp_path):
 def test_a_second_load_of_the_same_files_changes_nothing(index, make_writer, tmp_path):
     spool = filled(index, tmp_path / "work")
     load(index, spool, make_writer(table_of(index)))
-    before = contents(index)
+    before = contents(index.store)
 
     load(index, spool, make_writer(table_of(index)))
 
-    assert contents(index) == before
+    assert contents(index.store) == before
 
 
 class Twice:
@@ -167,7 +162,7 @@ def test_a_stream_that_breaks_off_loads_nothing_and_leaves_no_files(index, make_
     with pytest.raises(KeyboardInterrupt):
         writer.write(broken(), [], timestamp=1)
 
-    assert contents(index) == ([], [])
+    assert contents(index.store) == ([], [])
     assert not list(Path(status["folder"]).glob(f"**/*-staging/{table_of(index)}"))
 
 

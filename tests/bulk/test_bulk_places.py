@@ -40,15 +40,17 @@ def docker(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("root", ["file:///data/hbase", "hdfs://127.0.0.1:9000/hbase"])
-def test_a_local_hbase_needs_no_staging_folder(make_conf, root):
-    assert staging_folder(make_conf(root), None, "token") == f"{root}-staging/token"
-
-
-def test_a_named_staging_folder_is_never_used_itself_since_it_is_removed(make_conf):
-    named = staging_folder(make_conf("hdfs://one/hbase"), "/user/me/", "token")
-
-    assert named == "/user/me/simhash-hbase-load-token"
+@pytest.mark.parametrize(
+    ("root", "named", "folder"),
+    [
+        ("file:///data/hbase", None, "file:///data/hbase-staging/token"),
+        ("hdfs://127.0.0.1:9000/hbase", None, "hdfs://127.0.0.1:9000/hbase-staging/token"),
+        # The folder that is named is never used itself, since it is removed.
+        ("hdfs://one/hbase", "/user/me/", "/user/me/simhash-hbase-load-token"),
+    ],
+)
+def test_a_staging_folder_is_below_what_is_named_or_beside_the_data_of_a_local_hbase(make_conf, root, named, folder):
+    assert staging_folder(make_conf(root), named, "token") == folder
 
 
 @pytest.mark.parametrize("root", ["hdfs://one/hbase", None])

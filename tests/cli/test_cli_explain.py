@@ -134,9 +134,9 @@ def test_what_the_sketch_of_a_copy_would_decide_is_not_known(cli, decided):
 )
 def test_a_copy_that_no_sketch_could_join_is_not_found(bands, differing, reason):
     profile = Profile.resolve(analyzer="shingle", bands=bands)
-    a = Side.of_entries("a", entries({"a": 0}, sketches=[0], bands=[(1,) * bands]))
+    a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * bands]))
     copy = {"of": "a", "distance": 8, "similarity": 0.8}
-    b = Side.of_entries("b", entries({"b": differing}), copy)
+    b = Side("b", entries({"b": differing}), decision=copy)
 
     compared = compare(a, b, profile)
 
@@ -197,8 +197,8 @@ def test_a_name_that_is_too_long_is_cut_not_broken(cli, tmp_path, monkeypatch):
 def test_a_pair_that_too_few_bands_join_is_told_how_many_it_takes(bits, shared, told):
     profile = Profile.resolve(analyzer="shingle", free_distance=64)
     segments = (1,) * shared + (2,) * (6 - shared)
-    a = Side.of_entries("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
-    b = Side.of_entries("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[0], bands=[segments]))
+    a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
+    b = Side("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[0], bands=[segments]))
 
     drawn = map(str, ComparedPair(a, b, compare(a, b, profile), profile).drawn(80))
 

@@ -1,29 +1,28 @@
 """From documents to entries: what is refused, and where it was."""
 
+import pytest
+
 from simhash_hbase import create_index
 from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.profile import Profile
 
 
-def test_a_bad_feature_refuses_its_document_and_no_other():
-    analysis = Analysis(Profile.resolve(analyzer="weighted", hash="none"))
+@pytest.mark.parametrize(
+    ("hash", "documents", "kept", "reason"),
+    [
+        ("none", [[(7, 1.0)], [("x", 1.0)], [(9, 1e300)], [(8, 2.0)]], [0, 3], "wanted"),
+        ("murmur3", [[("apple", 0)], [("x", 3), ("x", -3)], [("x", 1e-6)], [("x", 1), ("y", 0)]], [3], "weights"),
+    ],
+)
+def test_features_that_are_bad_or_weigh_nothing_refuse_their_document_and_no_other(hash, documents, kept, reason):
+    done = Analysis(Profile.resolve(analyzer="weighted", hash=hash)).features("abcd", documents)
 
-    done = analysis.features(["a", "b", "c", "d"], [[(7, 1.0)], [("x", 1.0)], [(9, 1e300)], [(8, 2.0)]])
-
-    assert (done.entries.ids, done.kept, sorted(done.refused)) == (["a", "d"], [0, 3], [1, 2])
-    assert all(done.refused.values())
-
-
-def test_features_without_weight_refuse_their_document_and_are_not_counted():
-    analysis = Analysis(Profile.resolve(analyzer="weighted"))
-    documents = [[("apple", 0)], [("x", 3), ("x", -3)], [("x", 1e-6)], [("x", 1), ("y", 0)]]
-
-    done = analysis.features(["a", "b", "c", "d"], documents)
-
-    assert (done.entries.ids, done.kept, sorted(done.refused)) == (["d"], [3], [0, 1, 2])
-    assert done.entries.features.tolist() == [1]
-    assert all("weights" in reason for reason in done.refused.values())
+    assert done.kept == kept
+    assert done.entries.ids == ["abcd"[at] for at in kept]
+    assert done.entries.features.tolist() == [1] * len(kept)
+    assert sorted([*kept, *done.refused]) == [0, 1, 2, 3]
+    assert all(reason in sentence for sentence in done.refused.values())
 
 
 def test_a_document_without_features_is_refused_at_its_place():

@@ -9,7 +9,6 @@ from support.patience import END_S
 from support.words import idf_of, word_tokens
 
 from simhash_hbase import create_index
-from simhash_hbase.features import idf
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import learn
@@ -93,8 +92,8 @@ def test_so_many_threads_count_a_sample_and_the_table_is_the_same(monkeypatch, w
             together.wait(END_S)
             return super().count(**options)
 
-    monkeypatch.setattr(idf, "Batch", Waiting)
-    monkeypatch.setattr(idf, "BATCH", 0)  # A part has one text.
+    monkeypatch.setattr(texts_module, "Batch", Waiting)
+    monkeypatch.setattr(texts_module, "BATCH", 0)  # A part has one text.
 
     shared = learn(texts, workers=workers)
 

@@ -1,8 +1,6 @@
 """The filter for datatrove, in pipelines that its own executor runs."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from datatrove.data import Document
@@ -104,16 +102,5 @@ def test_no_document_is_dropped_unasked(url, action):
     assert by_choice == {"keep": [True, True], "drop": [True, (False, "no_words")]}
     with pytest.raises(InvalidArgument, match=r"^unreadable is 'skip': wanted 'raise', 'keep' or 'drop'$"):
         NearDuplicatesFilter(url, unreadable="skip")
-
-
-def test_another_action_is_refused(url):
     with pytest.raises(InvalidArgument, match=r"^action is 'drop': wanted 'claim' or 'ask'$"):
         NearDuplicatesFilter(url, action="drop")
-
-
-def test_without_datatrove_the_command_that_installs_it_is_named():
-    blocked = "import sys; sys.modules['datatrove'] = None; import simhash_hbase.tables.datatrove"
-
-    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
-
-    assert done.stderr.endswith("pip install 'simhash-hbase[datatrove]'\n")

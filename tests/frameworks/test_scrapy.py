@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
 import subprocess
@@ -22,7 +21,7 @@ from support.hbase_server import hbase_options, tables
 from support.patience import END_S
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import InvalidArgument, StoreTimeout
+from simhash_hbase.errors import InvalidArgument, StoreTimeout, Unsupported
 from simhash_hbase.inputs.html import main_text
 from simhash_hbase.scrapy import NearDuplicatesPipeline
 from simhash_hbase.stores.hbase.options import format_url
@@ -217,13 +216,8 @@ def test_an_address_that_is_no_id_is_replaced_by_a_digest(tmp_path, url):
 @pytest.mark.parametrize(
     ("settings", "bad", "sentence"),
     [
-        (
-            {},
-            {"text": ["some", "words"]},
-            "the field 'text', which SIMHASH_HBASE_FIELD names, is of type list: wanted str",
-        ),
+        ({}, {"text": ["some", "words"]}, "'text', which SIMHASH_HBASE_FIELD names, is of type list: wanted str"),
         ({"HTML": "1"}, {"text": b"<p>words"}, "'text', which SIMHASH_HBASE_FIELD names, is of type bytes: wanted str"),
-        ({"HTML": "1"}, {"text": 7}, "'text', which SIMHASH_HBASE_FIELD names, is of type int: wanted str"),
         ({"ID_FIELD": "key"}, {"text": "some words", "key": "k" * 70_000}, "is longer than 65536 bytes"),
         ({"ID_FIELD": "key"}, {"text": "some words", "key": "\ud800"}, "is not Unicode text"),
     ],
@@ -233,7 +227,7 @@ def test_a_bad_item_is_refused_alone(tmp_path, settings, bad, sentence):
         made = pipeline(URL=index.store.url, **settings)
         good = [{"key": f"k{at}", "url": f"u{at}", "text": f"<p>{page}</p>"} for at, page in enumerate(PAGES)]
 
-        ended = asyncio.run(given_at_once(made, good[0], bad, *good[1:]))
+        ended = asyncio.run(given(made, good[0], bad, *good[1:], at_once=True))
 
     assert isinstance(ended[1], InvalidArgument)
     assert sentence in str(ended[1])
@@ -241,7 +235,7 @@ def test_a_bad_item_is_refused_alone(tmp_path, settings, bad, sentence):
     assert made._stats.get_value("simhash_hbase/errors") == 1
 
 
-@pytest.mark.parametrize(("error", "lost"), [(RuntimeError, 1), (StoreTimeout, 4)])
+@pytest.mark.parametrize(("error", "lost"), [(RuntimeError, 1), (StoreTimeout, 5)])
 def test_what_fails_for_one_document_fails_for_the_others_only_where_the_store_does(tmp_path, error, lost):
     with create_index(f"file:{tmp_path / 'crawl.index'}", analyzer="shingle") as index:
         made = pipeline(URL=index.store.url, THREADS=1)
@@ -254,9 +248,8 @@ def test_what_fails_for_one_document_fails_for_the_others_only_where_the_store_d
 
         made._text = failing
         items = [{"url": f"u{at}", "text": page} for at, page in enumerate(PAGES)]
-        ended = asyncio.run(given_at_once(made, *items))
+        ended = asyncio.run(given(made, *items, at_once=True))
 
-    # The first is a batch of its own: it found the thread free.
     assert [type(each) for each in ended].count(error) == lost
     assert isinstance(ended[2], error)
     assert made._stats.get_value("simhash_hbase/errors") == lost
@@ -266,29 +259,50 @@ PAGES = [(f"{word} " * 3 + "is what this page is about, and nothing else. ") * 5
          for word in ("silk", "copper", "lanterns", "granite", "violins")]  # fmt: skip
 
 
-async def given_at_once(made, *items):
-    await made.open_spider()
-    try:
-        return await asyncio.gather(*map(made.process_item, items), return_exceptions=True)
-    finally:
-        await made.close_spider()
-
-
 def pipeline(**settings):
     named = {f"SIMHASH_HBASE_{name}": value for name, value in settings.items()}
     return NearDuplicatesPipeline.from_crawler(get_crawler(settings_dict=named))
 
 
-async def given(made, *items):
+async def given(made, *items, at_once=False):
     await made.open_spider()
     try:
+        if at_once:
+            return await asyncio.gather(*map(made.process_item, items), return_exceptions=True)
         return [await made.process_item(item) for item in items]
     finally:
         await made.close_spider()
 
 
-def test_a_missing_scrapy_is_named_with_the_command_that_installs_it():
-    words = "import sys; sys.modules['scrapy'] = None; import simhash_hbase.scrapy"
-    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=False, env=os.environ)
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({}, "SIMHASH_HBASE_URL is not set"),
+        ({"URL": "file:none", "ACTION": "hide"}, "SIMHASH_HBASE_ACTION is drop or mark"),
+        ({"URL": "file:none", "THREADS": "0"}, "SIMHASH_HBASE_THREADS at least 1"),
+        ({"URL": "file:none", "THREADS": "two"}, "SIMHASH_HBASE_THREADS: invalid literal"),
+        ({"URL": "file:none", "HTML": "maybe"}, "SIMHASH_HBASE_HTML: Supported values"),
+    ],
+)
+def test_settings_are_checked(settings, sentence):
+    with pytest.raises(InvalidArgument, match=sentence):
+        pipeline(**settings)
 
-    assert done.stderr.endswith("pip install 'simhash-hbase[scrapy]'\n")
+
+def test_a_field_that_no_item_has_is_warned_of(tmp_path, caplog):
+    with create_index(f"file:{tmp_path / 'crawl.index'}", analyzer="shingle") as index:
+        asyncio.run(given(pipeline(URL=index.store.url, FIELD="body"), {"text": "some words"}))
+        assert "no item had a text in the field 'body', which SIMHASH_HBASE_FIELD names" in caplog.text
+        caplog.clear()
+        asyncio.run(given(pipeline(URL=index.store.url), {"text": "some words"}, {"other": 1}))
+
+    assert "no item" not in caplog.text
+
+
+def test_an_index_that_cannot_claim_is_refused_before_the_first_item(monkeypatch):
+    opened = create_index("memory:", analyzer="shingle")
+    monkeypatch.setattr("simhash_hbase.index.reading.CellCounts", type(opened.store))
+    monkeypatch.setattr("simhash_hbase.scrapy.pipeline.open_index", lambda url: opened)
+
+    with pytest.raises(Unsupported, match="claim needs a file: or hbase:// index"):
+        asyncio.run(pipeline(URL="redis://127.0.0.1").open_spider())

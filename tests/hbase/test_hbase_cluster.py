@@ -14,7 +14,8 @@ from faults.cluster_server import CLUSTER, ClusterServer, check_words, select
 from faults.program import SEED, faults
 from support.fresh_clone import blocks, split, with_names
 from support.gates import MUST_RUN
-from support.spark import CLASS, QUICK, cells, cells_of_load, corpus, decisions_of_one_machine, java_home, write_lines
+from support.rows import contents
+from support.spark import CLASS, QUICK, cells_of_load, corpus, decisions_of_one_machine, java_home, write_lines
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.index import Index
@@ -138,7 +139,7 @@ def spark_works(cluster, folder):
             done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
 
-        made = cells(index)
+        made = contents(index.store)
         [stamp] = {cell.timestamp for cell in made[1]}
         assert made == cells_of_load(index, str(here / "corpus"), stamp, folder / "alone")
         assert not index.verify().wrong

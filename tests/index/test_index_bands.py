@@ -7,12 +7,12 @@ import pytest
 from support.bruteforce import Written, answered, crowd, entries, flip, matches, written_entries
 
 from simhash_hbase.bulk.load import StoreWriter, begin, load
-from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
+from simhash_hbase.bulk.spool import Part, PartNote, Spool, write_part
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.documentcells import decode_member
-from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
 BANDS = 6
@@ -238,9 +238,7 @@ def test_load_writes_the_rows_that_add_does(make_in_memory, tmp_path):
     added, loaded = make_in_memory(), make_in_memory()
     added.add_entries(written_entries(documents, BANDS))
     spool = Spool(tmp_path, loaded.store.url, loaded.profile)
-    entries_ = written_entries(documents, BANDS)
-    digests = np.array([id_digest(name) for name in documents], dtype=DIGEST)
-    checksum = write_part(tmp_path / "part-000000", Part(entries=entries_, digests=digests, rejects=[]))
+    checksum = write_part(tmp_path / "part-000000", Part(written_entries(documents, BANDS), []))
     note = PartNote(file="part-000000", checksum=checksum, records=300, input="", documents=300)
     spool.manifest.parts.append(note)
 

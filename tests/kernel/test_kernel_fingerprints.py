@@ -16,16 +16,17 @@ from support.corpora import first_texts
 from support.hostile import HOSTILE, everything, special
 from support.languages import read_passages
 from support.sketching import slow_count, slow_segments, slow_sketch
-from support.words import idf_of, word_tokens
+from support.words import by_features, by_the_kernel, idf_of, word_tokens
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.forms import COMPOSED, MAPPED, SLOW
 from simhash_hbase.kernel.texts import Batch, Weights, canonical, cut, kernel_tables, normalize, word_hashes
 
 PASSAGES = [text for texts in read_passages().values() for text in texts]
-SHORT = special()
+# A null character stands between words as any other sign does.
+SHORT = [*special(), "录事卡\x00格克", "A\x00B", "\x00", "\x00" * 100 + "的"]
 IDF = idf_of(word_tokens(text) for text in [*PASSAGES, *SHORT, "a", "的 a"])
 ANALYZERS = [
     JiebaAnalyzer(top=None),
@@ -39,28 +40,11 @@ ANALYZERS = [
 SETS = ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"]
 
 
-def by_the_kernel(analyzer, texts, **options):
-    simhashes, features = Fingerprinter(analyzer, **options).fingerprint_many(texts)
-    return list(zip(simhashes.tolist(), features.tolist(), strict=True))
-
-
-def by_features(analyzer, texts, **options):
-    listed = [analyzer.features(text) for text in texts]
-    return [(fingerprint(pairs, **options) if pairs else 0, count_features(pairs)) for pairs in listed]
-
-
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=repr)
 def test_fingerprints_are_those_of_the_features(analyzer):
     texts = [*SHORT, *PASSAGES[:: 4 if COMPILED else 40]]
 
     assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
-
-
-def test_a_null_character_stands_between_words_as_any_other_sign_does():
-    analyzer = LearnedAnalyzer(idf=IDF)
-
-    for text in ("录事卡\x00格克", "A\x00B", "\x00", "\x00" * 100 + "的"):
-        assert by_the_kernel(analyzer, [text]) == by_features(analyzer, [text])
 
 
 def test_the_heaviest_words_are_not_told_without_the_texts():

@@ -16,9 +16,9 @@ from support.hbase_server import address, hbase_options, tables
 from support.listening import folder_served
 from support.patience import END_S
 from support.serving import serving
+from support.spark import java_home
 
 from simhash_hbase import create_index, hamming, open_index
-from simhash_hbase.spark.session import java_home
 from simhash_hbase.stores.hbase.options import format_url
 
 EXAMPLES = ROOT / "examples"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.results import python, run
+from support.results import run
 from support.spark import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
 
 from simhash_hbase.cli.app import main
@@ -65,7 +65,7 @@ def test_lines_in_many_splits_and_a_hot_prefix_in_many_parts(spark, tmp_path):
     # Every prefix that more than two points share is divided.
     lines, done, refused = decided(spark, [source], hot=2)
 
-    assert len(Input.of(spark, [source], InputOptions()).counted) > 3
+    assert len(Input.of(spark, [source], InputOptions()).order.splits) > 3
     assert lines == expected
     assert (done.documents, done.originals, len(refused)) == (summary.documents, summary.originals, summary.refused)
     assert 100 < done.originals < done.documents - 50
@@ -169,7 +169,6 @@ def rows_of(simhashes, profile):
         cell=np.zeros(len(rows), np.int32),
         slot=np.full(len(rows), -1, np.int32),
         point=owners,
-        last=owners,
         simhash=signed(simhashes[owners]),
         sketch=[empty[at] for at in owners],
     )
@@ -197,16 +196,6 @@ def test_rounds_decide_what_going_through_the_points_in_order_decides(witnesses,
     assert np.flatnonzero(state.original[: len(simhashes)]).tolist() == kept
     assert len(kept) < len(simhashes) - 50
     assert count > 1 or witnesses > 1
-
-
-def test_the_command_without_its_extra_names_what_to_install():
-    hide = "import sys; sys.modules['pyspark'] = None; sys.argv[1:] = ['spark', 'dedup', 'x.jsonl']; "
-    hide += "from simhash_hbase.__main__ import main; main()"
-
-    done = python(hide)
-
-    assert done.code == 1
-    assert "pip install 'simhash-hbase[spark]'" in done.err
 
 
 @pytest.mark.parametrize("words", [["--exact"], ["--contained", "0.9"]])

@@ -8,7 +8,8 @@ import pytest
 from pyspark.errors import PySparkException
 from support.hbase_server import hbase_options, tables
 from support.own_hbase import server_status
-from support.spark import QUICK, SOCKETS, cells, cells_of_load, corpus, java_home, quiet_session, write_lines
+from support.rows import contents
+from support.spark import QUICK, SOCKETS, cells_of_load, corpus, java_home, quiet_session, write_lines
 
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.corpus.documents import Refusals
@@ -52,7 +53,7 @@ def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(
         refusals = Refusals(lambda _: None, refused.append, 0)
         done = load(spark, index, [source], OPTIONS, way=Way(work, loader), refusals=refusals)
 
-    made = cells(index)
+    made = contents(index.store)
     assert made == cells_of_load(index, source, stamp, tmp_path / "alone", OPTIONS)
     assert done.resumed
     assert done.cells == len(made[0]) + len(made[1])

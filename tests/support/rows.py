@@ -31,3 +31,8 @@ def found_by(store, *prefixes, limit=1000):
 
 def all_cells(store, family="d", start=b"", stop=None, page=1000):
     return [cell for cells in store.scan_cells(family, start, stop, page=page) for cell in cells]
+
+
+def contents(store):
+    """Read all rows and all document cells."""
+    return all_pairs(store, page=9_999), all_cells(store, page=9_999)

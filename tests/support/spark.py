@@ -25,6 +25,7 @@ from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.memory import MemoryStore
 from support.listening import free_port, wait_for_port
 from support.patience import END_S
+from support.rows import contents
 
 QUICK = {
     # A test is over before a thorough compiler would have paid off.
@@ -75,12 +76,6 @@ def decisions_of_one_machine(sources, *, settings=None, index=None, keep="first"
             return lines.taken, corpus.run(made)
 
 
-def cells(index):
-    """Read all rows and all document cells."""
-    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=9_999) for p, s in zip(*page, strict=True)]
-    return rows, [cell for page in index.store.scan_cells("d", b"", None, page=9_999) for cell in page]
-
-
 def cells_of_load(index, source, stamp, folder, options=None):
     """Load as one machine does, into memory: with profile and collection of an index, and the same timestamp."""
     model = Index.create(MemoryStore(), index.profile).in_collection(index.collection.name)
@@ -89,7 +84,7 @@ def cells_of_load(index, source, stamp, folder, options=None):
     list(spool.fill(scan([source], options or InputOptions()), model.analysis))
     spool.manifest.stamp = stamp
     load_alone(model, spool, StoreWriter(model.store))
-    return cells(model)
+    return contents(model.store)
 
 
 def corpus(seed=5, families=60):

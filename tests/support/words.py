@@ -3,6 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
+from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import tables
 from simhash_hbase.kernel.segment import TOKENS, WORDS
@@ -24,6 +27,19 @@ def idf_of(token_lists):
     documents = [set(tokens) for tokens in token_lists]
     counts = Counter(word for words in documents for word in words)
     return IdfTable(documents=len(documents), frequencies={word: n for word, n in counts.items() if n > 1})
+
+
+def by_the_kernel(analyzer, texts, **options):
+    """Fingerprint texts, and count their features."""
+    simhashes, features = Fingerprinter(analyzer, **options).fingerprint_many(texts)
+    assert (simhashes.dtype, features.dtype) == (np.uint64, np.int32)
+    return list(zip(simhashes.tolist(), features.tolist(), strict=True))
+
+
+def by_features(analyzer, texts, **options):
+    """Do the same by the features that the analyzer lists."""
+    listed = [analyzer.features(text) for text in texts]
+    return [(fingerprint(pairs, **options) if pairs else 0, count_features(pairs)) for pairs in listed]
 
 
 def _class(ranges):

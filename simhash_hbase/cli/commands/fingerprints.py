@@ -124,7 +124,7 @@ class _Sides:
             stored, decision = self.index.get(word), None
             if stored is not None and stored.of is not None:
                 decision = {"of": stored.of, "distance": stored.distance, "similarity": stored.similarity}
-            return Side.of_entries(word, entries, decision), None
+            return Side(word, entries, decision=decision), None
         kinds = "neither a file nor a stored id" if self.index is not None else "no file"
         if any(vars(self.own).values()):
             raise InvalidInput(
@@ -153,7 +153,7 @@ class _Sides:
         document = _only_document(path, settings)
         if document.simhash is not None:
             stored = self.analysis.fingerprints([path], [document.simhash])
-            return Side.of_entries(path, stored.entries), None
+            return Side(path, stored.entries), None
         return Side.of_features(path, document.features or [], self.analysis), None
 
 

@@ -19,7 +19,7 @@ from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.items import check_fields, decode, invalid
-from simhash_hbase.service.limits import is_large
+from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, query
 from simhash_hbase.service.problems import Problem, busy, of_error
@@ -182,7 +182,7 @@ async def find(
 async def compare_texts(request: Request, service: ReadingService) -> Response:
     """Tell how near two texts are as the index sees them, and which words differ; neither has to be in the index."""
     content = await service.body(request)
-    if is_large(content) or sum(map(len, _texts(content))) > SHORT:
+    if len(content) > LARGE_BYTES or sum(map(len, _texts(content))) > SHORT:
         answer = await service.apart(request, _compare, content)
     else:
         answer = await service.outcome(request, service.engine.run(lambda index: _compare(index.analysis, content)))

@@ -29,50 +29,32 @@ GZIP_WBITS = 31
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
     """Decompress gzip of any number of members."""
-    member = None
-    finished = 0
-    for chunk in chunks:
-        data = chunk
-        while data:
-            if member is None:
-                # Tapes and some tools pad the last member with zeros.
-                data = data.lstrip(b"\0") if finished else data
-                if not data:
-                    break
-                member = zlib.decompressobj(wbits=GZIP_WBITS)
-            try:
-                block = member.decompress(data, block_bytes)
-            except zlib.error as error:
-                raise InvalidInput(_gzip_fault(finished, error)) from error
-            if block:
-                yield block
-            data = member.unused_data if member.eof else member.unconsumed_tail
-            if member.eof:
-                member, finished = None, finished + 1
-    if member is not None:
-        yield from _rest(member, block_bytes)
-    elif not finished:
-        raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
-
-
-def _rest(member: "zlib._Decompress", block_bytes: int) -> Iterator[bytes]:
-    """Yield the rest of a member after its last compressed byte; it must end there."""
-    while not member.eof:
+    chunks, data = iter(chunks), b""
+    member, finished = None, 0
+    while data or (data := next(chunks, b"")) or member is not None:
+        is_end = not data
+        if member is None:
+            # Tapes and some tools pad the last member with zeros.
+            data = data.lstrip(b"\0") if finished else data
+            if not data:
+                continue
+            member = zlib.decompressobj(wbits=GZIP_WBITS)
         try:
-            block = member.decompress(member.unconsumed_tail, block_bytes)
+            block = member.decompress(data, block_bytes)
         except zlib.error as error:
-            raise InvalidInput(_gzip_fault(0, error)) from error
-        if not block:
-            break
-        yield block
-    if not member.eof:
-        raise InvalidInput("the gzip data is cut off")
-
-
-def _gzip_fault(finished: int, error: zlib.error) -> str:
-    if "incorrect header check" not in str(error):
-        return "the gzip data is damaged"
-    return "other data follows the gzip data" if finished else "the file is not gzip data"
+            if "incorrect header check" not in str(error):
+                raise InvalidInput("the gzip data is damaged") from error
+            reason = "other data follows the gzip data" if finished else "the file is not gzip data"
+            raise InvalidInput(reason) from error
+        if block:
+            yield block
+        elif is_end:
+            raise InvalidInput("the gzip data is cut off")
+        data = member.unused_data if member.eof else member.unconsumed_tail
+        if member.eof:
+            member, finished = None, finished + 1
+    if not finished:
+        raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
 
 
 def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ import pytest
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import InputOptions, Progress, Reject, read, total_bytes
+from simhash_hbase.inputs.parquet import batch_of, schema_of_rows
 
 TEXTS = [f"文 {number}" for number in range(2_500)]
 
@@ -224,3 +225,11 @@ def test_a_text_above_the_limit_is_refused_and_the_other_rows_are_read(tmp_path)
         "the text is longer than 1,199 bytes; `max_document_bytes` raises the limit",
         "b",
     ]
+
+
+def test_a_column_whose_lists_differ_in_kind_from_batch_to_batch_is_one_of_json():
+    batches = [[{"tags": ["a"]}], [{"tags": [1]}]]
+
+    schema = schema_of_rows(batches)
+
+    assert [batch_of(rows, schema).to_pylist() for rows in batches] == [[{"tags": '["a"]'}], [{"tags": "[1]"}]]

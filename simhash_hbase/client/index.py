@@ -38,7 +38,7 @@ from simhash_hbase.stores.base import Store
 if TYPE_CHECKING:
     from simhash_hbase.client.http import HttpClient, JsonObject, Parameters
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Document | str)
 A = TypeVar("A")
 
 
@@ -152,13 +152,11 @@ class RemoteIndex(Index):
 
     def add_documents(self, documents: Iterable[Document]) -> Iterator[tuple[Document, int | SimhashError]]:
         """Add documents that were read; an error in place of a fingerprint is of that document alone."""
-        return self._streamed("/v1/documents", documents, _line, _simhash)
+        return self._streamed("/v1/documents", documents, _simhash)
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; see `Index.remove_many`."""
-        for name, outcome in self._streamed(
-            "/v1/removals", checked_ids(ids), _id_line, lambda record: bool(record["removed"])
-        ):
+        for name, outcome in self._streamed("/v1/removals", checked_ids(ids), lambda record: bool(record["removed"])):
             if isinstance(outcome, SimhashError):
                 raise outcome
             yield name, outcome
@@ -186,7 +184,7 @@ class RemoteIndex(Index):
     ) -> Iterator[tuple[Document, Decision | SimhashError]]:
         """Claim documents that were read; an error in place of a decision is of that document alone."""
         self._check_deadline(deadline_s)
-        return self._streamed("/v1/claims", documents, _line, _decision)
+        return self._streamed("/v1/claims", documents, _decision)
 
     def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
         """Find the near-duplicates of a text; see `Index.query`."""
@@ -204,7 +202,7 @@ class RemoteIndex(Index):
         self, documents: Iterable[Document], **search: Unpack[SearchOptions]
     ) -> Iterator[tuple[Document, Answer | SimhashError]]:
         """Query documents that were read; an error in place of an answer is of that document alone."""
-        return self._streamed("/v1/queries", documents, _line, _answer, self._parameters(**search))
+        return self._streamed("/v1/queries", documents, _answer, self._parameters(**search))
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
@@ -215,19 +213,19 @@ class RemoteIndex(Index):
         """Find the near-duplicates of a stored document; see `Index.query_id`."""
         parameters = self._parameters(**search)
         try:
-            return _answer(self._service.request("POST", "/v1/queries", parameters, body=_id_line(document_id)))
+            return _answer(self._service.request("POST", "/v1/queries", parameters, body=_line(document_id)))
         except DocumentMissing:
             return None
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids; see `Index.get_many`."""
         stored: list[Stored | None] = []
-        for _, outcome in self._streamed(
+        answers = self._streamed(
             "/v1/lookups",
             checked_ids(ids),
-            _id_line,
             lambda record: msgspec.convert({**record, "simhash": _simhash(record)}, Stored),
-        ):
+        )
+        for _, outcome in answers:
             if isinstance(outcome, SimhashError) and not isinstance(outcome, DocumentMissing):
                 raise outcome
             stored.append(outcome if isinstance(outcome, Stored) else None)
@@ -299,15 +297,10 @@ class RemoteIndex(Index):
             raise EmptyDocument(no_words(document.id)) from error
 
     def _streamed(
-        self,
-        path: str,
-        items: Iterable[T],
-        encode: Callable[[T], bytes],
-        decode: Callable[[JsonObject], A],
-        parameters: Parameters | None = None,
+        self, path: str, items: Iterable[T], decode: Callable[[JsonObject], A], parameters: Parameters | None = None
     ) -> Iterator[tuple[T, A | SimhashError]]:
         """Send a stream piece by piece, and yield what was sent with its outcome."""
-        for piece in _pieces((item, encode(item)) for item in items):
+        for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
                 yield item, record if isinstance(record, SimhashError) else decode(record)
@@ -339,26 +332,22 @@ def _documents(documents: Iterable[GivenDocument], *, stored: bool = True) -> It
         yield Document(name, text, None, None, dict(metadata) if metadata and stored else None, NOWHERE, None)
 
 
-def _line(document: Document) -> bytes:
-    """Write a document as the service reads it."""
-    record: JsonObject = {"id": document.id} if document.id else {}
-    if document.simhash is not None:
-        record["simhash"] = hex_simhash(document.simhash)
-    elif document.features is not None:
-        record["features"] = document.features
+def _line(item: Document | str) -> bytes:
+    """Write a document, or the id of one, as the service reads it."""
+    record: JsonObject
+    if isinstance(item, str):
+        id_digest(item)
+        record = {"id": item}
     else:
-        record["text"] = document.text
-    if document.metadata:
-        record["metadata"] = document.metadata
-    return _encoded(record)
-
-
-def _id_line(name: str) -> bytes:
-    id_digest(name)
-    return _encoded({"id": name})
-
-
-def _encoded(record: JsonObject) -> bytes:
+        contents = {
+            "id": item.id or None,
+            "text": item.text,
+            "features": item.features,
+            "metadata": item.metadata or None,
+        }
+        record = {name: value for name, value in contents.items() if value is not None}
+        if item.simhash is not None:
+            record["simhash"] = hex_simhash(item.simhash)
     try:
         return msgspec.json.encode(record) + b"\n"
     except UnicodeEncodeError as error:

@@ -267,28 +267,26 @@ class _Queue:
     async def ask(self, item: Item | Ready) -> ItemAnswer:
         answer: asyncio.Future[ItemAnswer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, answer))
-        self._schedule()
+        self.schedule()
         return await answer
 
-    def _schedule(self) -> None:
+    def schedule(self) -> None:
         """Have the next batch begin; where none is under way, with all that this round of the event loop brings."""
         if self._next is None and self._waiting:
             loop = asyncio.get_running_loop()
-            self._next = (
-                loop.call_later(LONGEST_WAIT_S, self._begin) if self._under_way else loop.call_soon(self._begin)
-            )
+            self._next = loop.call_later(LONGEST_WAIT_S, self.begin) if self._under_way else loop.call_soon(self.begin)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         self._next = None
         if self._under_way < BATCHES:
             batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
             self._under_way += 1
-            task = asyncio.create_task(self._work_on(batch))
+            task = asyncio.create_task(self.work_on(batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        self._schedule()
+        self.schedule()
 
-    async def _work_on(self, batch: Sequence[_Single]) -> None:
+    async def work_on(self, batch: Sequence[_Single]) -> None:
         outcomes: Sequence[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]
 
         def work(index: Index) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
@@ -306,7 +304,7 @@ class _Queue:
             if self._next is not None and not self._under_way:
                 self._next.cancel()
                 self._next = None
-            self._schedule()
+            self.schedule()
         for answer, outcome in outcomes:
             if answer.done():
                 continue

@@ -8,6 +8,12 @@ from support.serving import serving
 from simhash_hbase import create_index
 
 
+@pytest.fixture(scope="session")
+def anyio_backend():
+    """Run tests that are coroutines by asyncio, as the service does."""
+    return "asyncio"
+
+
 @pytest.fixture
 def url(tmp_path):
     """Return the address of an empty index that cuts no words, so that tests start fast."""

@@ -170,11 +170,12 @@ async def connected(look_s, *, sends):
         (b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /", b"HTTP/1.1 204 No Content\r\n\r\n"),
     ],
 )
-def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch, sends, received):
+@pytest.mark.anyio
+async def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch, sends, received):
     monkeypatch.setattr(server_module, "KEEP_ALIVE_S", 0.1)
     monkeypatch.setattr(server_module, "HEAD_S", 0.1)
 
-    assert asyncio.run(connected(0.05, sends=sends)) == received
+    assert await connected(0.05, sends=sends) == received
 
 
 def test_connections_without_a_request_do_not_take_all_files(server):

@@ -26,18 +26,13 @@ FILES = st.tuples(CODECS, PACKERS, BLOCKS)
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def pack(data, suffix):
-    cut = len(data) // 2
-    if suffix == ".gz":
-        return gzip.compress(data[:cut]) + gzip.compress(data[cut:])
-    if suffix == ".zst":
-        return zstandard.compress(data[:cut]) + zstandard.compress(data[cut:])
-    return data
+COMPRESS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 
 
 def written(folder, name, text, codec="utf-8", packer=""):
-    path = folder / (name + packer)
-    path.write_bytes(pack(text.encode(codec), packer))
+    path, data = folder / (name + packer), text.encode(codec)
+    cut, pack = len(data) // 2, COMPRESS[packer]
+    path.write_bytes(pack(data[:cut]) + pack(data[cut:]))
     return str(path)
 
 

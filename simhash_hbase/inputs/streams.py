@@ -148,17 +148,11 @@ class ReadRequest:
 
 
 @dataclass(slots=True)
-class Bytes:
-    """Decompressed bytes of a source."""
+class Stream:
+    """Decompressed bytes of a source; lines of a text end at the byte 0x0A, as wide codecs are recoded to UTF-8."""
 
     blocks: Iterator[bytes]  # A fault ends them early.
     fault: str | None = None  # Why the blocks end before the file does; known after the last one.
-
-
-@dataclass(slots=True)
-class Stream(Bytes):
-    """Decompressed bytes whose lines end at the byte 0x0A; wide codecs are recoded to UTF-8."""
-
     codec: str = UTF8
     encoding: str = UTF8
     mark: bytes = b""  # The byte order mark before the blocks.
@@ -182,9 +176,9 @@ def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
     return b"".join(pieces), True
 
 
-def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Bytes:
+def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Stream:
     """Open a source without decoding it."""
-    opened = Bytes(iter(()))
+    opened = Stream(iter(()))
     opened.blocks = _until_fault(request.blocks() if decompress else request.chunks(), opened)
     return opened
 
@@ -232,7 +226,7 @@ def _binary_fault(head: bytes, codec: str) -> str | None:
     return _BINARY
 
 
-def _until_fault(blocks: Iterable[bytes], stream: Bytes) -> Iterator[bytes]:
+def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
     try:
         yield from blocks
     except InvalidInput as error:

@@ -275,15 +275,18 @@ def head_of(head: bytes) -> StatusAndHeaders:
     return _PARSER.parse(BytesIO(head))
 
 
-def bare(value: str) -> str:
-    """Return the value of a header without the brackets that ids have, and addresses by some versions of wget.
+def field(headers: StatusAndHeaders | None, name: str) -> str:
+    """Return the value of a WARC header of a record, such as ``Target-URI``; empty where there is none.
+
+    It comes without the brackets that ids have, and addresses by some versions of wget.
 
     Examples
     --------
-    >>> bare("<http://a.example/>"), bare("http://a.example/<b>")
-    ('http://a.example/', 'http://a.example/<b>')
+    >>> headers = StatusAndHeaders("", [("WARC-Target-URI", "<http://a.example/>"), ("WARC-Date", "2026")])
+    >>> field(headers, "Target-URI"), field(headers, "Date"), field(headers, "Type")
+    ('http://a.example/', '2026', '')
     """
-    value = value.strip(" \t")
+    value = ("" if headers is None else headers.get_header(f"WARC-{name}") or "").strip(" \t")
     return value[1:-1] if value.startswith("<") and value.endswith(">") else value
 
 

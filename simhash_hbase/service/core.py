@@ -53,22 +53,21 @@ class Service:
         """Answer a body: JSON at once, lines of JSON as they come."""
         operation = _within(operation, request.state.trail)
         if _media(request) in _NDJSON_NAMES:
-            _check_plain(request)
             request.state.trail.media = "ndjson"
             return StreamResponse(self, operation, request.state.trail)
         if not one:
-            raise _other_media(NDJSON)
+            raise Problem("unsupported_media_type", f"the content type must be {NDJSON}")
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
+        wanted = operation.wanted()
         if len(body) > LARGE_BYTES:
-            return await self._answered(request, operation, self._record_apart(request, operation, body))
-        item = document_or_id(decode(body), operation.wanted())
-        return await self._answered(request, operation, self.batcher.answer(operation, item))
+            name, analysed = await self.apart(request, analyse_raw, body, wanted)
+            return await self._answered(request, operation, Ready.alone(0, name, analysed, len(body)))
+        return await self._answered(request, operation, document_or_id(decode(body), wanted))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
         """Read a body that is to be one JSON object."""
-        _check_plain(request)
         if _media(request) != JSON:
-            raise _other_media(wanted)
+            raise Problem("unsupported_media_type", f"the content type must be {wanted}")
         trail: Trail = request.state.trail
         trail.media = "json"
         most = self.limits.body_bytes
@@ -97,13 +96,13 @@ class Service:
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
-        operation = _within(operation, request.state.trail)
-        return await self._answered(request, operation, self.batcher.answer(operation, item))
+        return await self._answered(request, _within(operation, request.state.trail), item)
 
-    async def _answered(self, request: Request, operation: Operation, work: Awaitable[ItemAnswer]) -> Response:
+    async def _answered(self, request: Request, operation: Operation, item: Item | Ready) -> Response:
         trail: Trail = request.state.trail
+        record: ItemAnswer
         try:
-            record = await self.outcome(request, work)
+            record = await self.outcome(request, self.batcher.answer(operation, item))
         except Problem as problem:
             record = problem
         trail.outcomes[operation.outcome_of(record)] += 1
@@ -111,12 +110,6 @@ class Service:
         if isinstance(record, Problem):
             raise record
         return Response(msgspec.json.encode(record), media_type=JSON)
-
-    async def _record_apart(self, request: Request, operation: Operation, body: bytes) -> ItemAnswer:
-        """Decode and analyse a large document in a process of its own, then ask the index."""
-        payer = request.state.trail.payer
-        name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, operation.wanted())
-        return await self.batcher.answer(operation, Ready.alone(0, name, analysed, len(body)))
 
     async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
         """Call a function with the analysis in a process of its own; see `outcome`."""
@@ -155,13 +148,7 @@ def _within(operation: Operation, trail: Trail) -> Operation:
 
 
 def _media(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _check_plain(request: Request) -> None:
+    """Return the type of a body, which must not be compressed."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_media_type", "compressed bodies are not read: send it uncompressed")
-
-
-def _other_media(wanted: str) -> Problem:
-    return Problem("unsupported_media_type", f"the content type must be {wanted}")
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -96,17 +96,17 @@ class Operation:
 
     def answers(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
         """Answer documents and ids in their order; those not analysed yet are, as many at a time as can be."""
-        batch: list[Ready] = []
-        chunk = ItemChunk()
+        parts: list[ItemChunk | Ready] = []
         for number, item in enumerate(items):
-            if isinstance(item, Ready) or not chunk.takes(item):
-                batch.append(_analysed(index, chunk))
-                chunk = ItemChunk()
             if isinstance(item, Ready):
-                batch.append(item)
-            else:
-                chunk.add(number, item, 0)
-        batch.append(_analysed(index, chunk))
+                parts.append(item)
+                continue
+            chunk = parts[-1] if parts else None
+            if not isinstance(chunk, ItemChunk) or not chunk.takes(item):
+                chunk = ItemChunk()
+                parts.append(chunk)
+            chunk.add(number, item, 0)
+        batch = [part if isinstance(part, Ready) else Ready.of(part, _analysed(index, part)) for part in parts]
         return [record for _, _, record in self.records(index, batch)]
 
     def outcomes(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
@@ -125,11 +125,9 @@ class Operation:
         return outcomes
 
 
-def _analysed(index: Index, chunk: ItemChunk) -> Ready:
+def _analysed(index: Index, chunk: ItemChunk) -> Analysed | None:
     documents = chunk.documents
-    if not documents:
-        return Ready(chunk, None, {})
-    return Ready.of(chunk, analyse_chunk(index.analysis, *payload(documents)).analysed)
+    return analyse_chunk(index.analysis, *payload(documents)).analysed if documents else None
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:

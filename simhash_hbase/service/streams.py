@@ -290,16 +290,13 @@ class _Answers:
 
     async def prepare(self, chunk: ItemChunk) -> Ready:
         documents = chunk.documents
-        if not documents:
-            return Ready(chunk, None, {})
         try:
-            analysed = await self._engine.analyse(payload(documents))
+            return Ready.of(chunk, await self._engine.analyse(payload(documents)) if documents else None)
         except Retryable:
             raise
         except SimhashError as error:
             # Texts for an index that takes features, for one.
             return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
-        return Ready.of(chunk, analysed)
 
     async def prepare_large(self, number: int, raw: bytes) -> Ready:
         """Decode and analyse a line in a process of its own."""

@@ -57,9 +57,8 @@ def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
         raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
 
 
-def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+def unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Decompress Zstandard of any number of frames."""
-    del block_bytes
     decompressor = zstandard.ZstdDecompressor()
     frame, is_empty = None, True
     for chunk in chunks:
@@ -106,7 +105,6 @@ SAMPLE_BYTES = 64 << 10
 _BINARY_BYTES = 512
 NUL_SHARE = 0.05  # More of them are no text.
 _BINARY = "the file looks binary: it has NUL bytes at its beginning"
-_DECOMPRESSORS = {"gz": gunzip, "zst": unzstd}
 
 
 class Progress:
@@ -142,9 +140,12 @@ class ReadRequest:
 
     def blocks(self) -> Iterator[bytes]:
         """Read the bytes, decompressed as the name says."""
-        if self.source.compression is None:
-            return self.chunks()
-        return _DECOMPRESSORS[self.source.compression](self.chunks(), self.options.block_bytes)
+        match self.source.compression:
+            case "gz":
+                return gunzip(self.chunks(), self.options.block_bytes)
+            case "zst":
+                return unzstd(self.chunks())
+        return self.chunks()
 
 
 @dataclass(slots=True)

@@ -156,7 +156,7 @@ _CODINGS: dict[str, tuple[re.Pattern[bytes], Callable[[bytes], Iterable[bytes]]]
     "identity": (re.compile(b""), lambda content: (content,)),
     "gzip": _GZIP,
     "x-gzip": _GZIP,
-    "zstd": (re.compile(rb"\x28\xb5\x2f\xfd"), lambda content: unzstd((content,), _BLOCK_BYTES)),
+    "zstd": (re.compile(rb"\x28\xb5\x2f\xfd"), lambda content: unzstd((content,))),
     "deflate": (re.compile(b""), _inflate),
     "br": (re.compile(b""), _unbrotli),
     "chunked": (

@@ -60,7 +60,7 @@ def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> It
     everything = chain((head,), chunks) if head else iter(())
     if head.startswith(_ZSTD):
         try:
-            yield from unzstd(everything, block_bytes)
+            yield from unzstd(everything)
         except InvalidInput as error:
             yield Damage(str(error))
     elif _GZIP_MEMBER.match(head) or (named_gzip and not _WARC_LINE.match(head)):

@@ -59,10 +59,17 @@ class Service:
             raise Problem("unsupported_media_type", f"the content type must be {NDJSON}")
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         wanted = operation.wanted()
+
+        async def apart() -> ItemAnswer:
+            """Decode and analyse a large document in a process of its own, then ask the index."""
+            payer = request.state.trail.payer
+            name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, wanted)
+            return await self.batcher.answer(operation, Ready.alone(0, name, analysed, len(body)))
+
         if len(body) > LARGE_BYTES:
-            name, analysed = await self.apart(request, analyse_raw, body, wanted)
-            return await self._answered(request, operation, Ready.alone(0, name, analysed, len(body)))
-        return await self._answered(request, operation, document_or_id(decode(body), wanted))
+            return await self._answered(request, operation, apart())
+        item = document_or_id(decode(body), wanted)
+        return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
         """Read a body that is to be one JSON object."""
@@ -96,13 +103,13 @@ class Service:
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
-        return await self._answered(request, _within(operation, request.state.trail), item)
+        operation = _within(operation, request.state.trail)
+        return await self._answered(request, operation, self.batcher.answer(operation, item))
 
-    async def _answered(self, request: Request, operation: Operation, item: Item | Ready) -> Response:
+    async def _answered(self, request: Request, operation: Operation, work: Awaitable[ItemAnswer]) -> Response:
         trail: Trail = request.state.trail
-        record: ItemAnswer
         try:
-            record = await self.outcome(request, self.batcher.answer(operation, item))
+            record = await self.outcome(request, work)
         except Problem as problem:
             record = problem
         trail.outcomes[operation.outcome_of(record)] += 1

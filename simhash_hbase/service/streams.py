@@ -88,8 +88,10 @@ class _RequestLines:
             # To wait for the memory that the rest of a large line may take does not count as the client's silence.
             self._ticket = self._ticket or self._ask()
             served = asyncio.ensure_future(self._ticket.served.wait())
-            await asyncio.wait({served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
-            served.cancel()
+            try:
+                await asyncio.wait({served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                served.cancel()
             self.end = self.stopped
             if self.end is not None or not self._ticket.served.is_set():
                 return []

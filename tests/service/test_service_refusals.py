@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 from support.duplex import Duplex
-from support.serving import JSON, NDJSON, lines, serving
+from support.serving import JSON, NDJSON, lines, new_index, serving
 
-from simhash_hbase import create_index, open_index
+from simhash_hbase import open_index
 
 BODY_BYTES = 10_000
 DOCUMENT = {"id": "a", "simhash": "00000000000000ff"}
@@ -32,9 +32,7 @@ LIMITS = ("--max-body", str(BODY_BYTES / (1 << 20)), "--timeout", "3", "--idle-t
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    address = f"file:{tmp_path_factory.mktemp('refusals') / 'some.index'}"
-    create_index(address, analyzer="shingle").close()
-    return address
+    return new_index(tmp_path_factory.mktemp("refusals"))
 
 
 @pytest.fixture(scope="module")

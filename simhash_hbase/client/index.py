@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
 import msgspec
 
-from simhash_hbase.errors import (
-    ClaimContended,
-    DocumentMissing,
-    EmptyDocument,
-    IndexClosed,
-    InvalidArgument,
-    SimhashError,
-    Unsupported,
-    no_words,
-)
+from simhash_hbase import errors
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored, hex_simhash
 from simhash_hbase.index.arguments import GivenDocument, checked_document, checked_ids
 from simhash_hbase.index.claim import Claimed
@@ -38,7 +29,7 @@ from simhash_hbase.stores.base import Store
 if TYPE_CHECKING:
     from simhash_hbase.client.http import HttpClient, JsonObject, Parameters
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Document | str)
 A = TypeVar("A")
 
 
@@ -98,7 +89,7 @@ class RemoteIndex(Index):
         self.on_search = None
         try:
             profile = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))
-        except SimhashError:
+        except errors.SimhashError:
             self._http.close()
             raise
         self._begin(Profile.decode(msgspec.json.encode(profile)))
@@ -106,7 +97,7 @@ class RemoteIndex(Index):
     @property
     def store(self) -> Store:
         """Raise `Unsupported`: the rows are behind the service."""
-        raise Unsupported(
+        raise errors.Unsupported(
             f"{self._service.url} is a service, which can add, claim, query, get and remove documents, list copies and "
             "count; anything else needs the address of the index itself, such as file: or hbase://"
         )
@@ -119,14 +110,14 @@ class RemoteIndex(Index):
 
     def __len__(self) -> int:
         """Raise `Unsupported`: a service counts the whole index, see `stats`."""
-        raise Unsupported(
+        raise errors.Unsupported(
             f"{self.address}: a service counts the whole index, in stats(), not the documents of one collection or none"
         )
 
     @property
     def _service(self) -> HttpClient:
         if self._shared.is_closed:
-            raise IndexClosed(f"{self.address}: this index was closed")
+            raise errors.IndexClosed(f"{self.address}: this index was closed")
         return self._http
 
     def in_collection(self, name: str | None) -> Self:
@@ -150,16 +141,14 @@ class RemoteIndex(Index):
         added = self.add_documents(_documents(documents))
         return ((document.id, _result(document, outcome)) for document, outcome in added)
 
-    def add_documents(self, documents: Iterable[Document]) -> Iterator[tuple[Document, int | SimhashError]]:
+    def add_documents(self, documents: Iterable[Document]) -> Iterator[tuple[Document, int | errors.SimhashError]]:
         """Add documents that were read; an error in place of a fingerprint is of that document alone."""
-        return self._streamed("/v1/documents", documents, _line, _simhash)
+        return self._streamed("/v1/documents", documents, _simhash)
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; see `Index.remove_many`."""
-        for name, outcome in self._streamed(
-            "/v1/removals", checked_ids(ids), _id_line, lambda record: bool(record["removed"])
-        ):
-            if isinstance(outcome, SimhashError):
+        for name, outcome in self._streamed("/v1/removals", checked_ids(ids), lambda record: bool(record["removed"])):
+            if isinstance(outcome, errors.SimhashError):
                 raise outcome
             yield name, outcome
 
@@ -179,14 +168,14 @@ class RemoteIndex(Index):
     ) -> Iterator[tuple[str, Claimed | None]]:
         """Claim documents; see `Index.claim_many`, and `claim` for `deadline_s`."""
         claimed = self.claim_documents(_documents(documents), deadline_s=deadline_s)
-        return ((d.id, o if isinstance(o, ClaimContended) else _result(d, o)) for d, o in claimed)
+        return ((d.id, o if isinstance(o, errors.ClaimContended) else _result(d, o)) for d, o in claimed)
 
     def claim_documents(
         self, documents: Iterable[Document], *, deadline_s: float | None = None
-    ) -> Iterator[tuple[Document, Decision | SimhashError]]:
+    ) -> Iterator[tuple[Document, Decision | errors.SimhashError]]:
         """Claim documents that were read; an error in place of a decision is of that document alone."""
         self._check_deadline(deadline_s)
-        return self._streamed("/v1/claims", documents, _line, _decision)
+        return self._streamed("/v1/claims", documents, _decision)
 
     def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
         """Find the near-duplicates of a text; see `Index.query`."""
@@ -202,9 +191,9 @@ class RemoteIndex(Index):
 
     def query_documents(
         self, documents: Iterable[Document], **search: Unpack[SearchOptions]
-    ) -> Iterator[tuple[Document, Answer | SimhashError]]:
+    ) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
         """Query documents that were read; an error in place of an answer is of that document alone."""
-        return self._streamed("/v1/queries", documents, _line, _answer, self._parameters(**search))
+        return self._streamed("/v1/queries", documents, _answer, self._parameters(**search))
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
@@ -215,20 +204,20 @@ class RemoteIndex(Index):
         """Find the near-duplicates of a stored document; see `Index.query_id`."""
         parameters = self._parameters(**search)
         try:
-            return _answer(self._service.request("POST", "/v1/queries", parameters, body=_id_line(document_id)))
-        except DocumentMissing:
+            return _answer(self._service.request("POST", "/v1/queries", parameters, body=_line(document_id)))
+        except errors.DocumentMissing:
             return None
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids; see `Index.get_many`."""
         stored: list[Stored | None] = []
-        for _, outcome in self._streamed(
+        answers = self._streamed(
             "/v1/lookups",
             checked_ids(ids),
-            _id_line,
             lambda record: msgspec.convert({**record, "simhash": _simhash(record)}, Stored),
-        ):
-            if isinstance(outcome, SimhashError) and not isinstance(outcome, DocumentMissing):
+        )
+        for _, outcome in answers:
+            if isinstance(outcome, errors.SimhashError) and not isinstance(outcome, errors.DocumentMissing):
                 raise outcome
             stored.append(outcome if isinstance(outcome, Stored) else None)
         return stored
@@ -238,7 +227,7 @@ class RemoteIndex(Index):
         id_digest(document_id)
         try:
             return msgspec.convert(self._service.get("/v1/documents/copies", id=document_id), Copies)
-        except DocumentMissing:
+        except errors.DocumentMissing:
             return None
 
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
@@ -251,31 +240,33 @@ class RemoteIndex(Index):
         """
         figures = msgspec.convert(self._service.get("/v1/stats"), Stats, str_keys=True)
         if exact and not figures.exact:
-            raise Unsupported(f"{self.address}: a service counts a large index by a sample")
+            raise errors.Unsupported(f"{self.address}: a service counts a large index by a sample")
         return figures
 
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
         """Raise `Unsupported`: claims decide through a service."""
-        raise Unsupported(
+        raise errors.Unsupported(
             f"{self._service.url} is a service, which decides documents by claim; dedup needs the address of the index "
             "itself, such as file: or hbase://"
         )
 
     def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
         """Raise `Unsupported`: the service takes documents, see `claim_documents`."""
-        raise Unsupported(f"{self._service.url} is a service, which analyses documents itself")
+        raise errors.Unsupported(f"{self._service.url} is a service, which analyses documents itself")
 
     def _check_deadline(self, deadline_s: float | None) -> None:
         waited_s = LEASES * self.profile.lease_s
         if deadline_s is not None and deadline_s < waited_s:
-            raise InvalidArgument(f"{self.address}: a service waits for {waited_s:g} s for other writers, not less")
+            raise errors.InvalidArgument(
+                f"{self.address}: a service waits for {waited_s:g} s for other writers, not less"
+            )
 
     def _parameters(
         self, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> Parameters:
         """Return the parameters of a query."""
         if limit is not None and not (isinstance(limit, int) and 1 <= limit <= MOST_MATCHES):
-            raise InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")
+            raise errors.InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")
         parameters: dict[str, str | int | float] = {"limit": MOST_MATCHES if limit is None else limit}
         if since is not None:
             moment = parse_since(since, now_ms()).astimezone(UTC)
@@ -286,31 +277,26 @@ class RemoteIndex(Index):
                 parameters["similarity"] = rule.similarity
             similarity = rule.similarity if rule.match == "verified" else None
             if self.rule(match=rule.match, distance=rule.distance, similarity=similarity) != rule:
-                raise Unsupported(f"{self.address}: a service takes rules that Index.rule makes")
+                raise errors.Unsupported(f"{self.address}: a service takes rules that Index.rule makes")
         return parameters
 
     def _one(self, path: str, document: Document, parameters: Parameters | None = None) -> JsonObject:
         """Send one document, which must have words."""
         if _is_blank(document):
-            raise EmptyDocument(no_words(document.id))
+            raise errors.EmptyDocument(errors.no_words(document.id))
         try:
             return self._service.request("POST", path, parameters, body=_line(document))
-        except EmptyDocument as error:
-            raise EmptyDocument(no_words(document.id)) from error
+        except errors.EmptyDocument as error:
+            raise errors.EmptyDocument(errors.no_words(document.id)) from error
 
     def _streamed(
-        self,
-        path: str,
-        items: Iterable[T],
-        encode: Callable[[T], bytes],
-        decode: Callable[[JsonObject], A],
-        parameters: Parameters | None = None,
-    ) -> Iterator[tuple[T, A | SimhashError]]:
+        self, path: str, items: Iterable[T], decode: Callable[[JsonObject], A], parameters: Parameters | None = None
+    ) -> Iterator[tuple[T, A | errors.SimhashError]]:
         """Send a stream piece by piece, and yield what was sent with its outcome."""
-        for piece in _pieces((item, encode(item)) for item in items):
+        for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
-                yield item, record if isinstance(record, SimhashError) else decode(record)
+                yield item, record if isinstance(record, errors.SimhashError) else decode(record)
 
 
 def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]:
@@ -335,42 +321,40 @@ def _documents(documents: Iterable[GivenDocument], *, stored: bool = True) -> It
         if stored:
             check_id(name)
             if problem := metadata_problem(metadata or {}):
-                raise InvalidArgument(f"the metadata of {name!r} {problem}")
+                raise errors.InvalidArgument(f"the metadata of {name!r} {problem}")
         yield Document(name, text, None, None, dict(metadata) if metadata and stored else None, NOWHERE, None)
 
 
-def _line(document: Document) -> bytes:
-    """Write a document as the service reads it."""
-    record: JsonObject = {"id": document.id} if document.id else {}
-    if document.simhash is not None:
-        record["simhash"] = hex_simhash(document.simhash)
-    elif document.features is not None:
-        record["features"] = document.features
+def _line(item: Document | str) -> bytes:
+    """Write a document, or the id of one, as the service reads it."""
+    record: JsonObject
+    if isinstance(item, str):
+        id_digest(item)
+        record = {"id": item}
     else:
-        record["text"] = document.text
-    if document.metadata:
-        record["metadata"] = document.metadata
-    return _encoded(record)
-
-
-def _id_line(name: str) -> bytes:
-    id_digest(name)
-    return _encoded({"id": name})
-
-
-def _encoded(record: JsonObject) -> bytes:
+        contents = {
+            "id": item.id or None,
+            "text": item.text,
+            "features": item.features,
+            "metadata": item.metadata or None,
+        }
+        record = {name: value for name, value in contents.items() if value is not None}
+        if item.simhash is not None:
+            record["simhash"] = hex_simhash(item.simhash)
     try:
         return msgspec.json.encode(record) + b"\n"
     except UnicodeEncodeError as error:
-        raise InvalidArgument(f"the text of {record.get('id', '')!r} is not Unicode text: {error.reason}") from error
+        raise errors.InvalidArgument(
+            f"the text of {record.get('id', '')!r} is not Unicode text: {error.reason}"
+        ) from error
 
 
-def _result(document: Document, outcome: A | SimhashError) -> A | None:
+def _result(document: Document, outcome: A | errors.SimhashError) -> A | None:
     """Return the result of a text, or None if it has no usable words; raise any other error."""
-    if not isinstance(outcome, SimhashError):
+    if not isinstance(outcome, errors.SimhashError):
         return outcome
     # The service calls a blank text no document.
-    if isinstance(outcome, EmptyDocument) or _is_blank(document):
+    if isinstance(outcome, errors.EmptyDocument) or _is_blank(document):
         return None
     raise outcome
 

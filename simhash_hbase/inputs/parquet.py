@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from functools import reduce
 from typing import Any, BinaryIO
 
 import msgspec
@@ -294,15 +293,9 @@ def _has_objects(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
 
 
 def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the type that holds the values of both."""
-    if one == other or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        inner = [one.value_type, other.value_type]
-        # Strings in one list and numbers in another are no list of strings.
-        value = reduce(_common, inner)
-        return pa.list_(value) if value in inner else pa.string()
-    numbers = {one, other}
-    return pa.float64() if numbers == {pa.int64(), pa.float64()} else pa.string()
+    """Return the type that holds the values of both: a string where no other does."""
+    try:
+        both = pa.unify_schemas([pa.schema([("", kind)]) for kind in (one, other)], promote_options="permissive")
+    except pa.ArrowException:
+        return pa.string()
+    return both.field(0).type

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -271,35 +271,20 @@ def _check_length(length: int, max_bytes: int, what: str) -> None:
         raise InvalidInput(f"{what} is longer than {max_bytes:,} bytes; {RAISE}")
 
 
+_Features = Annotated[tuple[Feature, ...], msgspec.Meta(min_length=1)]
+
+
 def _features(value: object) -> tuple[Feature, ...]:
-    if isinstance(value, str):
-        # A CSV column holds them as JSON.
-        try:
-            value = msgspec.json.decode(value)
-        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            raise InvalidInput("the features are not a JSON array") from error
-    if not isinstance(value, list) or not value:
-        raise InvalidInput("the features are not a list of [feature, weight] with at least one")
-    return tuple(_feature(pair) for pair in value)
-
-
-def _feature(pair: object) -> Feature:
-    if not isinstance(pair, list) or len(pair) != 2:  # noqa: PLR2004 - a pair
-        raise InvalidInput("a feature is not a pair [feature, weight]")
-    feature, weight = pair
-    if isinstance(feature, bool) or not isinstance(feature, str | int):
-        raise InvalidInput(f"a feature is neither a string nor an integer but {_json_type(feature)}")
-    if isinstance(feature, int) and not 0 <= feature < 1 << 64:
-        raise InvalidInput("an integer feature is outside 0 <= feature < 2**64")
-    if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise InvalidInput(f"a feature's weight is not a number but {_json_type(weight)}")
     try:
-        number = float(weight)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+        # A CSV column holds them as JSON.
+        features = msgspec.convert(msgspec.json.decode(value) if isinstance(value, str) else value, _Features)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise InvalidInput(f"the features are not a list of [feature, weight] with at least one: {error}") from error
+    if not all(isinstance(feature, str) or 0 <= feature < 1 << 64 for feature, _ in features):
+        raise InvalidInput("an integer feature is outside 0 <= feature < 2**64")
+    if not all(math.isfinite(weight) for _, weight in features):
         raise InvalidInput("a feature's weight is not finite")
-    return feature, number
+    return features
 
 
 def text_of(value: object) -> str | None:

@@ -29,55 +29,36 @@ GZIP_WBITS = 31
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
     """Decompress gzip of any number of members."""
-    member = None
-    finished = 0
-    for chunk in chunks:
-        data = chunk
-        while data:
-            if member is None:
-                # Tapes and some tools pad the last member with zeros.
-                data = data.lstrip(b"\0") if finished else data
-                if not data:
-                    break
-                member = zlib.decompressobj(wbits=GZIP_WBITS)
-            try:
-                block = member.decompress(data, block_bytes)
-            except zlib.error as error:
-                raise InvalidInput(_gzip_fault(finished, error)) from error
-            if block:
-                yield block
-            data = member.unused_data if member.eof else member.unconsumed_tail
-            if member.eof:
-                member, finished = None, finished + 1
-    if member is not None:
-        yield from _rest(member, block_bytes)
-    elif not finished:
+    chunks, data = iter(chunks), b""
+    member, finished = None, 0
+    while data or (data := next(chunks, b"")) or member is not None:
+        is_end = not data
+        if member is None:
+            # Tapes and some tools pad the last member with zeros.
+            data = data.lstrip(b"\0") if finished else data
+            if not data:
+                continue
+            member = zlib.decompressobj(wbits=GZIP_WBITS)
+        try:
+            block = member.decompress(data, block_bytes)
+        except zlib.error as error:
+            if "incorrect header check" not in str(error):
+                raise InvalidInput("the gzip data is damaged") from error
+            reason = "other data follows the gzip data" if finished else "the file is not gzip data"
+            raise InvalidInput(reason) from error
+        if block:
+            yield block
+        elif is_end:
+            raise InvalidInput("the gzip data is cut off")
+        data = member.unused_data if member.eof else member.unconsumed_tail
+        if member.eof:
+            member, finished = None, finished + 1
+    if not finished:
         raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
 
 
-def _rest(member: "zlib._Decompress", block_bytes: int) -> Iterator[bytes]:
-    """Yield the rest of a member after its last compressed byte; it must end there."""
-    while not member.eof:
-        try:
-            block = member.decompress(member.unconsumed_tail, block_bytes)
-        except zlib.error as error:
-            raise InvalidInput(_gzip_fault(0, error)) from error
-        if not block:
-            break
-        yield block
-    if not member.eof:
-        raise InvalidInput("the gzip data is cut off")
-
-
-def _gzip_fault(finished: int, error: zlib.error) -> str:
-    if "incorrect header check" not in str(error):
-        return "the gzip data is damaged"
-    return "other data follows the gzip data" if finished else "the file is not gzip data"
-
-
-def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+def unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Decompress Zstandard of any number of frames."""
-    del block_bytes
     decompressor = zstandard.ZstdDecompressor()
     frame, is_empty = None, True
     for chunk in chunks:
@@ -124,7 +105,6 @@ SAMPLE_BYTES = 64 << 10
 _BINARY_BYTES = 512
 NUL_SHARE = 0.05  # More of them are no text.
 _BINARY = "the file looks binary: it has NUL bytes at its beginning"
-_DECOMPRESSORS = {"gz": gunzip, "zst": unzstd}
 
 
 class Progress:
@@ -160,23 +140,20 @@ class ReadRequest:
 
     def blocks(self) -> Iterator[bytes]:
         """Read the bytes, decompressed as the name says."""
-        if self.source.compression is None:
-            return self.chunks()
-        return _DECOMPRESSORS[self.source.compression](self.chunks(), self.options.block_bytes)
+        match self.source.compression:
+            case "gz":
+                return gunzip(self.chunks(), self.options.block_bytes)
+            case "zst":
+                return unzstd(self.chunks())
+        return self.chunks()
 
 
 @dataclass(slots=True)
-class Bytes:
-    """Decompressed bytes of a source."""
+class Stream:
+    """Decompressed bytes of a source; lines of a text end at the byte 0x0A, as wide codecs are recoded to UTF-8."""
 
     blocks: Iterator[bytes]  # A fault ends them early.
     fault: str | None = None  # Why the blocks end before the file does; known after the last one.
-
-
-@dataclass(slots=True)
-class Stream(Bytes):
-    """Decompressed bytes whose lines end at the byte 0x0A; wide codecs are recoded to UTF-8."""
-
     codec: str = UTF8
     encoding: str = UTF8
     mark: bytes = b""  # The byte order mark before the blocks.
@@ -201,9 +178,9 @@ def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
     return b"".join(pieces), True
 
 
-def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Bytes:
+def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Stream:
     """Open a source without decoding it."""
-    opened = Bytes(iter(()))
+    opened = Stream(iter(()))
     opened.blocks = _until_fault(request.blocks() if decompress else request.chunks(), opened)
     return opened
 
@@ -251,7 +228,7 @@ def _binary_fault(head: bytes, codec: str) -> str | None:
     return _BINARY
 
 
-def _until_fault(blocks: Iterable[bytes], stream: Bytes) -> Iterator[bytes]:
+def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
     try:
         yield from blocks
     except InvalidInput as error:

@@ -4,7 +4,7 @@ import hashlib
 import re
 import zlib
 from base64 import b32encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from uuid import NAMESPACE_URL, uuid5
 
@@ -12,12 +12,11 @@ from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Page, Place, Reject
 from simhash_hbase.inputs.streams import ReadRequest, gunzip, open_bytes, take_all, unzstd
-from simhash_hbase.inputs.warcrecords import Broken, WarcRecord, bare, head_bytes, head_of, pieces, warc_records
+from simhash_hbase.inputs.warcrecords import Broken, WarcRecord, field, head_bytes, head_of, pieces, warc_records
 
 try:
     import brotli
     from warcio.bufferedreaders import ChunkedDataException, ChunkedDataReader
-    from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
 except ImportError as error:
     raise missing_extra("WARC files need warcio and brotli", "warc") from error
@@ -48,7 +47,12 @@ def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
     for record in warc_records(crawl, limit):
         place = Place(source.name, record.number)
         if isinstance(record, Broken):
-            yield Reject(place, f"the record is damaged: {record.reason}", record.raw, _url(record.headers) or None)
+            yield Reject(
+                place,
+                f"the record is damaged: {record.reason}",
+                record.raw,
+                field(record.headers, "Target-URI") or None,
+            )
             continue
         page = _page(record, place, options)
         if isinstance(page, str):
@@ -60,10 +64,6 @@ def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
         fault = "the file is empty: was it fetched whole?"
     if fault is not None:
         yield Reject(Place(source.name, 0), fault, b"", source.id)
-
-
-def _url(headers: StatusAndHeaders | None) -> str:
-    return bare(headers.get_header("WARC-Target-URI") or "") if headers is not None else ""
 
 
 _Body = tuple[bytes, str, tuple[str, ...]]  # What a record holds of a page: content, content type and codings.
@@ -79,7 +79,9 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
     elif kind in _HOLDS_CONTENT:
         body = record.block, content_type, ()
     if body is None:
-        return Reject(place, "the record is not an HTTP response", record.raw, _url(record.headers) or None)
+        return Reject(
+            place, "the record is not an HTTP response", record.raw, field(record.headers, "Target-URI") or None
+        )
     if isinstance(body, str):
         return body
     content, content_type, codings = body
@@ -88,12 +90,12 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
     is_html = media in _HTML or (not media and _LOOKS_LIKE_HTML.match(content) is not None)
     if not is_html and media not in _PLAIN:
         return f"content of type {media}" if media else "content without a type"
-    url = _url(record.headers) or str(place)
+    url = field(record.headers, "Target-URI") or str(place)
     if record.is_long:
         return Reject(place, f"the page is longer than {PAGE_BYTES:,} bytes", record.raw, url)
     try:
         # Here, not in the workers: a chunk would hold a thousand small pages, each of which may unpack to megabytes.
-        content = undo(content, codings, PAGE_BYTES)
+        content = undo(content, codings)
     except InvalidInput as error:
         return Reject(place, str(error), record.raw, url)
     return Page(
@@ -122,85 +124,76 @@ def _answer(block: bytes) -> _Body | str | None:
     return block[start:], http.get_header("Content-Type") or "", names
 
 
-_FIRST_CHUNK = re.compile(rb"[0-9a-fA-F]{1,16}[ \t]*(;[^\r\n]*)?\r\n")
 _BLOCK_BYTES = 1 << 16
-# By the beginning of the compressed bytes.
-_COMPRESSED = {"gzip": (b"\x1f\x8b", gunzip), "x-gzip": (b"\x1f\x8b", gunzip), "zstd": (b"\x28\xb5\x2f\xfd", unzstd)}
 
 
-def undo(content: bytes, codings: Sequence[str], limit: int) -> bytes:
+def _inflate(content: bytes) -> Iterator[bytes]:
+    """Undo deflate; the name stands for zlib's form, but some servers send the bare one."""
+    inflate = zlib.decompressobj()
+    try:
+        page = inflate.decompress(content, PAGE_BYTES + 1)
+    except zlib.error:
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        page = inflate.decompress(content, PAGE_BYTES + 1)
+    yield page
+    if not inflate.eof:
+        raise InvalidInput("the page's deflate data is cut off")
+
+
+def _unbrotli(content: bytes) -> Iterator[bytes]:
+    decompressor = brotli.Decompressor()
+    block = decompressor.process(content, output_buffer_limit=_BLOCK_BYTES)
+    while block:
+        yield block
+        block = decompressor.process(b"", output_buffer_limit=_BLOCK_BYTES)
+    if not decompressor.is_finished():
+        raise InvalidInput("the page's brotli data is cut off")
+
+
+# For each coding how the bytes begin, and what undoes it.
+_GZIP = re.compile(rb"\x1f\x8b"), lambda content: gunzip((content,), _BLOCK_BYTES)
+_CODINGS: dict[str, tuple[re.Pattern[bytes], Callable[[bytes], Iterable[bytes]]]] = {
+    "identity": (re.compile(b""), lambda content: (content,)),
+    "gzip": _GZIP,
+    "x-gzip": _GZIP,
+    "zstd": (re.compile(rb"\x28\xb5\x2f\xfd"), lambda content: unzstd((content,))),
+    "deflate": (re.compile(b""), _inflate),
+    "br": (re.compile(b""), _unbrotli),
+    "chunked": (
+        re.compile(rb"[0-9a-fA-F]{1,16}[ \t]*(;[^\r\n]*)?\r\n"),
+        lambda content: (ChunkedDataReader(BytesIO(content), raise_exceptions=True).read(),),
+    ),
+}
+
+
+def undo(content: bytes, codings: Sequence[str]) -> bytes:
     r"""Return a page as it was before HTTP's content and transfer codings.
 
     A page that is not coded although its header says so comes back as it is.
 
     Examples
     --------
-    >>> undo(b"5\r\nhello\r\n0\r\n\r\n", ["chunked"], 100), undo(b"<p>", ["gzip"], 100)
+    >>> undo(b"5\r\nhello\r\n0\r\n\r\n", ["chunked"]), undo(b"<p>", ["gzip"])
     (b'hello', b'<p>')
     """
     for coding in reversed(codings):
-        if coding == "chunked":
-            if _FIRST_CHUNK.match(content):
-                try:
-                    content = ChunkedDataReader(BytesIO(content), raise_exceptions=True).read()
-                except (ChunkedDataException, AssertionError) as error:
-                    raise InvalidInput("the page's chunks are damaged or cut off") from error
-        elif coding in _COMPRESSED:
-            beginning, decompress = _COMPRESSED[coding]
-            if content.startswith(beginning):
-                content = _joined(decompress((content,), _BLOCK_BYTES), limit)
-        elif coding == "deflate":
-            content = _inflated(content, limit)
-        elif coding == "br":
-            content = _of_brotli(content, limit)
-        elif coding != "identity":
+        if coding not in _CODINGS:
             raise InvalidInput(f"the page is coded as {coding}, which is unknown")
-    return content
-
-
-def _inflated(content: bytes, limit: int) -> bytes:
-    # The name stands for zlib's form; some servers send the bare one.
-    for wbits in (zlib.MAX_WBITS, -zlib.MAX_WBITS):
-        inflate = zlib.decompressobj(wbits)
-        try:
-            page = inflate.decompress(content, limit + 1)
-        except zlib.error:
+        beginning, decode = _CODINGS[coding]
+        if not beginning.match(content):
             continue
-        if not inflate.eof and len(page) <= limit:
-            raise InvalidInput("the page's deflate data is cut off")
-        return _joined((page,), limit)
-    return _unless_text(content, "deflate")
-
-
-def _of_brotli(content: bytes, limit: int) -> bytes:
-    decompressor = brotli.Decompressor()
-
-    def blocks() -> Iterator[bytes]:
-        block = decompressor.process(content, output_buffer_limit=_BLOCK_BYTES)
-        while block:
-            yield block
-            block = decompressor.process(b"", output_buffer_limit=_BLOCK_BYTES)
-
-    try:
-        page = _joined(blocks(), limit)
-    except brotli.error:
-        return _unless_text(content, "brotli")
-    if not decompressor.is_finished():
-        raise InvalidInput("the page's brotli data is cut off")
-    return page
-
-
-def _unless_text(content: bytes, coding: str) -> bytes:
-    if content.lstrip()[:1] == b"<":
-        return content
-    raise InvalidInput(f"the page's {coding} data is damaged")
-
-
-def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
-    page, whole = take_all(blocks, limit)
-    if not whole:
-        raise InvalidInput(f"the page is longer than {limit:,} bytes")
-    return page
+        try:
+            content, whole = take_all(decode(content), PAGE_BYTES)
+        except (ChunkedDataException, AssertionError) as error:
+            raise InvalidInput("the page's chunks are damaged or cut off") from error
+        except (zlib.error, brotli.error) as error:
+            if content.lstrip()[:1] != b"<":
+                name = "deflate" if coding == "deflate" else "brotli"
+                raise InvalidInput(f"the page's {name} data is damaged") from error
+            continue
+        if not whole:
+            raise InvalidInput(f"the page is longer than {PAGE_BYTES:,} bytes")
+    return content
 
 
 class Captures:
@@ -215,8 +208,8 @@ class Captures:
         if (payload := _payload(record)) is not None:
             # The crawler's own digest, by which tools find the capture; else one of the same form.
             own = f"sha1:{b32encode(hashlib.sha1(payload).digest()).decode()}"
-            digest = _field(record, "Payload-Digest") or own
-            kept = digest, _field(record, "Target-URI"), _field(record, "Date")
+            digest = field(record.headers, "Payload-Digest") or own
+            kept = digest, field(record.headers, "Target-URI"), field(record.headers, "Date")
             self._kept.setdefault(hashlib.sha256(payload).digest(), kept)
 
     def reference(self, raw: bytes, fields: Mapping[str, object]) -> bytes:
@@ -225,10 +218,10 @@ class Captures:
         payload = _payload(record)
         kept = None if payload is None else self._kept.get(hashlib.sha256(payload).digest())
         # The same input makes the same bytes, so the id is made of the record's own.
-        url, known = _field(record, "Target-URI"), _field(record, "Record-ID")
+        url, known = field(record.headers, "Target-URI"), field(record.headers, "Record-ID")
         headers = {
             "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{known} {url}')}>",
-            "WARC-Date": _field(record, "Date"),
+            "WARC-Date": field(record.headers, "Date"),
         }
         file = BytesIO()
         writer = WARCWriter(file, gzip=False, warc_version="1.1")
@@ -265,10 +258,6 @@ def _parsed(raw: bytes) -> WarcRecord:
 def _payload(record: WarcRecord) -> bytes | None:
     """Return the body of an answer by HTTP as it was sent; other records have no revisits."""
     media = record.headers.get_header("Content-Type", "").lower()
-    if _field(record, "Type") != "response" or not media.startswith("application/http"):
+    if field(record.headers, "Type") != "response" or not media.startswith("application/http"):
         return None
     return record.block[head_bytes(record.block) :]
-
-
-def _field(record: WarcRecord, name: str) -> str:
-    return bare(record.headers.get_header(f"WARC-{name}") or "")

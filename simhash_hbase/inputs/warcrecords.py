@@ -60,7 +60,7 @@ def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> It
     everything = chain((head,), chunks) if head else iter(())
     if head.startswith(_ZSTD):
         try:
-            yield from unzstd(everything, block_bytes)
+            yield from unzstd(everything)
         except InvalidInput as error:
             yield Damage(str(error))
     elif _GZIP_MEMBER.match(head) or (named_gzip and not _WARC_LINE.match(head)):
@@ -161,15 +161,19 @@ class _Gzip:
         self._offset += count
 
 
-class Lost(Exception):
-    """Bytes are missing; nothing before them belongs to what follows."""
+class _Damaged(Exception):
+    """Bytes that are no record, with the place to look for the next one; or, without a place, bytes are missing.
 
-
-class Window:
-    """Bytes from some place of a file on.
-
-    Reading raises `Lost` where bytes are missing; the caller then clears the window.
+    Where bytes are missing, nothing before them belongs to what follows.
     """
+
+    def __init__(self, reason: str, start: int | None = None) -> None:
+        super().__init__(reason)
+        self.start = start
+
+
+class _Window:
+    """Bytes from some place of a file on; the caller clears it where bytes are missing."""
 
     def __init__(self, pieces: Iterable[CrawlPiece]) -> None:
         self.bytes = bytearray()
@@ -185,7 +189,7 @@ class Window:
         """Read on; False at the end of the file."""
         piece = next(self._pieces, None)
         if isinstance(piece, Damage):
-            raise Lost(piece.reason)
+            raise _Damaged(piece.reason)
         if isinstance(piece, GzipMember):
             self.is_gzip = True
             self._begun = len(self.bytes)
@@ -271,15 +275,18 @@ def head_of(head: bytes) -> StatusAndHeaders:
     return _PARSER.parse(BytesIO(head))
 
 
-def bare(value: str) -> str:
-    """Return the value of a header without the brackets that ids have, and addresses by some versions of wget.
+def field(headers: StatusAndHeaders | None, name: str) -> str:
+    """Return the value of a WARC header of a record, such as ``Target-URI``; empty where there is none.
+
+    It comes without the brackets that ids have, and addresses by some versions of wget.
 
     Examples
     --------
-    >>> bare("<http://a.example/>"), bare("http://a.example/<b>")
-    ('http://a.example/', 'http://a.example/<b>')
+    >>> headers = StatusAndHeaders("", [("WARC-Target-URI", "<http://a.example/>"), ("WARC-Date", "2026")])
+    >>> field(headers, "Target-URI"), field(headers, "Date"), field(headers, "Type")
+    ('http://a.example/', '2026', '')
     """
-    value = value.strip(" \t")
+    value = ("" if headers is None else headers.get_header(f"WARC-{name}") or "").strip(" \t")
     return value[1:-1] if value.startswith("<") and value.endswith(">") else value
 
 
@@ -294,54 +301,49 @@ def warc_records(pieces: Iterable[CrawlPiece], max_bytes: int) -> Iterator[WarcR
 
     warcio and FastWARC read the same records, but both stop at the first damage, or return damaged records as whole.
     """
-    splitter = _RecordSplitter(Window(pieces), max_bytes)
-    while (found := splitter.next()) is not None:
-        yield found
-
-
-class _Wrong(Exception):
-    """The bytes are not a record."""
-
-    def __init__(self, reason: str, start: int) -> None:
-        super().__init__(reason)
-        self.start = start
+    return _RecordSplitter(_Window(pieces), max_bytes).records()
 
 
 class _RecordSplitter:
     """Takes records off the beginning of a window."""
 
-    def __init__(self, window: Window, max_bytes: int) -> None:
+    def __init__(self, window: _Window, max_bytes: int) -> None:
         self._window = window
         self._max_bytes = max_bytes
         self._number = 0
         self._headers: StatusAndHeaders | None = None
-        self._damage: Lost | None = None
+        self._damage: _Damaged | None = None
 
-    def next(self) -> WarcRecord | Broken | None:
+    def records(self) -> Iterator[WarcRecord | Broken]:
         window = self._window
-        self._number += 1
-        self._headers = None
-        try:
-            if self._damage is not None:
-                damage, self._damage = self._damage, None
-                raise damage
-            while window.has(1) and window.bytes[0] in b"\r\n":
-                window.drop(1)
-            return self.record() if window.bytes else None
-        except (Lost, _Wrong) as error:
-            broken = self.broken(str(error))
-            if isinstance(error, Lost):
-                window.clear()
-            cause = self.find_start(error.start if isinstance(error, _Wrong) else 0)
-            return broken if cause is None else broken._replace(reason=f"{broken.reason}; {cause}")
+        while True:
+            self._number += 1
+            self._headers = None
+            record: WarcRecord | Broken
+            try:
+                if self._damage is not None:
+                    damage, self._damage = self._damage, None
+                    raise damage
+                while window.has(1) and window.bytes[0] in b"\r\n":
+                    window.drop(1)
+                if not window.bytes:
+                    return
+                record = self.record()
+            except _Damaged as error:
+                record = self.broken(error)
+            yield record
 
-    def broken(self, reason: str) -> Broken:
+    def broken(self, damage: _Damaged) -> Broken:
+        """Return what is left of a record, and move to the next one."""
         raw = bytes(self._window.bytes[:_KEPT_BYTES])
         headers = self._headers
         if headers is None and raw.startswith(_WARC):
             # The head breaks off; its whole lines are still valid.
             headers = head_of(raw[: raw.rfind(b"\n") + 1] or _WARC)
-        return Broken(self._number, reason, headers, raw)
+        if damage.start is None:
+            self._window.clear()
+        cause = self.find_start(damage.start or 0)
+        return Broken(self._number, str(damage) if cause is None else f"{damage}; {cause}", headers, raw)
 
     def record(self) -> WarcRecord:
         window = self._window
@@ -354,7 +356,7 @@ class _RecordSplitter:
         stop = self.stop(end, head)
         block = bytes(window.bytes[head:end])
         if not window.is_gzip and _differs(block, headers.get_header("WARC-Block-Digest")):
-            raise _Wrong("its digest is not that of its block", stop)
+            raise _Damaged("its digest is not that of its block", stop)
         if stop - end < len(_BLANK_LINES):
             # Another record can follow it.
             raw = bytes(window.bytes[:end]) + _BLANK_LINES
@@ -366,32 +368,32 @@ class _RecordSplitter:
     def head(self) -> int:
         window = self._window
         if not window.has(len(_WARC)) or not window.bytes.startswith(_WARC):
-            raise _Wrong("no WARC record begins here", 1)
+            raise _Damaged("no WARC record begins here", 1)
         while (end := _HEAD_END.search(window.bytes, 0, _MAX_HEAD_BYTES)) is None:
             if len(window.bytes) >= _MAX_HEAD_BYTES or not window.pull():
-                raise _Wrong("its head does not end", 1)
+                raise _Damaged("its head does not end", 1)
         if _CONTROL.search(window.bytes, 0, end.end()):
-            raise _Wrong("its head has control characters", end.end())
+            raise _Damaged("its head has control characters", end.end())
         return end.end()
 
     def length(self, headers: StatusAndHeaders, head: int) -> int:
         length = headers.get_header("Content-Length") or ""
         if not (length.isascii() and length.isdigit()):
-            raise _Wrong("it does not say how long it is", head)
+            raise _Damaged("it does not say how long it is", head)
         length = length.lstrip("0") or "0"
         if len(length) > _LENGTH_DIGITS:
-            raise _Wrong(f"its length has {len(length):,} digits", head)
+            raise _Damaged(f"its length has {len(length):,} digits", head)
         return int(length)
 
     def check_block(self, head: int, end: int) -> None:
         window = self._window
         while True:
             if any(0 < place < end and window.bytes.startswith(_WARC, place) for place in window.members):
-                raise _Wrong("another record begins inside of it", head)
+                raise _Damaged("another record begins inside of it", head)
             if len(window.bytes) >= end:
                 return
             if not window.pull():
-                raise _Wrong(f"the file ends inside of it, {end - len(window.bytes)} bytes too early", head)
+                raise _Damaged(f"the file ends inside of it, {end - len(window.bytes)} bytes too early", head)
 
     def stop(self, end: int, head: int) -> int:
         """Return where the blank lines after the block end: there are two, or a record or nothing follows."""
@@ -402,7 +404,7 @@ class _RecordSplitter:
         if stop - end >= len(_BLANK_LINES) or not window.goes_on(stop):
             return stop
         if window.has(stop + len(_WARC)) and not window.bytes.startswith(_WARC, stop):
-            raise _Wrong("its length is wrong, no record follows it", head)
+            raise _Damaged("its length is wrong, no record follows it", head)
         return stop
 
     def long(self, head: int, end: int) -> WarcRecord:
@@ -415,9 +417,9 @@ class _RecordSplitter:
             window.drop(passed)
             end -= passed
             if not window.pull():
-                raise _Wrong("the file ends inside of it", len(window.bytes))
+                raise _Damaged("the file ends inside of it", len(window.bytes))
         if found is not None:
-            raise _Wrong("another record begins inside of it", found.start())
+            raise _Damaged("another record begins inside of it", found.start())
         stop = self.stop(end, end)
         window.drop(stop)
         return WarcRecord(self._number, self._headers, beginning[head:], beginning, is_long=True)
@@ -441,7 +443,7 @@ class _RecordSplitter:
                 if not window.pull():
                     window.clear()
                     return cause
-            except Lost as lost:
+            except _Damaged as lost:
                 if window.members:
                     self._damage = lost
                     return cause

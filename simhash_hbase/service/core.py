@@ -2,29 +2,26 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 from fastapi import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, Ready, decode, document_or_id
-from simhash_hbase.service.keys import LOOK_S, Keyring
-from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares, is_large
+from simhash_hbase.service.keys import Keyring
+from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.operations import Batcher, ItemAnswer, Operation, analyse_raw, within
 from simhash_hbase.service.problems import Problem, busy, of_error
 from simhash_hbase.service.requests import Trail
 from simhash_hbase.service.schemas import JSON, NDJSON
-from simhash_hbase.service.streams import AnswerStream, End, RequestLines
+from simhash_hbase.service.streams import StreamResponse
 
 T = TypeVar("T")
 
@@ -56,22 +53,28 @@ class Service:
         """Answer a body: JSON at once, lines of JSON as they come."""
         operation = _within(operation, request.state.trail)
         if _media(request) in _NDJSON_NAMES:
-            _check_plain(request)
             request.state.trail.media = "ndjson"
-            return _StreamResponse(self, operation, request.state.trail)
+            return StreamResponse(self, operation, request.state.trail)
         if not one:
-            raise _other_media(NDJSON)
+            raise Problem("unsupported_media_type", f"the content type must be {NDJSON}")
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
-        if is_large(body):
-            return await self._answered(request, operation, self._record_apart(request, operation, body))
-        item = document_or_id(decode(body), operation.wanted())
+        wanted = operation.wanted()
+
+        async def apart() -> ItemAnswer:
+            """Decode and analyse a large document in a process of its own, then ask the index."""
+            payer = request.state.trail.payer
+            name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, wanted)
+            return await self.batcher.answer(operation, Ready.alone(0, name, analysed, len(body)))
+
+        if len(body) > LARGE_BYTES:
+            return await self._answered(request, operation, apart())
+        item = document_or_id(decode(body), wanted)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
         """Read a body that is to be one JSON object."""
-        _check_plain(request)
         if _media(request) != JSON:
-            raise _other_media(wanted)
+            raise Problem("unsupported_media_type", f"the content type must be {wanted}")
         trail: Trail = request.state.trail
         trail.media = "json"
         most = self.limits.body_bytes
@@ -115,12 +118,6 @@ class Service:
             raise record
         return Response(msgspec.json.encode(record), media_type=JSON)
 
-    async def _record_apart(self, request: Request, operation: Operation, body: bytes) -> ItemAnswer:
-        """Decode and analyse a large document in a process of its own, then ask the index."""
-        payer = request.state.trail.payer
-        name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, operation.wanted())
-        return await self.batcher.answer(operation, Ready.alone(0, name, analysed, len(body)))
-
     async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
         """Call a function with the analysis in a process of its own; see `outcome`."""
         payer = request.state.trail.payer
@@ -158,49 +155,7 @@ def _within(operation: Operation, trail: Trail) -> Operation:
 
 
 def _media(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _check_plain(request: Request) -> None:
+    """Return the type of a body, which must not be compressed."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_media_type", "compressed bodies are not read: send it uncompressed")
-
-
-def _other_media(wanted: str) -> Problem:
-    return Problem("unsupported_media_type", f"the content type must be {wanted}")
-
-
-class _StreamResponse(Response):
-    """Answers lines while they are read; the framework's own response would read the whole body first."""
-
-    def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
-        super().__init__(media_type=NDJSON)
-        del self.headers["content-length"]
-        self._service = service
-        self._operation = operation
-        self._trail = trail
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        service, limits, trail = self._service, self._service.limits, self._trail
-
-        async def end() -> End:
-            """Wait for the service, or the key's removal, to end the stream."""
-            while trail.is_allowed():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
-                        await service.stopping.wait()
-                        return End.STOPPING
-            return End.KEY
-
-        stop = asyncio.create_task(end())
-        lines = RequestLines(receive, limits, stop, partial(service.bytes.ask, trail.payer, limits.body_bytes))
-        stream = AnswerStream(service, self._operation, trail)
-        try:
-            await lines.begin()
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            async with aclosing(stream.answers(lines)) as answers:
-                async for piece in answers:
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
-        finally:
-            lines.close()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -82,19 +82,16 @@ class Engine:
 
     async def analyse(self, what: Payload) -> Analysed:
         """Fingerprint and sketch documents; a process that was ended from outside costs one retry."""
-
-        def here() -> Analysed:
-            # Not the index's own analysis: threads with one document would wait for whole batches.
-            if self._analysis is None:
-                self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
-            return analyse_chunk(self._analysis, *what).analysed
-
         if self._workers <= 1:
-            return await asyncio.get_running_loop().run_in_executor(self._analysing, here)
+            return await asyncio.get_running_loop().run_in_executor(self._analysing, self._analyse, what)
+        if self._pool is None:
+            self._pool = Workers(self._workers)
+            self._pool.begin(self.index.analysis)
         try:
-            return await self._analyse_there(what)
+            done = await asyncio.wrap_future(self._pool.submit(analyse_chunk, *what))
         except WorkerLost:
-            return await self._analyse_there(what)
+            done = await asyncio.wrap_future(self._pool.submit(analyse_chunk, *what))
+        return done.analysed
 
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """Call a function with the analysis in one of the processes for long work."""
@@ -148,11 +145,11 @@ class Engine:
             begun = self._shared[name] = self._begin(threads, call, on)
         return begun
 
-    async def _analyse_there(self, what: Payload) -> Analysed:
-        if self._pool is None:
-            self._pool = Workers(self._workers)
-            self._pool.begin(self.index.analysis)
-        return (await asyncio.wrap_future(self._pool.submit(analyse_chunk, *what))).analysed
+    def _analyse(self, what: Payload) -> Analysed:
+        # Not the index's own analysis: threads with one document would wait for whole batches.
+        if self._analysis is None:
+            self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
+        return analyse_chunk(self._analysis, *what).analysed
 
 
 async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) -> T:

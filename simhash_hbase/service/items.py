@@ -140,8 +140,10 @@ class Ready:
     refused: dict[int, Problem]  # Positions among its documents of the others, and why.
 
     @classmethod
-    def of(cls, chunk: ItemChunk, analysed: Analysed) -> Self:
-        """Join a chunk with what analysis made of its documents."""
+    def of(cls, chunk: ItemChunk, analysed: Analysed | None) -> Self:
+        """Join a chunk with what analysis made of its documents, if it has any."""
+        if analysed is None:
+            return cls(chunk, None, {})
         refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
         return cls(chunk, analysed.entries, refused)
 
@@ -149,7 +151,7 @@ class Ready:
     def alone(cls, number: int, item: str | Problem, analysed: Analysed | None, size: int) -> Self:
         """Make a chunk of one: a document by its id and what analysis made of it, or else an id or a refusal."""
         if analysed is None or isinstance(item, Problem):
-            return cls(ItemChunk([number], [item], None, size), None, {})
+            return cls.of(ItemChunk([number], [item], None, size), None)
         document = Document(item, "", None, None, None, Place("", 0), b"")
         return cls.of(ItemChunk([number], [document], "text", size), analysed)
 

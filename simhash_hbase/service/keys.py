@@ -75,11 +75,11 @@ class Keyring:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
-        self._content: bytes | None = _content(self._path)
-        self._keys, slips = _parsed(self._content, self._path)
+        self._content: bytes | None = None
+        self._keys: list[ApiKey] = []
+        slips = self._take(_content(self._path))
         if slips and not self._keys:
             raise InvalidArgument(slips[0])
-        _report(slips)
         self._looked = time.monotonic()
 
     def __len__(self) -> int:
@@ -116,10 +116,16 @@ class Keyring:
                 self._content, self._keys = None, []
                 return
             if content != self._content:
-                self._keys, slips = _parsed(content, self._path)
-                self._content = content
+                self._take(content)
                 logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
-                _report(slips)
+
+    def _take(self, content: bytes) -> list[str]:
+        """Take the keys of a file, and report its other lines."""
+        self._content = content
+        self._keys, slips = _parsed(content, self._path)
+        for slip in slips:
+            logger.warning("line of keys ignored", extra={"fields": {"reason": slip}})
+        return slips
 
 
 def _content(path: Path) -> bytes:
@@ -153,11 +159,6 @@ def _parsed(content: bytes, path: Path) -> tuple[list[ApiKey], list[str]]:
                 # The line itself is not shown: somebody may have put a key there.
                 slips.append(f"{path}:{number} is no line of a file of keys; {_FORM}")
     return keys, slips
-
-
-def _report(slips: Iterable[str]) -> None:
-    for slip in slips:
-        logger.warning("line of keys ignored", extra={"fields": {"reason": slip}})
 
 
 def _digest(key: str) -> bytes:

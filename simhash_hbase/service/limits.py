@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields, replace
 from simhash_hbase.errors import InvalidArgument
 
 SCOPES = ("read", "write", "metrics")  # Of a key: queries and look-ups; changes and claims; the metrics.
-LARGE_BYTES = 64 << 10  # A longer body or line waits for its share of memory, and is processed in a process of its own.
+# A longer body or line waits for its share of memory, and is processed in a process of its own: to decode it here would
+# keep others waiting.
+LARGE_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +38,6 @@ class Limits:
             requests=-(-self.requests // processes),
             bytes_in_flight=max(self.body_bytes, self.bytes_in_flight // processes),
         )
-
-
-def is_large(raw: bytes) -> bool:
-    """Tell whether decoding a body or line here would keep others waiting."""
-    return len(raw) > LARGE_BYTES
 
 
 SHARE = 3 / 4

@@ -96,17 +96,17 @@ class Operation:
 
     def answers(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
         """Answer documents and ids in their order; those not analysed yet are, as many at a time as can be."""
-        batch: list[Ready] = []
-        chunk = ItemChunk()
+        parts: list[ItemChunk | Ready] = []
         for number, item in enumerate(items):
-            if isinstance(item, Ready) or not chunk.takes(item):
-                batch.append(_analysed(index, chunk))
-                chunk = ItemChunk()
             if isinstance(item, Ready):
-                batch.append(item)
-            else:
-                chunk.add(number, item, 0)
-        batch.append(_analysed(index, chunk))
+                parts.append(item)
+                continue
+            chunk = parts[-1] if parts else None
+            if not isinstance(chunk, ItemChunk) or not chunk.takes(item):
+                chunk = ItemChunk()
+                parts.append(chunk)
+            chunk.add(number, item, 0)
+        batch = [part if isinstance(part, Ready) else Ready.of(part, _analysed(index, part)) for part in parts]
         return [record for _, _, record in self.records(index, batch)]
 
     def outcomes(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
@@ -125,11 +125,9 @@ class Operation:
         return outcomes
 
 
-def _analysed(index: Index, chunk: ItemChunk) -> Ready:
+def _analysed(index: Index, chunk: ItemChunk) -> Analysed | None:
     documents = chunk.documents
-    if not documents:
-        return Ready(chunk, None, {})
-    return Ready.of(chunk, analyse_chunk(index.analysis, *payload(documents)).analysed)
+    return analyse_chunk(index.analysis, *payload(documents)).analysed if documents else None
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:
@@ -267,28 +265,26 @@ class _Queue:
     async def ask(self, item: Item | Ready) -> ItemAnswer:
         answer: asyncio.Future[ItemAnswer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, answer))
-        self._schedule()
+        self.schedule()
         return await answer
 
-    def _schedule(self) -> None:
+    def schedule(self) -> None:
         """Have the next batch begin; where none is under way, with all that this round of the event loop brings."""
         if self._next is None and self._waiting:
             loop = asyncio.get_running_loop()
-            self._next = (
-                loop.call_later(LONGEST_WAIT_S, self._begin) if self._under_way else loop.call_soon(self._begin)
-            )
+            self._next = loop.call_later(LONGEST_WAIT_S, self.begin) if self._under_way else loop.call_soon(self.begin)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         self._next = None
         if self._under_way < BATCHES:
             batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
             self._under_way += 1
-            task = asyncio.create_task(self._work_on(batch))
+            task = asyncio.create_task(self.work_on(batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        self._schedule()
+        self.schedule()
 
-    async def _work_on(self, batch: Sequence[_Single]) -> None:
+    async def work_on(self, batch: Sequence[_Single]) -> None:
         outcomes: Sequence[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]
 
         def work(index: Index) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
@@ -306,7 +302,7 @@ class _Queue:
             if self._next is not None and not self._under_way:
                 self._next.cancel()
                 self._next = None
-            self._schedule()
+            self.schedule()
         for answer, outcome in outcomes:
             if answer.done():
                 continue

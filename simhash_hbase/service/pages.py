@@ -1,13 +1,12 @@
 """Pages for people: the console, whose figures come from the other routes, and the reference of all routes."""
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from html import escape
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Request, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -157,14 +156,9 @@ async def page(request: Request) -> Response:
 
 @router.head("/docs")
 @router.get("/docs")
-async def reference(request: Request) -> Response:
-    """Send the page of all routes."""
-    return Response(_reference(request.app), media_type="text/html", headers=_HEADERS)
-
-
-@lru_cache(1)  # To write it takes some milliseconds, in which the event loop serves nobody.
-def _reference(app: FastAPI) -> str:
-    return reference_page(app.openapi())
+def reference(request: Request) -> Response:
+    """Send the page of all routes; not in the event loop, as to write it takes some milliseconds."""
+    return Response(reference_page(request.app.openapi()), media_type="text/html", headers=_HEADERS)
 
 
 class ConsoleFiles(StaticFiles):

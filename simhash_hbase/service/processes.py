@@ -163,14 +163,14 @@ class _Owner:
         # An index that cannot be opened is told of here, once.
         with self._settings.open_index():
             logger.info("starting")
-        with (
-            TemporaryDirectory(prefix="simhash-hbase-") as folder,
-            _environment(METRICS_FOLDER, folder),
-            _signals() as arrived,
-        ):
-            self.start_missing()
-            while self._processes or not self._is_stopping:
-                self.go_on(arrived)
+        with TemporaryDirectory(prefix="simhash-hbase-") as folder, _signals() as arrived:
+            os.environ[METRICS_FOLDER] = folder
+            try:
+                self.start_missing()
+                while self._processes or not self._is_stopping:
+                    self.go_on(arrived)
+            finally:
+                del os.environ[METRICS_FOLDER]
         return self._is_whole
 
     def go_on(self, arrived: socket.socket) -> None:
@@ -254,16 +254,3 @@ def _signals() -> Iterator[socket.socket]:
             signal.set_wakeup_fd(wakeup)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
-
-
-@contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before

@@ -19,7 +19,7 @@ from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.items import check_fields, decode, invalid
-from simhash_hbase.service.limits import is_large
+from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, query
 from simhash_hbase.service.problems import Problem, busy, of_error
@@ -182,7 +182,7 @@ async def find(
 async def compare_texts(request: Request, service: ReadingService) -> Response:
     """Tell how near two texts are as the index sees them, and which words differ; neither has to be in the index."""
     content = await service.body(request)
-    if is_large(content) or sum(map(len, _texts(content))) > SHORT:
+    if len(content) > LARGE_BYTES or sum(map(len, _texts(content))) > SHORT:
         answer = await service.apart(request, _compare, content)
     else:
         answer = await service.outcome(request, service.engine.run(lambda index: _compare(index.analysis, content)))
@@ -215,19 +215,15 @@ def _texts(content: bytes) -> list[str]:
     return texts
 
 
-def _record(description: str) -> dict[int | str, dict[str, Any]]:
-    """Describe an answer whose fields the command line's page describes."""
-    return {200: {"description": description, "content": {JSON: {"schema": {"type": "object"}}}}}
-
-
-def _text(description: str) -> dict[int | str, dict[str, Any]]:
-    return {200: {"description": description, "content": {PLAIN: {"schema": {"type": "string"}}}}}
+def _plain(description: str, media: str = PLAIN, kind: str = "string") -> dict[int | str, dict[str, Any]]:
+    """Describe a text, or an object whose fields the command line's page describes."""
+    return {200: {"description": description, "content": {media: {"schema": {"type": kind}}}}}
 
 
 @figures.get(
     "/v1/stats",
     summary="Figures of the index",
-    responses={**_record("As `simhash-hbase stats` prints them."), **problems(body=False)},
+    responses={**_plain("As `simhash-hbase stats` prints them.", JSON, "object"), **problems(body=False)},
 )
 async def stats(request: Request, service: ReadingService) -> Response:
     """Count documents, rows and bytes of the whole index, by a sample where it is large."""
@@ -240,7 +236,7 @@ async def stats(request: Request, service: ReadingService) -> Response:
 @figures.get(
     "/v1/profile",
     summary="What the index was made with",
-    responses={**_record("As `simhash-hbase create` prints it."), **problems(body=False)},
+    responses={**_plain("As `simhash-hbase create` prints it.", JSON, "object"), **problems(body=False)},
 )
 async def profile(service: KeyedService) -> Response:
     """Send the frozen options of the index: analyzer, scheme, rule, limits.
@@ -251,14 +247,14 @@ async def profile(service: KeyedService) -> Response:
 
 
 @operation.head("/healthz", include_in_schema=False)
-@operation.get("/healthz", summary="Is the service alive?", responses={**_text("Text."), 500: problems()[500]})
+@operation.get("/healthz", summary="Is the service alive?", responses={**_plain("Text."), 500: problems()[500]})
 async def alive() -> Response:
     """Answer, whatever the store does."""
     return Response("alive\n", media_type=PLAIN)
 
 
 @operation.head("/readyz", include_in_schema=False)
-@operation.get("/readyz", summary="Does the store answer?", responses={**_text("Text."), **problems(body=False)})
+@operation.get("/readyz", summary="Does the store answer?", responses={**_plain("Text."), **problems(body=False)})
 async def ready(request: Request) -> Response:
     """Read something small from the store; a service that drains is not ready."""
     service: Service = request.app.state.service
@@ -276,7 +272,7 @@ async def ready(request: Request) -> Response:
 
 @operation.head("/metrics", include_in_schema=False)
 @operation.get(
-    "/metrics", summary="Metrics for Prometheus", responses={**_text("All of them."), **problems(body=False)}
+    "/metrics", summary="Metrics for Prometheus", responses={**_plain("All of them."), **problems(body=False)}
 )
 async def metrics(service: MetricsService) -> Response:
     """Write all counters in Prometheus' text format; needs a key with the scope metrics."""

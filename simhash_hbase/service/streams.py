@@ -11,21 +11,25 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import aclosing, suppress
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.types import Message, Receive
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from simhash_hbase.errors import Retryable, SimhashError
 from simhash_hbase.pipeline.analyse import payload
 from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document_or_id
-from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket, is_large
+from simhash_hbase.service.keys import LOOK_S
+from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import Operation, analyse_raw
 from simhash_hbase.service.problems import Problem, busy, internal, of_error
 from simhash_hbase.service.requests import Trail
+from simhash_hbase.service.schemas import NDJSON
 
 if TYPE_CHECKING:
     from simhash_hbase.service.core import Service
@@ -49,7 +53,7 @@ Line = tuple[int, bytes | None]
 place when it is too long, and was dropped."""
 
 
-class RequestLines:
+class _RequestLines:
     """Cuts a body into lines.
 
     Back-pressure: the server stops reading from a client while no lines are asked for.
@@ -63,7 +67,6 @@ class RequestLines:
         self._stop = stop
         self._ask = ask
         self._ticket: Ticket | None = None
-        self._served: asyncio.Future[Any] | None = None
         self._uncut = b""
         self._is_whole = False
         self._arriving: asyncio.Future[Message] | None = None
@@ -83,15 +86,17 @@ class RequestLines:
         """Wait for lines."""
         if len(self._part) > LARGE_BYTES:
             # To wait for the memory that the rest of a large line may take does not count as the client's silence.
-            if self._ticket is None or self._served is None:
-                self._ticket = self._ask()
-                self._served = asyncio.ensure_future(self._ticket.served.wait())
-            await asyncio.wait({self._served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            self._ticket = self._ticket or self._ask()
+            served = asyncio.ensure_future(self._ticket.served.wait())
+            try:
+                await asyncio.wait({served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                served.cancel()
             self.end = self.stopped
             if self.end is not None or not self._ticket.served.is_set():
                 return []
         if not self._uncut and not self._is_whole:
-            message = await self._next(patience_s)
+            message = await self.next_message(patience_s)
             if message is None:
                 return []
             if message["type"] == "http.disconnect":
@@ -102,13 +107,13 @@ class RequestLines:
         # Others go on between pieces of a body that has many short lines.
         await asyncio.sleep(0)
         piece, self._uncut = self._uncut[:PIECE_BYTES], self._uncut[PIECE_BYTES:]
-        found = list(self._cut(piece))
+        found = list(self.cut(piece))
         if self._is_dropping:
             self.give_back()
         if self._is_whole and not self._uncut:
             self.end = End.COMPLETE
             # The last line may go without its end.
-            found += self._cut(b"\n") if self._part or self._is_dropping else ()
+            found += self.cut(b"\n") if self._part or self._is_dropping else ()
         return found
 
     @property
@@ -118,11 +123,9 @@ class RequestLines:
 
     def give_back(self) -> None:
         """Return the memory for large lines once they are answered."""
-        if self._served is not None:
-            self._served.cancel()
         if self._ticket is not None:
             self._ticket.close()
-        self._ticket = self._served = None
+            self._ticket = None
 
     def close(self) -> None:
         """Wait for nothing any more."""
@@ -131,7 +134,7 @@ class RequestLines:
         if self._arriving is not None:
             self._arriving.cancel()
 
-    async def _next(self, patience_s: float | None) -> Message | None:
+    async def next_message(self, patience_s: float | None) -> Message | None:
         if self._arriving is None:
             self._arriving = asyncio.ensure_future(self._receive())
         now = time.monotonic()
@@ -152,7 +155,7 @@ class RequestLines:
             self.end = End.IDLE
         return None
 
-    def _cut(self, piece: bytes) -> Iterator[Line]:
+    def cut(self, piece: bytes) -> Iterator[Line]:
         *whole, rest = piece.split(b"\n")
         if whole:
             self._waited_s = 0.0
@@ -160,15 +163,15 @@ class RequestLines:
             self.read += 1
             if not (end or self._part or self._is_dropping):
                 continue
-            self._keep(end)
+            self.keep(end)
             line = None if self._is_dropping else bytes(self._part)
             self._part.clear()
             self._is_dropping = False
             if line is None or line.strip():
                 yield self.read, line
-        self._keep(rest)
+        self.keep(rest)
 
-    def _keep(self, part: bytes) -> None:
+    def keep(self, part: bytes) -> None:
         if self._is_dropping:
             return
         self._part += part
@@ -192,7 +195,7 @@ _ENDS = {
 }
 
 
-class AnswerStream:
+class _Answers:
     """Answers the lines of one request."""
 
     def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
@@ -204,14 +207,14 @@ class AnswerStream:
         self._is_read = False
         self._changed = asyncio.Event()
 
-    async def answers(self, lines: RequestLines) -> AsyncGenerator[bytes, None]:
+    async def answers(self, lines: _RequestLines) -> AsyncGenerator[bytes, None]:
         """Answer line by line, then with a summary."""
-        reader = asyncio.create_task(self._read(lines))
+        reader = asyncio.create_task(self.read(lines))
         failure = None
         self._engine.streams += 1
         try:
-            while not lines.stopped and (batch := await self._next_batch()):
-                yield await self._answer(batch)
+            while not lines.stopped and (batch := await self.next_batch()):
+                yield await self.answer(batch)
             if self._waiting or not self._is_read:
                 # Megabytes may have been read and not begun: the summary tells the client from which line to continue.
                 lines.end = lines.stopped or lines.end
@@ -231,34 +234,34 @@ class AnswerStream:
                 task.cancel()
         self._trail.end = failure.code if failure else str(lines.end)
         if lines.end is not End.DISCONNECTED:
-            yield self._summary(lines, failure)
+            yield self.summary(lines, failure)
 
-    async def _read(self, lines: RequestLines) -> None:
+    async def read(self, lines: _RequestLines) -> None:
         try:
             chunk = ItemChunk()
             while lines.end is None:
                 found = await lines.more(PAUSE_S if chunk.items else None)
                 for number, raw in found:
-                    if raw is not None and is_large(raw):
-                        chunk = await self._hand_over(chunk)
+                    if raw is not None and len(raw) > LARGE_BYTES:
+                        chunk = await self.hand_over(chunk)
                         # Its answer is waited for, so that the large lines of other streams have their turn.
-                        self._begin(len(raw), self._prepare_large(number, raw))
+                        self.begin(len(raw), self.prepare_large(number, raw))
                         while self._under_way:
-                            await self._change()
+                            await self.change()
                         lines.give_back()
                         continue
-                    item = self._item(raw)
+                    item = self.item(raw)
                     if not chunk.takes(item):
-                        chunk = await self._hand_over(chunk)
+                        chunk = await self.hand_over(chunk)
                     chunk.add(number, item, len(raw or b""))
                 if not found:
-                    chunk = await self._hand_over(chunk)
-            await self._hand_over(chunk)
+                    chunk = await self.hand_over(chunk)
+            await self.hand_over(chunk)
         finally:
             self._is_read = True
             self._changed.set()
 
-    def _item(self, raw: bytes | None) -> Item | Problem:
+    def item(self, raw: bytes | None) -> Item | Problem:
         if raw is None:
             most = self._limits.body_bytes
             return Problem("line_too_long", f"the line is longer than {most} bytes")
@@ -267,40 +270,37 @@ class AnswerStream:
         except Problem as problem:
             return problem
 
-    async def _hand_over(self, chunk: ItemChunk) -> ItemChunk:
+    async def hand_over(self, chunk: ItemChunk) -> ItemChunk:
         """Have a chunk analysed, and return the next one, when there is room for it."""
         if not chunk.items:
             return chunk
-        self._begin(chunk.size, self._prepare(chunk))
+        self.begin(chunk.size, self.prepare(chunk))
         # Others go on between chunks of short lines.
         await asyncio.sleep(0)
         while self._under_way > min(WINDOW_BYTES, WINDOWS_BYTES / self._engine.streams):
-            await self._change()
+            await self.change()
         return ItemChunk()
 
-    def _begin(self, size: int, work: Coroutine[None, None, Ready]) -> None:
+    def begin(self, size: int, work: Coroutine[None, None, Ready]) -> None:
         self._under_way += size
         self._waiting.append(asyncio.create_task(work))
         self._changed.set()
 
-    async def _change(self) -> None:
+    async def change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
 
-    async def _prepare(self, chunk: ItemChunk) -> Ready:
+    async def prepare(self, chunk: ItemChunk) -> Ready:
         documents = chunk.documents
-        if not documents:
-            return Ready(chunk, None, {})
         try:
-            analysed = await self._engine.analyse(payload(documents))
+            return Ready.of(chunk, await self._engine.analyse(payload(documents)) if documents else None)
         except Retryable:
             raise
         except SimhashError as error:
             # Texts for an index that takes features, for one.
             return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
-        return Ready.of(chunk, analysed)
 
-    async def _prepare_large(self, number: int, raw: bytes) -> Ready:
+    async def prepare_large(self, number: int, raw: bytes) -> Ready:
         """Decode and analyse a line in a process of its own."""
         item: str | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
@@ -314,12 +314,12 @@ class AnswerStream:
             item, analysed = problem, None
         return Ready.alone(number, item, analysed, len(raw))
 
-    async def _next_batch(self) -> list[Ready]:
+    async def next_batch(self) -> list[Ready]:
         """Wait for the next chunk, and take those after it that are ready."""
         while not self._waiting:
             if self._is_read:
                 return []
-            await self._change()
+            await self.change()
         batch = [await self._waiting[0]]
         self._waiting.popleft()
         count = len(batch[0].chunk.items)
@@ -332,7 +332,7 @@ class AnswerStream:
             self._waiting.popleft()
         return batch
 
-    async def _answer(self, batch: list[Ready]) -> bytes:
+    async def answer(self, batch: list[Ready]) -> bytes:
         outcomes: Counter[str] = Counter()
         name = self._operation.name
         run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run
@@ -345,7 +345,7 @@ class AnswerStream:
         self._changed.set()
         return answers
 
-    def _summary(self, lines: RequestLines, failure: Problem | None) -> bytes:
+    def summary(self, lines: _RequestLines, failure: Problem | None) -> bytes:
         """Make the last line; a client that does not get one knows that the connection broke."""
         complete = failure is None and lines.end is End.COMPLETE
         summary: dict[str, object] = {
@@ -359,3 +359,40 @@ class AnswerStream:
                 failure = failure or Problem(str(lines.end), detail)
             summary["error"] = (failure or busy(str(lines.end), detail)).record()
         return _encode({"summary": summary}) + b"\n"
+
+
+class StreamResponse(Response):
+    """Answers lines while they are read; the framework's own response would read the whole body first."""
+
+    def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
+        super().__init__(media_type=NDJSON)
+        del self.headers["content-length"]
+        self._service = service
+        self._operation = operation
+        self._trail = trail
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read, answer, and send."""
+        service, limits, trail = self._service, self._service.limits, self._trail
+
+        async def end() -> End:
+            """Wait for the service, or the key's removal, to end the stream."""
+            while trail.is_allowed():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await service.stopping.wait()
+                        return End.STOPPING
+            return End.KEY
+
+        stop = asyncio.create_task(end())
+        lines = _RequestLines(receive, limits, stop, partial(service.bytes.ask, trail.payer, limits.body_bytes))
+        stream = _Answers(service, self._operation, trail)
+        try:
+            await lines.begin()
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            async with aclosing(stream.answers(lines)) as answers:
+                async for piece in answers:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            lines.close()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -6,11 +6,13 @@ import io
 import json
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.crawls import crawl_of, page, text_of, url
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import Document, InputOptions, Place, Progress, extract, parse_simhash, read, total_bytes
@@ -30,18 +32,13 @@ FILES = st.tuples(CODECS, PACKERS, BLOCKS)
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def pack(data, suffix):
-    cut = len(data) // 2
-    if suffix == ".gz":
-        return gzip.compress(data[:cut]) + gzip.compress(data[cut:])
-    if suffix == ".zst":
-        return zstandard.compress(data[:cut]) + zstandard.compress(data[cut:])
-    return data
+COMPRESS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 
 
 def written(folder, name, text, codec="utf-8", packer=""):
-    path = folder / (name + packer)
-    path.write_bytes(pack(text.encode(codec), packer))
+    path, data = folder / (name + packer), text.encode(codec)
+    cut, pack = len(data) // 2, COMPRESS[packer]
+    path.write_bytes(pack(data[:cut]) + pack(data[cut:]))
     return str(path)
 
 
@@ -130,15 +127,18 @@ def test_a_pattern_is_expanded_sorted(tmp_path):
     assert texts_of(str(tmp_path / "*.txt")) == ["a.txt", "b.txt"]
 
 
-def test_standard_input_is_json_lines(monkeypatch):
-    class Stdin:
-        buffer = io.BytesIO('{"id":7,"text":"天"}\n\n{"text":"地"}'.encode())
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        (None, '{"id":7,"text":"天"}\n\n{"text":"地"}'.encode(), [("7", "天"), ("-:3", "地")]),
+        ("html", page("今天的天气很好").decode().encode("gbk"), [("-", "今天的天气很好")]),
+        ("warc", crawl_of(2).bytes(), [(url(number), text_of(number)) for number in range(2)]),
+    ],
+)
+def test_standard_input_is_json_lines_unless_a_format_is_named(monkeypatch, name, content, expected):
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
 
-    monkeypatch.setattr("sys.stdin", Stdin)
-
-    got = list(read(["-"]))
-
-    assert [(d.id, d.text) for d in got] == [("7", "天"), ("-:3", "地")]
+    assert [(d.id, d.text) for d in read(["-"], InputOptions(format=name))] == expected
 
 
 def test_fingerprints_features_and_metadata_are_read(tmp_path):

@@ -1,7 +1,6 @@
 """Web pages become their main text, in whatever encoding they come."""
 
 import gzip
-import io
 from random import Random
 
 import pytest
@@ -200,17 +199,6 @@ def test_a_folder_of_mixed_files_is_read_by_their_names(tmp_path):
         ("a.html", CHINESE), ("b.txt", "one\ntext"), ("c", "line"), (f"{tmp_path}/c.jsonl:2", "line 2"), ("d", "row"),
         ("sub/e.json", '{"a": 1}'), ("sub/f.htm", RUSSIAN),
     ]  # fmt: skip
-
-
-def test_standard_input_may_be_a_page(monkeypatch):
-    class Stdin:
-        buffer = io.BytesIO(page(CHINESE).encode("gbk"))
-
-    monkeypatch.setattr("sys.stdin", Stdin)
-
-    (found,) = read(["-"], InputOptions(format="html"))
-
-    assert (found.id, found.text) == ("-", CHINESE)
 
 
 def unclosed(tag, paragraphs):

@@ -10,6 +10,7 @@ import pytest
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import InputOptions, Progress, Reject, read, total_bytes
+from simhash_hbase.inputs.parquet import batch_of, schema_of_rows
 
 TEXTS = [f"文 {number}" for number in range(2_500)]
 
@@ -214,13 +215,9 @@ def test_parquet_that_cannot_be_sought_in_is_refused_by_its_reason(tmp_path, nam
         read([name], InputOptions(format="parquet"))
 
 
-def test_a_text_above_the_limit_is_refused_and_the_other_rows_are_read(tmp_path):
-    path = write(tmp_path / "a.parquet", {"text": ["a", "文" * 400, "b"]})
+def test_a_column_whose_lists_differ_in_kind_from_batch_to_batch_is_one_of_json():
+    batches = [[{"tags": ["a"]}], [{"tags": [1]}]]
 
-    got = list(read([path], InputOptions(max_document_bytes=1_199)))
+    schema = schema_of_rows(batches)
 
-    assert [r.reason if isinstance(r, Reject) else r.text for r in got] == [
-        "a",
-        "the text is longer than 1,199 bytes; `max_document_bytes` raises the limit",
-        "b",
-    ]
+    assert [batch_of(rows, schema).to_pylist() for rows in batches] == [[{"tags": '["a"]'}], [{"tags": "[1]"}]]

@@ -1,9 +1,7 @@
 """Crawls are read as crawlers write them."""
 
 import gzip
-import io
 import zlib
-from types import SimpleNamespace
 
 import brotli
 import pytest
@@ -221,12 +219,6 @@ def test_a_whole_record_is_kept_byte_for_byte(tmp_path):
     raw = [record.raw for record in scan([str(path)], InputOptions(keep_raw=True))]
 
     assert b"".join(raw) == crawl.bytes()
-
-
-def test_standard_input_may_be_a_crawl(monkeypatch):
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(crawl_of(3).bytes())))
-
-    assert [record.id for record in scan(["-"], InputOptions(format="warc"))] == [url(0), url(1), url(2)]
 
 
 @pytest.mark.parametrize("compressed", [True, False])

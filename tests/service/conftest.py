@@ -3,17 +3,20 @@
 import pytest
 from support.faulty_proxy import FaultyProxy
 from support.hbase_server import address, tables
-from support.serving import serving
+from support.serving import new_index, serving
 
 from simhash_hbase import create_index
 
 
+@pytest.fixture(scope="session")
+def anyio_backend():
+    """Run tests that are coroutines by asyncio, as the service does."""
+    return "asyncio"
+
+
 @pytest.fixture
 def url(tmp_path):
-    """Return the address of an empty index that cuts no words, so that tests start fast."""
-    address = f"file:{tmp_path / 'some.index'}"
-    create_index(address, analyzer="shingle").close()
-    return address
+    return new_index(tmp_path)
 
 
 @pytest.fixture

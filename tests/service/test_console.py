@@ -15,9 +15,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.chromium import NARROW, WIDE, open_page
 from support.corpus import text
-from support.serving import serving
+from support.serving import new_index, serving
 
-from simhash_hbase import Index, create_index, open_index
+from simhash_hbase import Index, open_index
 from simhash_hbase import compare as compare_package
 from simhash_hbase import report as report_package
 from simhash_hbase.compare.differences import word_differences
@@ -53,8 +53,7 @@ def of_day(day):
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     """Return the address of an index with originals, duplicates, and things that look like markup."""
-    address = f"file:{tmp_path_factory.mktemp('console') / 'some.index'}"
-    create_index(address, analyzer="shingle").close()
+    address = new_index(tmp_path_factory.mktemp("console"))
     today = time.time_ns() // 1_000_000
     for day in range(12):
         with closing(EmbeddedStore.open(address.removeprefix("file:"))) as store:

@@ -14,9 +14,7 @@ from support.gates import absent
 from support.listening import free_port
 from support.patience import END_S
 from support.prometheus import DOCKER
-from support.serving import JSON, NDJSON, lines, serving, wait_for
-
-from simhash_hbase import create_index
+from support.serving import JSON, NDJSON, lines, new_index, serving, wait_for
 
 CONFIG = DOCKER / "proxy" / "haproxy.cfg"
 MUCH = "100000"
@@ -84,9 +82,7 @@ def is_ready(proxy):
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    address = f"file:{tmp_path_factory.mktemp('proxy') / 'some.index'}"
-    create_index(address, analyzer="shingle").close()
-    return address
+    return new_index(tmp_path_factory.mktemp("proxy"))
 
 
 @pytest.fixture(scope="module")

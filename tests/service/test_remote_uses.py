@@ -13,8 +13,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from support.corpus import near_copies, text, write_jsonl
 from support.patience import END_S
 from support.results import run
+from support.serving import new_index
 
-from simhash_hbase import InvalidArgument, create_index, open_index
+from simhash_hbase import InvalidArgument, open_index
 from simhash_hbase.tables import drop_near_duplicates, mark_near_duplicates
 
 COPIES = near_copies(30, 3)
@@ -31,9 +32,7 @@ def key(server, monkeypatch):
 @pytest.fixture
 def twin(tmp_path):
     """Return the address of an index of the same kind."""
-    address = f"file:{tmp_path / 'twin.index'}"
-    create_index(address, analyzer="shingle").close()
-    return address
+    return new_index(tmp_path, "twin.index")
 
 
 @pytest.fixture

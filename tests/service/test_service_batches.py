@@ -20,24 +20,39 @@ from simhash_hbase.service.operations import BATCHES, MOST_TOGETHER, Batcher, Op
 from simhash_hbase.service.problems import Problem
 from simhash_hbase.stores.memory import MemoryStore
 
+pytestmark = pytest.mark.anyio
+
 
 class Work:
     """An operation on ids that waits for its gate, and says which ids it was given together."""
 
-    def __init__(self, *, is_open=False):
+    def __init__(self, batcher, *, is_open=False, bad=None):
         self.gate = Event()
         self.batches = []
-        self.bad = {}
+        self._batcher = batcher
+        self._bad = bad or {}
         if is_open:
             self.gate.set()
-        self.operation = Operation(name="work", on_ids=self._on_ids, outcome=lambda record: "done")
+        self._operation = Operation(name="work", on_ids=self._on_ids, outcome=lambda record: "done")
+
+    async def ask(self, *ids, until=0):
+        """Begin requests in an order, and wait until so many batches have begun."""
+        tasks = [asyncio.create_task(self._batcher.answer(self._operation, name)) for name in ids]
+        async with asyncio.timeout(30):
+            await asyncio.sleep(0)
+            while len(self.batches) < until:
+                await asyncio.sleep(0.001)
+        return tasks
+
+    async def answers(self, *ids):
+        return await asyncio.gather(*await self.ask(*ids), return_exceptions=True)
 
     def _on_ids(self, index, ids):
         self.batches.append(list(ids))
         self.gate.wait()
         for name in ids:
-            if name in self.bad:
-                raise self.bad[name]
+            if name in self._bad:
+                raise self._bad[name]
         return [{"id": name} for name in ids]
 
 
@@ -48,145 +63,104 @@ def engine():
     made.close()
 
 
-async def _asking(made, work, *ids):
-    """Begin requests in an order."""
-    tasks = [asyncio.create_task(made.answer(work.operation, name)) for name in ids]
-    await asyncio.sleep(0)
-    return tasks
+@pytest.fixture
+def batcher(engine):
+    return Batcher(engine)
 
 
-async def _begun(work, number):
-    async with asyncio.timeout(30):
-        while len(work.batches) < number:
-            await asyncio.sleep(0.001)
-
-
-def test_who_comes_while_a_batch_is_worked_on_is_in_the_next_one_in_the_order_of_arrival(engine, monkeypatch):
+@pytest.fixture
+def _no_timer(monkeypatch):
     monkeypatch.setattr(operations, "LONGEST_WAIT_S", 1e6)
 
-    async def asked():
-        made, work = Batcher(engine), Work()
-        first = await _asking(made, work, "a")
-        await _begun(work, 1)
-        rest = await _asking(made, work, *map(str, range(MOST_TOGETHER + 3)))
-        work.gate.set()
-        return await asyncio.gather(*first, *rest), work.batches
 
-    answers, batches = asyncio.run(asked())
+@pytest.mark.usefixtures("_no_timer")
+async def test_who_comes_while_a_batch_is_worked_on_is_in_the_next_one_in_the_order_of_arrival(batcher):
+    work, names = Work(batcher), list(map(str, range(MOST_TOGETHER + 3)))
+    first = await work.ask("a", until=1)
+    rest = await work.ask(*names)
+    work.gate.set()
 
-    names = list(map(str, range(MOST_TOGETHER + 3)))
-    assert [answer["id"] for answer in answers] == ["a", *names]
-    assert batches == [["a"], names[:MOST_TOGETHER], names[MOST_TOGETHER:]]
+    assert [answer["id"] for answer in await asyncio.gather(*first, *rest)] == ["a", *names]
+    assert work.batches == [["a"], names[:MOST_TOGETHER], names[MOST_TOGETHER:]]
 
 
-def test_a_batch_has_no_more_documents_than_a_commit_may_have(engine):
-    async def asked():
-        made, work = Batcher(engine, most=2), Work(is_open=True)
-        await asyncio.gather(*await _asking(made, work, *"abcde"))
-        return work.batches
+async def test_a_batch_has_no_more_documents_than_a_commit_may_have(engine):
+    work = Work(Batcher(engine, most=2), is_open=True)
+    await work.answers(*"abcde")
 
-    assert asyncio.run(asked()) == [["a", "b"], ["c", "d"], ["e"]]
+    assert work.batches == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_alone_a_request_waits_for_no_timer(engine, monkeypatch):
-    monkeypatch.setattr(operations, "LONGEST_WAIT_S", 1e6)
+@pytest.mark.usefixtures("_no_timer")
+async def test_alone_a_request_waits_for_no_timer(batcher):
+    work = Work(batcher, is_open=True)
+    for name in "abc":
+        await work.answers(name)
 
-    async def asked():
-        made, work = Batcher(engine), Work(is_open=True)
-        for name in "abc":
-            await made.answer(work.operation, name)
-        return work.batches
-
-    assert asyncio.run(asked()) == [["a"], ["b"], ["c"]]
+    assert work.batches == [["a"], ["b"], ["c"]]
 
 
-def test_one_bad_document_does_not_harm_its_neighbours(engine):
-    async def asked():
-        made, work = Batcher(engine), Work(is_open=True)
-        work.bad = {"b": ValueError("b"), "d": Problem("document_missing", "d")}
-        return await asyncio.gather(*await _asking(made, work, *"abcde"), return_exceptions=True)
+async def test_one_bad_document_does_not_harm_its_neighbours(batcher):
+    bad = {"b": ValueError("b"), "d": Problem("document_missing", "d")}
 
-    answers = asyncio.run(asked())
+    answers = await Work(batcher, is_open=True, bad=bad).answers(*"abcde")
 
-    assert [answer["id"] for answer in answers if isinstance(answer, dict)] == ["a", "c", "e"]
-    assert [str(answer) for answer in answers if not isinstance(answer, dict)] == ["b", "d"]
+    assert answers == [{"id": "a"}, bad["b"], {"id": "c"}, bad["d"], {"id": "e"}]
 
 
-def test_a_store_that_does_not_answer_is_asked_once_for_the_whole_batch(engine):
-    async def asked():
-        made, work = Batcher(engine), Work(is_open=True)
-        work.bad = {"b": StoreUnavailable("gone")}
-        return await asyncio.gather(*await _asking(made, work, *"abc"), return_exceptions=True), work.batches
+async def test_a_store_that_does_not_answer_is_asked_once_for_the_whole_batch(batcher):
+    work = Work(batcher, is_open=True, bad={"b": StoreUnavailable("gone")})
 
-    answers, batches = asyncio.run(asked())
-
-    assert {type(answer) for answer in answers} == {StoreUnavailable}
-    assert batches == [["a", "b", "c"]]
+    assert {type(answer) for answer in await work.answers(*"abc")} == {StoreUnavailable}
+    assert work.batches == [["a", "b", "c"]]
 
 
-def test_a_batch_that_cannot_begin_is_an_error_of_each_request(engine):
+async def test_a_batch_that_cannot_begin_is_an_error_of_each_request(engine, batcher):
     engine.close()
 
-    async def asked():
-        made, work = Batcher(engine), Work(is_open=True)
-        return await asyncio.gather(*await _asking(made, work, *"ab"), return_exceptions=True)
-
-    assert {type(answer) for answer in asyncio.run(asked())} == {RuntimeError}
+    assert {type(answer) for answer in await Work(batcher, is_open=True).answers(*"ab")} == {RuntimeError}
 
 
-def test_who_does_not_wait_any_more_is_left_out_and_the_others_are_answered(engine):
-    async def asked():
-        made, work = Batcher(engine), Work()
-        first = await _asking(made, work, "a")
-        await _begun(work, 1)
-        rest = await _asking(made, work, *"bcd")
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await made.answer(work.operation, "late")
-        rest[1].cancel()
-        first[0].cancel()
-        await asyncio.sleep(0)
-        work.gate.set()
-        return await asyncio.gather(*first, *rest, return_exceptions=True), work.batches
+async def test_who_does_not_wait_any_more_is_left_out_and_the_others_are_answered(batcher):
+    work = Work(batcher)
+    first = await work.ask("a", until=1)
+    rest = await work.ask(*"bcd")
+    [late] = await work.ask("late")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(late, 0.01)
+    rest[1].cancel()
+    first[0].cancel()
+    await asyncio.sleep(0)
+    work.gate.set()
 
-    answers, batches = asyncio.run(asked())
+    answers = await asyncio.gather(*first, *rest, return_exceptions=True)
 
     assert [isinstance(answer, asyncio.CancelledError) or answer["id"] for answer in answers] == [True, "b", True, "d"]
-    assert batches == [["a"], ["b", "d"]]
+    assert work.batches == [["a"], ["b", "d"]]
 
 
-def test_a_batch_that_takes_long_does_not_hold_up_all_later_ones(engine, monkeypatch):
+async def test_a_batch_that_takes_long_does_not_hold_up_all_later_ones(batcher, monkeypatch):
     monkeypatch.setattr(operations, "LONGEST_WAIT_S", 0.01)
-
-    async def asked():
-        made, work, tasks = Batcher(engine), Work(), []
-        for number in range(BATCHES):
-            tasks += await _asking(made, work, str(number))
-            await _begun(work, number + 1)
-        tasks += await _asking(made, work, "x", "y")
-        await asyncio.sleep(0.1)
-        before = len(work.batches)
-        work.gate.set()
-        await asyncio.gather(*tasks)
-        return before, work.batches
-
-    before, batches = asyncio.run(asked())
+    work, tasks = Work(batcher), []
+    for number in range(BATCHES):
+        tasks += await work.ask(str(number), until=number + 1)
+    tasks += await work.ask("x", "y")
+    await asyncio.sleep(0.1)
+    before = len(work.batches)
+    work.gate.set()
+    await asyncio.gather(*tasks)
 
     assert before == BATCHES
-    assert batches == [*([str(number)] for number in range(BATCHES)), ["x", "y"]]
+    assert work.batches == [*([str(number)] for number in range(BATCHES)), ["x", "y"]]
 
 
-def test_requests_of_different_operations_do_not_wait_for_each_other(engine):
-    async def asked():
-        made, slow, quick = Batcher(engine), Work(), Work(is_open=True)
-        waiting = await _asking(made, slow, "a")
-        await _begun(slow, 1)
-        answer = await made.answer(quick.operation, "b")
-        slow.gate.set()
-        await asyncio.gather(*waiting)
-        return answer
+async def test_requests_of_different_operations_do_not_wait_for_each_other(batcher):
+    slow, quick = Work(batcher), Work(batcher, is_open=True)
+    waiting = await slow.ask("a", until=1)
 
-    assert asyncio.run(asked()) == {"id": "b"}
+    assert await quick.answers("b") == [{"id": "b"}]
+    slow.gate.set()
+    await asyncio.gather(*waiting)
 
 
 @asynccontextmanager
@@ -217,9 +191,9 @@ def _watched(place, tmp_path):
     return _Watched(store)
 
 
+@pytest.mark.usefixtures("_no_timer")
 @pytest.mark.parametrize("place", ["memory", "file"])
-def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(operations, "LONGEST_WAIT_S", 1e6)
+async def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, tmp_path):
     documents = near_copies(12, 3)
     random.Random(1).shuffle(documents)
     empty, unnamed = {"id": "empty", "text": "."}, {"text": "some text"}
@@ -227,17 +201,14 @@ def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, t
     sent = [documents[0], *documents[1:20], empty, unnamed, features, *documents[20:], documents[3]]
     index = _watched(place, tmp_path)
 
-    async def asked():
-        async with _client_of(index) as client:
-            first = asyncio.create_task(client.post("/v1/claims", json=sent[0]))
-            await asyncio.to_thread(wait_for, lambda: index.sizes)
-            rest = [asyncio.create_task(client.post("/v1/claims", json=document)) for document in sent[1:]]
-            # All have come before the first one is decided.
-            await asyncio.sleep(0.5)
-            index.gate.set()
-            return [await answer for answer in (first, *rest)]
-
-    answers = asyncio.run(asked())
+    async with _client_of(index) as client:
+        first = asyncio.create_task(client.post("/v1/claims", json=sent[0]))
+        await asyncio.to_thread(wait_for, lambda: index.sizes)
+        rest = [asyncio.create_task(client.post("/v1/claims", json=document)) for document in sent[1:]]
+        # All have come before the first one is decided.
+        await asyncio.sleep(0.5)
+        index.gate.set()
+        answers = [await answer for answer in (first, *rest)]
 
     with create_index("memory:", analyzer="shingle") as model:
         decided = {d["id"]: decision_record(model.claim(d["id"], d["text"])) for d in documents}
@@ -253,7 +224,7 @@ def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, t
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])
-def test_each_gets_the_answer_to_what_it_asked(place, tmp_path):
+async def test_each_gets_the_answer_to_what_it_asked(place, tmp_path):
     documents = near_copies(10, 2)
     index = _watched(place, tmp_path)
     index.gate.set()
@@ -263,20 +234,16 @@ def test_each_gets_the_answer_to_what_it_asked(place, tmp_path):
     expected = [[m.id for m in index.query(words, limit=limit).matches] for limit in (100, 1) for words in texts]
     names = [document["id"] for document in documents]
 
-    async def asked():
-        async with _client_of(index) as client:
-            found = await asyncio.gather(
-                *(client.post("/v1/queries", json={"text": words}) for words in texts),
-                *(client.post("/v1/queries?limit=1", json={"text": words}) for words in texts),
-                *(client.post("/v1/queries", json={"id": name}) for name in names),
-                client.post("/v1/queries", json={"id": "nobody"}),
-                *(client.get("/v1/documents", params={"id": name}) for name in names),
-            )
-            return found, await asyncio.gather(
-                *(client.delete("/v1/documents", params={"id": name}) for name in ("x", *names, "y", names[0]))
-            )
-
-    found, removed = asyncio.run(asked())
+    async with _client_of(index) as client:
+        found = await asyncio.gather(
+            *(client.post("/v1/queries", json={"text": words}) for words in texts),
+            *(client.post("/v1/queries?limit=1", json={"text": words}) for words in texts),
+            *(client.post("/v1/queries", json={"id": name}) for name in names),
+            client.post("/v1/queries", json={"id": "nobody"}),
+            *(client.get("/v1/documents", params={"id": name}) for name in names),
+        )
+        removals = [client.delete("/v1/documents", params={"id": name}) for name in ("x", *names, "y", names[0])]
+        removed = await asyncio.gather(*removals)
 
     assert [[match["id"] for match in answer.json()["matches"]] for answer in found[: 2 * size]] == expected
     assert [answer.json().get("query") for answer in found[2 * size : 3 * size + 1]] == [*names, None]
@@ -305,27 +272,22 @@ class _Contended(Index):
 CONTESTED = [{"id": name, "text": text(name)} for name in "abc"]
 
 
-def test_a_contested_claim_does_not_hold_up_its_batch_and_is_then_waited_for_by_itself():
+async def test_a_contested_claim_does_not_hold_up_its_batch_and_is_then_waited_for_by_itself():
     lease_s = Profile.resolve(analyzer="shingle").lease_s
     index = _Contended(wins_before_s=lease_s)
 
-    async def asked():
-        async with _client_of(index) as client:
-            sent = [client.post("/v1/claims", json=document) for document in CONTESTED]
-            return [answer.json()["status"] for answer in await asyncio.gather(*sent)]
+    async with _client_of(index) as client:
+        answers = await asyncio.gather(*(client.post("/v1/claims", json=document) for document in CONTESTED))
 
-    assert asyncio.run(asked()) == ["original"] * 3
+    assert [answer.json()["status"] for answer in answers] == ["original"] * 3
     assert index.deadlines[-1] == (["b"], 2 * lease_s)
     assert {deadline for _, deadline in index.deadlines[:-1]} == {2.0}
 
 
-def test_a_claim_that_others_kept_winning_is_to_be_made_again_and_the_rest_of_its_batch_keeps_its_answer():
-    async def asked():
-        async with _client_of(_Contended(wins_before_s=inf)) as client:
-            alone = await client.post("/v1/claims", json=CONTESTED[1])
-            return alone, await client.post("/v1/claims", content=ndjson(CONTESTED), headers=NDJSON)
-
-    alone, stream = asyncio.run(asked())
+async def test_a_claim_that_others_kept_winning_is_to_be_made_again_and_the_rest_of_its_batch_keeps_its_answer():
+    async with _client_of(_Contended(wins_before_s=inf)) as client:
+        alone = await client.post("/v1/claims", json=CONTESTED[1])
+        stream = await client.post("/v1/claims", content=ndjson(CONTESTED), headers=NDJSON)
 
     *claimed, end = lines(stream)
     assert (alone.status_code, alone.json()["code"], alone.json()["retryable"]) == (409, "claim_contended", True)

@@ -28,12 +28,32 @@ MORE = {"type": "http.request", "body": b"x", "more_body": True}
 LAST = {"type": "http.request", "body": b"x", "more_body": False}
 
 
-def surround(app, *, idle_s=END_S, is_draining=False):
-    return Surround(app, Metrics(MemoryStore()), idle_s, lambda: is_draining)
+async def exchange(app, receive, send, *, request_headers=(HOST,), idle_s=END_S, is_draining=False):
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": list(request_headers)}
+    await Surround(app, Metrics(MemoryStore()), idle_s, lambda: is_draining)(scope, receive, send)
 
 
-def exchange(arriving, *, request_headers=(HOST, (b"transfer-encoding", b"chunked")), reads=0, is_draining=False):
-    """Answer a request after some pieces of it; return the answer's messages and the rest."""
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("arriving", "reads", "is_draining", "most", "expected"),
+    [
+        pytest.param([MORE, LAST], 2, False, 100, (False, 0, [b"ok"]), id="read whole: the next one may follow"),
+        pytest.param([MORE, LAST], 2, True, 100, (True, 0, [b"ok"]), id="read whole by a service that drains"),
+        pytest.param([MORE, MORE, LAST], 1, False, 100, (True, 0, [b"ok", b""]), id="the rest is read"),
+        pytest.param([MORE, MORE], 1, False, 100, (True, 0, [b"ok", b""]), id="a rest without end is not waited for"),
+        pytest.param([MORE] * 5, 1, False, 2, (True, 2, [b"ok", b""]), id="of a rest that is too long a part is read"),
+        pytest.param([MORE], 0, False, None, (True, 1, [b"ok", b""]), id="who waits to be told to go on sends no rest"),
+    ],
+)
+async def test_behind_an_answer_the_connection_ends_unless_its_request_was_read_whole(
+    monkeypatch, arriving, reads, is_draining, most, expected
+):
+    monkeypatch.setattr(requests, "DRAIN_S", 0.05)
+    headers = [HOST, (b"transfer-encoding", b"chunked")]
+    if most is None:
+        headers = [HOST, (b"content-length", b"5"), (b"expect", b"100-continue")]
+    else:
+        monkeypatch.setattr(requests, "DRAIN_BYTES", most)
     sent, arriving = [], list(arriving)
 
     async def app(scope, receive, send):
@@ -48,50 +68,15 @@ def exchange(arriving, *, request_headers=(HOST, (b"transfer-encoding", b"chunke
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": list(request_headers)}
-    asyncio.run(surround(app, is_draining=is_draining)(scope, receive, send))
-    return sent, arriving
+    await exchange(app, receive, send, request_headers=headers, is_draining=is_draining)
 
-
-def says_close(sent):
-    return (b"connection", b"close") in sent[0]["headers"]
-
-
-@pytest.fixture(autouse=True)
-def _no_patience(monkeypatch):
-    monkeypatch.setattr(requests, "DRAIN_S", 0.05)
-
-
-@pytest.mark.parametrize("is_draining", [False, True])
-def test_behind_a_request_that_was_read_whole_the_next_one_may_follow_unless_the_service_drains(is_draining):
-    sent, _ = exchange([MORE, LAST], reads=2, is_draining=is_draining)
-
-    assert says_close(sent) == is_draining
-    assert len(sent) == 2
-
-
-def test_an_answer_before_the_end_of_its_request_says_that_the_connection_ends_and_the_rest_is_read():
-    sent, rest = exchange([MORE, MORE, LAST], reads=1)
-
-    assert (says_close(sent), rest) == (True, [])
-    assert [message.get("body") for message in sent[1:]] == [b"ok", b""]
-
-
-def test_a_request_that_does_not_end_is_not_waited_for():
-    sent, _ = exchange([MORE, MORE], reads=1)
-
-    assert says_close(sent)
+    says_close = (b"connection", b"close") in sent[0]["headers"]
+    assert (says_close, len(arriving), [message["body"] for message in sent[1:]]) == expected
     assert not sent[-1].get("more_body", False)
 
 
-def test_of_a_request_that_is_too_long_the_rest_is_not_read(monkeypatch):
-    monkeypatch.setattr(requests, "DRAIN_BYTES", 2)
-    _, rest = exchange([MORE] * 5, reads=1)
-
-    assert len(rest) == 2
-
-
-def test_a_client_that_does_not_read_its_answer_gives_its_place_back():
+@pytest.mark.anyio
+async def test_a_client_that_does_not_read_its_answer_gives_its_place_back():
     returned = []
 
     async def app(scope, receive, send):
@@ -101,17 +86,9 @@ def test_a_client_that_does_not_read_its_answer_gives_its_place_back():
     async def send(message):
         await asyncio.Event().wait()
 
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": [HOST]}
-    asyncio.run(surround(app, idle_s=0.01)(scope, None, send))
+    await exchange(app, None, send, idle_s=0.01)
 
     assert returned == [True]
-
-
-def test_a_client_that_waits_to_be_told_to_go_on_is_not_waited_for():
-    expecting = [HOST, (b"content-length", b"5"), (b"expect", b"100-continue")]
-    sent, rest = exchange([MORE], request_headers=expecting)
-
-    assert (rest, says_close(sent)) == ([MORE], True)
 
 
 def test_a_stream_whose_client_waits_to_be_told_to_go_on_is_told_so(server):

@@ -8,10 +8,9 @@ import pytest
 import uvicorn
 from support.duplex import Duplex
 from support.patience import END_S
-from support.serving import serving, wait_for
+from support.serving import new_index, serving, wait_for
 from uvicorn.server import ServerState
 
-from simhash_hbase import create_index
 from simhash_hbase.service import server as server_module
 from simhash_hbase.service.server import CONNECTIONS, HEAD_BYTES, PIPELINED, REFUSED, HttpConnection
 
@@ -27,8 +26,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("framing")
-    create_index(f"file:{folder / 'some.index'}", analyzer="shingle").close()
-    with serving(f"file:{folder / 'some.index'}", folder) as running:
+    with serving(new_index(folder), folder) as running:
         yield running
         # uvicorn advises to install what would speak the protocols that are asked for here.
         assert "pip install" not in running.log_text()
@@ -170,11 +168,12 @@ async def connected(look_s, *, sends):
         (b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /", b"HTTP/1.1 204 No Content\r\n\r\n"),
     ],
 )
-def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch, sends, received):
+@pytest.mark.anyio
+async def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch, sends, received):
     monkeypatch.setattr(server_module, "KEEP_ALIVE_S", 0.1)
     monkeypatch.setattr(server_module, "HEAD_S", 0.1)
 
-    assert asyncio.run(connected(0.05, sends=sends)) == received
+    assert await connected(0.05, sends=sends) == received
 
 
 def test_connections_without_a_request_do_not_take_all_files(server):

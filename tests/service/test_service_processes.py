@@ -14,9 +14,9 @@ from support.corpus import near_copies
 from support.duplex import Duplex
 from support.patience import END_S
 from support.results import python, run
-from support.serving import NDJSON, lines, ndjson, serving, wait_for
+from support.serving import NDJSON, lines, ndjson, new_index, serving, wait_for
 
-from simhash_hbase import create_index, open_index
+from simhash_hbase import open_index
 from simhash_hbase.service.keys import make_key
 
 FREEZES = """
@@ -61,9 +61,7 @@ def test_answers_do_not_depend_on_the_number_of_processes_and_one_that_is_killed
     for workers in ("1", "2"):
         folder = tmp_path / workers
         folder.mkdir()
-        url = f"file:{folder / 'some.index'}"
-        create_index(url, analyzer="shingle").close()
-        with serving(url, folder, "--workers", workers) as server, server.client() as client:
+        with serving(new_index(folder), folder, "--workers", workers) as server, server.client() as client:
             answers[workers] = lines(client.post("/v1/claims", content=ndjson(documents), headers=NDJSON))
             assert len(workers_of(server)) == (2 if workers == "2" else 0)
             for pid in workers_of(server):

@@ -3,6 +3,8 @@
 import asyncio
 from threading import Event
 
+import pytest
+
 from simhash_hbase.service.engine import SHARED_BATCHES, Engine
 from simhash_hbase.service.limits import Limits, Shares
 
@@ -25,44 +27,45 @@ def test_a_single_place_is_anybodys():
     assert shares.take("b")
 
 
+def served(*tickets):
+    return [ticket.served.is_set() for ticket in tickets]
+
+
 def test_who_waits_is_served_in_order_and_whoever_waits_for_its_own_share_holds_up_nobody():
-    async def waiting():
-        shares = Shares(4)
-        tickets = [shares.ask(client, 2) for client in ("a", "a", "b", "c")]
-        before = [ticket.served.is_set() for ticket in tickets]
-        tickets[2].close()
-        after = [ticket.served.is_set() for ticket in tickets]
-        tickets[0].close()
-        return before, after, [ticket.served.is_set() for ticket in tickets]
+    shares = Shares(4)
+    tickets = [shares.ask(client, 2) for client in ("a", "a", "b", "c")]
+    assert served(*tickets) == [True, False, True, False]
+    tickets[2].close()
+    assert served(*tickets) == [True, False, True, True]
+    tickets[0].close()
 
-    assert asyncio.run(waiting()) == ([True, False, True, False], [True, False, True, True], [True, True, True, True])
+    assert served(*tickets) == [True] * 4
 
 
-def test_batches_of_queries_of_one_key_leave_room_for_another_key_s():
-    async def working():
-        engine, ends, begun = Engine(None, threads=8, workers=1), Event(), []
+@pytest.mark.anyio
+async def test_batches_of_queries_of_one_key_leave_room_for_another_key_s():
+    engine, ends, begun = Engine(None, threads=8, workers=1), Event(), []
 
-        def work(name):
+    def ask(client, name):
+        def work(_):
             begun.append(name)
             ends.wait()
             return name
 
-        calls = [asyncio.create_task(engine.run_shared("a", lambda _, n=n: work(n))) for n in range(SHARED_BATCHES + 2)]
-        other = asyncio.create_task(engine.run_shared("b", lambda _: work("other")))
-        while len(begun) < SHARED_BATCHES:
-            await asyncio.sleep(0.01)
-        before = list(begun)
-        calls[0].cancel()
-        await asyncio.sleep(0)
-        after = list(begun)
-        ends.set()
-        answers = await asyncio.gather(*calls[1:], other)
-        engine.close()
-        return sorted(n for n in before if n != "other"), after == before, answers
+        return asyncio.create_task(engine.run_shared(client, work))
 
-    most = SHARED_BATCHES * 3 // 4
-    answers = [*range(1, SHARED_BATCHES + 2), "other"]
-    assert asyncio.run(working()) == (list(range(most)), True, answers)
+    calls = [ask("a", number) for number in range(SHARED_BATCHES + 2)]
+    other = ask("b", "other")
+    while len(begun) < SHARED_BATCHES:
+        await asyncio.sleep(0.01)
+    assert sorted(map(str, begun)) == [*map(str, range(SHARED_BATCHES * 3 // 4)), "other"]
+    calls[0].cancel()
+    await asyncio.sleep(0)
+    assert len(begun) == SHARED_BATCHES
+    ends.set()
+
+    assert await asyncio.gather(*calls[1:], other) == [*range(1, SHARED_BATCHES + 2), "other"]
+    engine.close()
 
 
 def test_a_large_amount_that_waits_for_its_client_s_own_share_holds_up_nobody():
@@ -76,28 +79,25 @@ def test_a_large_amount_that_waits_for_its_client_s_own_share_holds_up_nobody():
 
 
 def test_a_large_amount_is_served_before_small_ones_that_came_later():
-    async def waiting():
-        shares = Shares(4)
-        first, large, small = (shares.ask(client, amount) for client, amount in (("a", 2), ("b", 4), ("c", 1)))
-        before = large.served.is_set(), small.served.is_set()
-        first.close()
-        between = large.served.is_set(), small.served.is_set()
-        large.close()
-        large.close()
-        return before, between, small.served.is_set()
+    shares = Shares(4)
+    first, large, small = (shares.ask(client, amount) for client, amount in (("a", 2), ("b", 4), ("c", 1)))
+    assert served(large, small) == [False, False]
+    first.close()
+    assert served(large, small) == [True, False]
+    large.close()
+    large.close()
 
-    assert asyncio.run(waiting()) == ((False, False), (True, False), True)
+    assert served(small) == [True]
 
 
 def test_who_waits_no_more_is_forgotten():
-    async def waiting():
-        shares = Shares(2)
-        first, left, last = (shares.ask(client, 2) for client in "abc")
-        left.close()
-        first.close()
-        return last.served.is_set(), shares.take("d")
+    shares = Shares(2)
+    first, left, last = (shares.ask(client, 2) for client in "abc")
+    left.close()
+    first.close()
 
-    assert asyncio.run(waiting()) == (True, False)
+    assert served(last) == [True]
+    assert not shares.take("d")
 
 
 def test_the_limits_of_several_processes_add_up():

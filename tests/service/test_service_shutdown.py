@@ -1,6 +1,5 @@
 """A service that ends, under load: what was acknowledged is in the index, and what was not is told of."""
 
-import asyncio
 import json
 import os
 import random
@@ -15,10 +14,8 @@ from faults.restart import PROCESSES, load
 from support.duplex import Duplex
 from support.serving import END_S, NDJSON, ndjson, serving, wait_for
 
-from simhash_hbase import Index, open_index
-from simhash_hbase.profile import Profile
+from simhash_hbase import create_index, open_index
 from simhash_hbase.service import Limits, create_app
-from simhash_hbase.stores.memory import MemoryStore
 
 BATCH = 64
 CLIENTS = 2
@@ -88,44 +85,30 @@ def test_a_service_that_drains_says_so_and_answers_until_its_time_is_over(url, t
         assert (events[0]["seconds"], events[2]["calls_given_up"]) == (DRAIN_S, 0)
 
 
-@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_the_draining(url, tmp_path, second):
+@pytest.mark.parametrize(
+    "signals",
+    [(signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT), (signal.SIGINT,)],
+    ids=["a second signal", "Ctrl-C then", "Ctrl-C at once"],
+)
+def test_what_ends_the_draining_or_does_not_begin_it(url, tmp_path, signals):
     with serving(url, tmp_path, "--drain", "3600") as server:
-        server.process.send_signal(signal.SIGTERM)
-        wait_for(lambda: [line for line in server.log() if line["event"] == "draining"])
+        for number in signals[:-1]:
+            server.process.send_signal(number)
+            wait_for(lambda: [line for line in server.log() if line["event"] == "draining"])
 
-        server.process.send_signal(second)
+        server.process.send_signal(signals[-1])
 
         assert server.process.wait(END_S) == 0, server.log_text()
 
 
-def test_ctrl_c_does_not_drain(url, tmp_path):
-    with serving(url, tmp_path, "--drain", "3600") as server:
-        server.process.send_signal(signal.SIGINT)
-
-        assert server.process.wait(END_S) == 0, server.log_text()
-
-
-def test_a_stream_that_was_read_to_its_end_stops_behind_its_batch_and_says_where():
-    store = MemoryStore()
-    Index.create(store, Profile.resolve(analyzer="shingle"))
+@pytest.mark.anyio
+async def test_a_stream_that_was_read_to_its_end_stops_behind_its_batch_and_says_where():
+    index = create_index("memory:", analyzer="shingle")
     documents = [{"id": str(at), "simhash": f"{at:016x}"} for at in range(20 * BATCH)]
-
-    *answers, end = asyncio.run(_stop_after_the_first_answer(Index(store), ndjson(documents)))
-
-    assert 0 < len(answers) <= 2 * BATCH
-    assert [answer["id"] for answer in answers] == [document["id"] for document in documents[: len(answers)]]
-    assert (end["summary"]["complete"], end["summary"]["last_line"]) == (False, len(answers))
-    assert end["summary"]["error"]["code"] == "stopping"
-    assert all(Index(store).get_many([answer["id"] for answer in answers]))
-
-
-async def _stop_after_the_first_answer(index, body):
-    """Hand the whole body over at once, without a server, and tell the service to stop when it begins to answer."""
     app = create_app(index, keys=None, limits=Limits(batch=BATCH))
     headers = [(b"host", b"localhost"), (b"content-type", NDJSON["Content-Type"].encode())]
     scope = {"type": "http", "method": "POST", "path": "/v1/documents", "query_string": b"", "headers": headers}
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    messages = [{"type": "http.request", "body": ndjson(documents), "more_body": False}]
     found = b""
 
     async def receive():
@@ -137,9 +120,16 @@ async def _stop_after_the_first_answer(index, body):
         if found:
             app.state.service.stopping.set()
 
+    # Without a server: the whole body is there at once, and the service stops when it begins to answer.
     async with app.router.lifespan_context(app):
         await app(scope, receive, send)
-    return [json.loads(line) for line in found.splitlines()]
+
+    *answers, end = map(json.loads, found.splitlines())
+    assert 0 < len(answers) <= 2 * BATCH
+    assert [answer["id"] for answer in answers] == [document["id"] for document in documents[: len(answers)]]
+    assert (end["summary"]["complete"], end["summary"]["last_line"]) == (False, len(answers))
+    assert end["summary"]["error"]["code"] == "stopping"
+    assert all(index.get_many([answer["id"] for answer in answers]))
 
 
 def test_a_stream_whose_client_sends_nothing_ends_at_once_with_the_service(server):

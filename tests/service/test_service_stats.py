@@ -3,6 +3,7 @@
 import asyncio
 import threading
 
+import pytest
 from fastapi.testclient import TestClient
 from support.patience import END_S
 from support.serving import wait_for
@@ -13,7 +14,8 @@ from simhash_hbase.service import engine as engines
 from simhash_hbase.service.engine import Engine
 
 
-def test_who_asks_while_a_count_is_under_way_gets_that_one(monkeypatch):
+@pytest.mark.anyio
+async def test_who_asks_while_a_count_is_under_way_gets_that_one(monkeypatch):
     counted, goes_on = [], threading.Event()
     index = create_index("memory:", analyzer="shingle")
     count = index.stats
@@ -23,24 +25,20 @@ def test_who_asks_while_a_count_is_under_way_gets_that_one(monkeypatch):
         return count()
 
     monkeypatch.setattr(index, "stats", stats)
-
-    async def ask():
-        asking = [asyncio.create_task(engine.stats()) for _ in range(3)]
-        await asyncio.sleep(0)
-        # Who gives up does not end it for the others.
-        asking[0].cancel()
-        await asyncio.sleep(0)
-        asking.append(asyncio.create_task(engine.stats()))
-        await asyncio.sleep(0)
-        goes_on.set()
-        gave_up, *told = await asyncio.gather(*asking, return_exceptions=True)
-        assert isinstance(gave_up, asyncio.CancelledError)
-        return [*told, await engine.stats()]
-
     engine = Engine(index, threads=1, workers=1)
-    told = asyncio.run(ask())
+    asking = [asyncio.create_task(engine.stats()) for _ in range(3)]
+    await asyncio.sleep(0)
+    # Who gives up does not end it for the others.
+    asking[0].cancel()
+    await asyncio.sleep(0)
+    asking.append(asyncio.create_task(engine.stats()))
+    await asyncio.sleep(0)
+    goes_on.set()
+    gave_up, *told = await asyncio.gather(*asking, return_exceptions=True)
+    told.append(await engine.stats())
     engine.close()
 
+    assert isinstance(gave_up, asyncio.CancelledError)
     assert [figures.documents for figures in told] == [0] * 4
     assert counted == [True, True]
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import httpx
 
+from simhash_hbase import create_index
 from simhash_hbase.service.keys import make_key
 from support.corpus import SYLLABLES
 from support.patience import END_S
@@ -65,6 +66,13 @@ class Server:
                 raise AssertionError(f"the service ended with {self.process.returncode}: {self.log_text()}")
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(POLL_S)
+
+
+def new_index(folder: Path, name: str = "some.index") -> str:
+    """Return the address of an empty index that cuts no words, so that tests start fast."""
+    address = f"file:{folder / name}"
+    create_index(address, analyzer="shingle").close()
+    return address
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from simhash_hbase.errors import (
     StoreUnavailable,
     Unsupported,
 )
-from simhash_hbase.opening import open_store, table_of
+from simhash_hbase.stores.addresses import open_store, table_of
 
 COPIES = near_copies(40, 3)
 PAIRS = [(record["id"], record["text"]) for record in COPIES]

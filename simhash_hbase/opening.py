@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Unpack
 
-from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, SimhashError
+from simhash_hbase.errors import IndexExists, InvalidProfile, SimhashError
 from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import find_profile
 from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.profile.profile import SEGMENTING, Profile, ProfileOptions
-from simhash_hbase.stores.addresses import create_store, is_service, open_store
+from simhash_hbase.stores.addresses import create_store, is_service, open_store, read_setting
 
 IN_MEMORY_BYTES = 4 << 20
 """Bytes of input; a document in memory takes 7 KB, however short it is, and is decided at half of the speed."""
@@ -66,7 +66,7 @@ def open_index(
         from simhash_hbase.client import RemoteIndex
 
         patience = {} if patience_s is None else {"patience_s": patience_s}
-        remote = RemoteIndex(url, key=_api_key(), **patience)
+        remote = RemoteIndex(url, key=read_setting("SIMHASH_HBASE_API_KEY", os.environ) or None, **patience)
         try:
             if profile is not None:
                 remote.profile.check_same(profile)
@@ -89,19 +89,6 @@ def open_index(
     except SimhashError:
         store.close()
         raise
-
-
-def _api_key() -> str | None:
-    """Read the key for a service."""
-    if key := os.environ.get("SIMHASH_HBASE_API_KEY"):
-        return key
-    if not (path := os.environ.get("SIMHASH_HBASE_API_KEY_FILE")):
-        return None
-    try:
-        return Path(path).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
-        raise InvalidArgument(f"{path}, which SIMHASH_HBASE_API_KEY_FILE names, cannot be read: {reason}") from error
 
 
 def create_index(

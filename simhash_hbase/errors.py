@@ -148,13 +148,7 @@ class NotAnIndex(Permanent):
 
 
 class ProfileMismatch(Permanent):
-    """The index was made with other options than those asked for.
-
-    Parameters
-    ----------
-    message : str
-        One sentence that names both.
-    """
+    """The index was made with other options than those asked for; the sentence names both."""
 
 
 class CorruptIndex(Permanent):

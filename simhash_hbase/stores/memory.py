@@ -40,7 +40,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         self._lock = RLock()
         self._blocks: dict[int, set[int]] = {}
         self._cells: dict[str, Family] = {family: {} for family in base.CELL_FAMILIES}
-        # How to undo the changes of an open transaction, in their order; None outside of one.
+        # What takes back the changes of an open transaction, in their order; None outside of one.
         self._undo: list[Callable[[], None]] | None = None
 
     @property
@@ -75,16 +75,12 @@ class MemoryStore(Store, CompareAndSet, Transactional):
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         with self._lock:
             for prefix, simhash in zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True):
-                if simhash not in self._blocks.get(prefix, ()):
-                    self._add_row(prefix, simhash)
-                    self._remember(partial(self._drop_row, prefix, simhash))
+                self._set_row(prefix, simhash, there=True)
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         with self._lock:
             for prefix, simhash in zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True):
-                if simhash in self._blocks.get(prefix, ()):
-                    self._drop_row(prefix, simhash)
-                    self._remember(partial(self._add_row, prefix, simhash))
+                self._set_row(prefix, simhash, there=False)
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Keep the later of two writes with one timestamp."""
@@ -93,9 +89,9 @@ class MemoryStore(Store, CompareAndSet, Transactional):
             for cell in cells:
                 old = self._cell(family, cell.row, cell.qualifier)
                 if cell.timestamp is None:
-                    self._set(family, cell._replace(timestamp=self._next_stamp(old)))
+                    self._set_cell(family, cell.row, cell.qualifier, cell._replace(timestamp=self._next_stamp(old)))
                 elif cell.timestamp >= _stamp(old):
-                    self._set(family, cell)
+                    self._set_cell(family, cell.row, cell.qualifier, cell)
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
         base.check_cell_family(family)
@@ -119,8 +115,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
             for row, qualifier, _, timestamp in cells:
                 old = self._cell(family, row, qualifier)
                 if old is not None and timestamp is not None and _stamp(old) <= timestamp:
-                    self._discard(family, old)
-                    self._remember(partial(self._store, family, old))
+                    self._set_cell(family, row, qualifier, None)
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         base.check_cell_family(family, page=page)
@@ -136,7 +131,8 @@ class MemoryStore(Store, CompareAndSet, Transactional):
                 old = self._cell(FAMILY_DOCUMENTS, row, qualifier)
                 swapped.append((old.value if old else None) == expected)
                 if swapped[-1]:
-                    self._set(FAMILY_DOCUMENTS, Cell(row, qualifier, value, self._next_stamp(old)))
+                    new = Cell(row, qualifier, value, self._next_stamp(old))
+                    self._set_cell(FAMILY_DOCUMENTS, row, qualifier, new)
         return swapped
 
     @contextmanager
@@ -144,11 +140,13 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         with self._lock:
             if self._undo is not None:
                 raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
-            self._undo = []
+            undo: list[Callable[[], None]] = []
+            self._undo = undo
             try:
                 yield
             except BaseException:
-                for take_back in reversed(self._undo):
+                self._undo = None
+                for take_back in reversed(undo):
                     take_back()
                 raise
             finally:
@@ -170,31 +168,30 @@ class MemoryStore(Store, CompareAndSet, Transactional):
     def _cell(self, family: str, row: bytes, qualifier: bytes) -> Cell | None:
         return self._cells[family].get(row, {}).get(qualifier)
 
-    def _set(self, family: str, cell: Cell) -> None:
-        old = self._cell(family, cell.row, cell.qualifier)
-        self._store(family, cell)
-        self._remember(partial(self._store, family, old) if old else partial(self._discard, family, cell))
-
-    def _store(self, family: str, cell: Cell) -> None:
-        self._cells[family].setdefault(cell.row, {})[cell.qualifier] = cell
-
-    def _discard(self, family: str, cell: Cell) -> None:
-        held = self._cells[family][cell.row]
-        del held[cell.qualifier]
-        if not held:
-            del self._cells[family][cell.row]
-
-    def _add_row(self, prefix: int, simhash: int) -> None:
-        self._blocks.setdefault(prefix, set()).add(simhash)
-
-    def _drop_row(self, prefix: int, simhash: int) -> None:
-        self._blocks[prefix].discard(simhash)
-        if not self._blocks[prefix]:
-            del self._blocks[prefix]
-
-    def _remember(self, take_back: Callable[[], None]) -> None:
+    def _set_cell(self, family: str, row: bytes, qualifier: bytes, cell: Cell | None) -> None:
+        """Put a cell in its place, or remove the one that is there: None."""
         if self._undo is not None:
-            self._undo.append(take_back)
+            old = self._cell(family, row, qualifier)
+            self._undo.append(partial(self._set_cell, family, row, qualifier, old))
+        held = self._cells[family].setdefault(row, {})
+        if cell is None:
+            held.pop(qualifier, None)
+        else:
+            held[qualifier] = cell
+        if not held:
+            del self._cells[family][row]
+
+    def _set_row(self, prefix: int, simhash: int, *, there: bool) -> None:
+        simhashes = self._blocks.setdefault(prefix, set())
+        if (simhash in simhashes) != there:
+            if self._undo is not None:
+                self._undo.append(partial(self._set_row, prefix, simhash, there=not there))
+            if there:
+                simhashes.add(simhash)
+            else:
+                simhashes.discard(simhash)
+        if not simhashes:
+            del self._blocks[prefix]
 
 
 def _stamp(cell: Cell | None) -> int:

@@ -11,10 +11,10 @@ from support.imported import IMPORT_ALL
 from support.results import python, run
 
 from simhash_hbase.index.indexrows import read_profile
-from simhash_hbase.opening import open_store
 from simhash_hbase.profile.versions import extractor_versions
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import VALUE_QUALIFIER
+from simhash_hbase.stores.addresses import open_store
 from simhash_hbase.stores.base import Cell
 
 

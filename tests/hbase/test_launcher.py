@@ -186,19 +186,15 @@ def test_all_locked_jars_are_fetched_once(lock, registry, cache, capsys):
     assert second.endswith("every sha256 is right")
 
 
-def test_a_jar_that_is_not_the_locked_one_is_refused_in_one_sentence(lock, registry, cache):
+def test_a_jar_that_is_missing_or_not_the_locked_one_is_named_and_nothing_is_kept(lock, registry, cache):
     registry["b"] = b"tampered"
-
     with pytest.raises(maven.FetchError, match=r"^g:b:1 has the sha256 \w+, but \w+ is locked: it is not used$"):
         cache.jars(lock)
-    assert [path.name for path in (cache.folder / "jars").iterdir()] == ["lock"]
-
-
-def test_a_jar_that_cannot_be_fetched_is_named(lock, registry, tmp_path):
     del registry["a"]
-
     with pytest.raises(maven.FetchError, match=r"g:a:1 cannot be fetched"):
-        maven.download(lock, tmp_path / "jars")
+        cache.jars(lock)
+
+    assert [path.name for path in (cache.folder / "jars").iterdir()] == ["lock"]
 
 
 def test_the_script_that_fetches_says_what_is_missing_in_one_line(lock, tmp_path):
@@ -279,19 +275,16 @@ def server(tmp_path):
     return home.Home(tmp_path)
 
 
-def test_ports_are_kept_while_they_are_free(server):
+def test_ports_are_kept_while_they_are_free_and_one_that_another_took_is_replaced(server):
     first = server.choose_ports(SINGLE.ports)
-
-    assert server.choose_ports(SINGLE.ports) == first
-    assert len(set(first.values())) == len(SINGLE.ports)
-
-
-def test_a_port_that_another_took_is_replaced(server):
-    first = server.choose_ports(SINGLE.ports)
+    again = server.choose_ports(SINGLE.ports)
     with socket.create_server(("127.0.0.1", first["thrift2"])):
         second = server.choose_ports(SINGLE.ports)
 
+    assert again == first
+    assert len(set(first.values())) == len(SINGLE.ports)
     assert [name for name in first if first[name] != second[name]] == ["thrift2"]
+    assert "refused" in (home.failure(second) or "")
 
 
 @pytest.mark.parametrize("name", ["with blank", "a:b", "a*"])
@@ -331,16 +324,12 @@ def configuration_of_the_container(tmp_path, data, ports):
 # readiness
 
 
-def test_both_gateways_are_asked_and_right_answers_count(gateways):
+def test_the_container_asks_what_the_launcher_asks_and_right_answers_count(gateways):
     assert home.failure(ports_of(gateways)) is None
-    assert [len(gateway.asked) for gateway in gateways] == [1, 1]
-
-
-def test_the_container_asks_what_the_launcher_asks(gateways):
-    home.failure(ports_of(gateways))
-
     assert ask_as_the_container_does(gateways).returncode == 0
-    assert [gateway.asked[0] for gateway in gateways] == [gateway.asked[1] for gateway in gateways]
+
+    first, again = zip(*(gateway.asked for gateway in gateways), strict=True)
+    assert first == again
 
 
 @pytest.mark.parametrize("broken", [0, 1])
@@ -352,29 +341,18 @@ def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
     assert ask_as_the_container_does(gateways).returncode == 1
 
 
-def test_nobody_listening_is_not_ready(server):
-    assert "refused" in (home.failure(server.choose_ports(SINGLE.ports)) or "")
-
-
 # processes
 
 
-def test_a_started_process_runs_until_it_is_stopped(sleeper):
-    process = sleeper()
-    ran = process.is_running()
-    local.stop_all([process])
-
-    assert (ran, process.is_running()) == (True, False)
-
-
 @pytest.mark.parametrize("other", [{"started": "1"}, {"mark": "-Dprovision.home=/elsewhere"}])
-def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
+def test_a_process_runs_until_it_is_stopped_and_not_one_with_the_same_id(sleeper, other):
     process = sleeper()
     stranger = local.Process(**{**process.__dict__, **other})
     local.stop_all([stranger])
 
-    assert process.is_running()
-    assert not stranger.is_running()
+    assert (process.is_running(), stranger.is_running()) == (True, False)
+    local.stop_all([process])
+    assert not process.is_running()
 
 
 def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
@@ -388,17 +366,13 @@ def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
 # containers
 
 
-def test_servers_in_two_folders_have_two_containers():
-    names = {container.ContainerServer(home.Home(Path(path))).name for path in ("/a", "/b")}
-
-    assert len(names) == 2
-
-
 def test_without_a_checkout_a_container_is_refused_in_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(container, "DOCKERFILE", tmp_path / "Dockerfile")
+    one, other = (container.ContainerServer(home.Home(tmp_path / name)) for name in ("one", "other"))
 
+    assert one.name != other.name
     with pytest.raises(Unsupported, match="--with docker needs a checkout"):
-        container.ContainerServer(home.Home(tmp_path)).up()
+        one.up()
 
 
 def test_the_images_are_built_from_what_the_ignore_file_lets_through():

@@ -6,8 +6,8 @@ from simhash_hbase import create_index, open_index
 from simhash_hbase.errors import InvalidArgument, StoreRefused
 from simhash_hbase.index import index as indexes
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import open_store
 from simhash_hbase.rows.clock import rfc3339
+from simhash_hbase.stores.addresses import open_store
 
 BEGAN = 1_700_000_000_000
 

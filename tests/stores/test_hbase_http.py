@@ -193,17 +193,17 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(server, options
     assert server.connections == 2
 
 
-def test_a_page_is_not_taken_for_an_answer(server, options):
-    server.answer = lambda number, good: (200, {"Content-Type": "text/html"}, b"<html>")
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((200, {"Content-Type": "text/html"}, b"<html>"), r"by HTTP, but not as a Thrift gateway \(text/html\)"),
+        ((401, {}, b""), "not accepted"),
+    ],
+)
+def test_what_is_no_gateway_or_refuses_is_told_at_once(server, options, answer, words):
+    server.answer = lambda number, good: answer
 
-    with pytest.raises(StoreRefused, match=r"answers by HTTP, but not as a Thrift gateway \(text/html\)"):
-        HBaseStore.open(replace(options, version=None))
-
-
-def test_an_address_of_a_refusing_gateway_says_why_at_once(server, options):
-    server.answer = lambda number, good: (401, {}, b"")
-
-    with pytest.raises(StoreRefused, match="not accepted"):
+    with pytest.raises(StoreRefused, match=words):
         HBaseStore.open(replace(options, version=None))
     assert len(server.requests) == 1
 

@@ -1,6 +1,6 @@
 """A page that is not answered in time is asked for in smaller parts, and walks leave the servers' cache alone."""
 
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import pairwise
 
 import numpy as np
@@ -20,61 +20,45 @@ CELLS = [Cell(b"%05d" % n, b"q", bytes(30), 7) for n in range(2_000)]
 LARGEST_REPLY = 40_000
 
 
-def time_out(page_size):
-    with pytest.raises(StoreTimeout), page_size.watched():
-        raise StoreTimeout("late")
-
-
-def answer(page_size, times=1):
-    for _ in range(times):
-        with page_size.watched():
-            pass
-
-
 @pytest.fixture
 def page_size():
     return PageSize()
 
 
+def answer(page_size, times=1, error=None):
+    """Have a page answered so many times, or fail."""
+    for _ in range(times):
+        with suppress(StoreTimeout, StoreUnavailable), page_size.watched():
+            if error is not None:
+                raise error
+
+
 def test_each_time_out_halves_a_page_down_to_the_least(page_size):
     shares = []
     for _ in range(13):
-        time_out(page_size)
+        answer(page_size, error=StoreTimeout("late"))
         shares.append(page_size.share(20_000))
 
     assert shares[:4] == [10_000, 5_000, 2_500, 1_250]
     assert shares[-3:] == [19] * 3
     assert [page_size.share(most) for most in (1, LEAST, LEAST + 1, 600)] == [1, LEAST, LEAST, LEAST]
-    answer(page_size, 10 * ANSWERS_TO_GROW)
-    assert page_size.share(20_000) == 20_000
 
 
-def test_a_page_grows_back_after_some_answers_and_never_above_the_whole(page_size):
-    time_out(page_size)
-    time_out(page_size)
+def test_a_page_grows_back_after_some_answers_in_a_row_and_never_above_the_whole(page_size):
+    shares = []
+    for times, error in (
+        (1, StoreUnavailable("closed")),
+        (1, StoreTimeout("late")),
+        (ANSWERS_TO_GROW - 1, None),
+        (1, StoreTimeout("late")),
+        (ANSWERS_TO_GROW - 1, None),
+        (1, None),
+        (6 * ANSWERS_TO_GROW, None),
+    ):
+        answer(page_size, times, error)
+        shares.append(page_size.share(20_000))
 
-    answer(page_size, ANSWERS_TO_GROW - 1)
-    assert page_size.share(20_000) == 5_000
-    answer(page_size)
-    assert page_size.share(20_000) == 10_000
-    answer(page_size, 5 * ANSWERS_TO_GROW)
-    assert page_size.share(20_000) == 20_000
-
-
-def test_answers_before_a_time_out_do_not_count_towards_growth(page_size):
-    time_out(page_size)
-    answer(page_size, ANSWERS_TO_GROW - 1)
-    time_out(page_size)
-    answer(page_size)
-
-    assert page_size.share(20_000) == 5_000
-
-
-def test_other_errors_leave_a_page_as_it_is(page_size):
-    with pytest.raises(StoreUnavailable), page_size.watched():
-        raise StoreUnavailable("closed")
-
-    assert page_size.share(20_000) == 20_000
+    assert shares == [20_000, 10_000, 10_000, 5_000, 5_000, 10_000, 20_000]
 
 
 @pytest.fixture

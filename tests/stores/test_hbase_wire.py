@@ -213,15 +213,9 @@ def make_pool():
         yield make
 
 
-def test_a_pool_lends_what_is_left_of_its_connections(serve, make_pool):
-    pool = make_pool(serve(right), max_connections=3)
-
-    with pool.lend(2) as first, pool.lend(5) as second:
-        assert (len(first), len(second)) == (2, 1)
-    assert pool.counts() == (3, 0)
-
-
-def test_places_of_connections_that_could_not_be_made_are_given_back(serve, make_pool, monkeypatch):
+def test_a_pool_lends_what_is_left_of_its_connections_and_takes_back_places_of_those_that_failed(
+    serve, make_pool, monkeypatch
+):
     pool = make_pool(serve(right), max_connections=3)
     connect = Pool._connect
     outcomes = [connect, refused, connect, connect, connect]
@@ -233,8 +227,9 @@ def test_places_of_connections_that_could_not_be_made_are_given_back(serve, make
 
     with pool.lend(3) as lent:
         assert len(lent) == 1
-    with pool.lend(3) as lent:
-        assert len(lent) == 3
+    with pool.lend(2) as first, pool.lend(5) as second:
+        assert (len(first), len(second)) == (2, 1)
+    assert pool.counts() == (3, 0)
 
 
 def refused(*_):

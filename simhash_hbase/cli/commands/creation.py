@@ -71,7 +71,7 @@ def schema(url: str, form: str, table: options.Choice, ttl_days: float | None) -
 
     An operator can make the table this way; create then takes it over.
     """
-    from simhash_hbase.opening import table_of
+    from simhash_hbase.stores.addresses import table_of
 
     schema_of: Callable[..., TableSchema] = TableSchema
     table_schema = schema_of(

@@ -29,7 +29,7 @@ Fields = dict[str, Any]
 
 
 def _urls(words: Sequence[str]) -> list[str]:
-    from simhash_hbase.opening import looks_like_address
+    from simhash_hbase.stores.addresses import looks_like_address
 
     return [word for word in words if looks_like_address(word)]
 
@@ -44,7 +44,7 @@ class Named:
     @classmethod
     def of(cls, *, words: Sequence[str]) -> Self:
         """Tell the address from the files."""
-        from simhash_hbase.opening import holds_index
+        from simhash_hbase.stores.embedded.folder import holds_index
 
         urls = _urls(words)
         files = [word for word in words if word not in urls]
@@ -241,7 +241,7 @@ def dedup(
 
 def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:
     """Complete the library's options by what it has to know of the index and of the report."""
-    from simhash_hbase.opening import folder_of
+    from simhash_hbase.stores.addresses import folder_of
 
     url = named.url
     settings: DedupOptions = choice.options

@@ -190,7 +190,7 @@ def explain(
     text counts; a file of JSON lines, CSV, Parquet, ... holds one record. With --simhash-field or --features-field it
     is a record with your own. --input-format is for the documents of --learn-from.
     """
-    from simhash_hbase.opening import is_address
+    from simhash_hbase.stores.addresses import is_address
 
     corpus.documents.check_destinations(
         inputs.Sources([word for word in words if _is_file(Path(word))]), {"`html`": choice.html}

@@ -86,7 +86,7 @@ def backup(url: str, destination: str | None, taken: str | None, output: options
         raise click.UsageError("name DEST, or the time of a backup by --taken", click.get_current_context())
     from concurrent.futures import ThreadPoolExecutor, wait
 
-    from simhash_hbase.opening import folder_of
+    from simhash_hbase.stores.addresses import folder_of
     from simhash_hbase.stores.base import OnDisk
     from simhash_hbase.stores.embedded.folder import copied_bytes
 

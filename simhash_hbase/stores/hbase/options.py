@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.stores.addresses import read_setting
 
 DEFAULT_PORT = 9090
 PROTOCOLS = ("binary", "compact")
@@ -31,8 +31,6 @@ ACCESS_HEADERS = {"alibaba": ("ACCESSKEYID", "ACCESSSIGNATURE")}
 USER = "SIMHASH_HBASE_ACCESS_USER"
 KEY = "SIMHASH_HBASE_ACCESS_KEY"
 HEADERS = "SIMHASH_HBASE_HTTP_HEADERS"
-# What names a file that holds the value of a variable.
-FILE = "_FILE"
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 _OWN_HEADERS = {"host", "content-type", "content-length", "transfer-encoding", "connection", "expect", "upgrade"}
@@ -160,27 +158,16 @@ def _headers(access: str, variables: Mapping[str, str]) -> tuple[tuple[str, str]
     headers = []
     if names := ACCESS_HEADERS.get(access):
         for name, variable in zip(names, (USER, KEY), strict=True):
-            value = _setting(variable, variables)
+            value = read_setting(variable, variables)
             if not value:
-                raise InvalidArgument(f"access={access} needs {variable}, or {variable}{FILE} with the name of a file")
+                raise InvalidArgument(f"access={access} needs {variable}, or {variable}_FILE with the name of a file")
             headers.append((name, value))
-    for number, line in enumerate(_setting(HEADERS, variables).splitlines(), 1):
+    for number, line in enumerate(read_setting(HEADERS, variables).splitlines(), 1):
         name, colon, value = line.partition(":")
         if line.strip() and not colon:
             raise InvalidArgument(f"{HEADERS}, line {number}: wanted NAME: VALUE")
         headers += [(name.strip(), value.strip())] if colon else []
     return tuple(headers)
-
-
-def _setting(variable: str, variables: Mapping[str, str]) -> str:
-    if value := variables.get(variable, ""):
-        return value.strip()
-    path = variables.get(variable + FILE, "")
-    try:
-        return Path(path).read_text("utf-8").strip() if path else ""
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidArgument(f"{variable}{FILE}: {path} cannot be read: {why}") from error
 
 
 def _check_transport(options: HBaseOptions) -> None:

@@ -45,16 +45,12 @@ class Downloads:
 
     def jars(self, lock: Path = JARS) -> Path:
         """Fetch the jars of a lock file, unless they are there, and return their folder."""
-        ready = self.jars_folder(lock)
-        if ready.is_dir():
-            return ready
-        with exclusive(ready.with_name("lock")):
-            if not ready.is_dir():
-                self.say(f"fetching {len(maven.read_lock(lock))} jars ...")
-                with TemporaryDirectory(prefix="fetching-", dir=ready.parent) as scratch:
-                    self.say(self._download(lock, Path(scratch, "jars")))
-                    os.replace(Path(scratch, "jars"), ready)
-        return ready
+
+        def fetch(folder: Path) -> None:
+            self.say(f"fetching {len(maven.read_lock(lock))} jars ...")
+            self.say(self._download(lock, folder))
+
+        return _whole(self.jars_folder(lock), fetch)
 
     def java(self) -> Path:
         """Find a Java 17 or 21, or install a runtime into the private environment."""
@@ -89,18 +85,7 @@ class Downloads:
     def compiled(self, source: Path, jars: Path, cache: Path) -> Path:
         """Return the folder of a class, which is compiled once for each set of jars."""
         key = blake2b(source.read_bytes() + str(jars).encode(), digest_size=KEY_BYTES).hexdigest()
-        classes = cache / f"{source.stem}-{key}"
-        if not classes.exists():
-            cache.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(dir=cache) as made:
-                self.compile(source, Path(made, "whole"), jars)
-                try:
-                    Path(made, "whole").rename(classes)
-                except OSError:
-                    # Another process was faster: its folder holds the same.
-                    if not classes.exists():
-                        raise
-        return classes
+        return _whole(cache / f"{source.stem}-{key}", lambda classes: self.compile(source, classes, jars))
 
     def _download(self, lock: Path, folder: Path) -> str:
         done = _run([self._python(), "-P", maven.__file__, lock, folder])
@@ -129,6 +114,17 @@ class Downloads:
                 _pip(python, ["-r", REQUIREMENTS], "is a package index reachable?")
                 stamp.write_text(wanted, "utf-8")
         return python
+
+
+def _whole(ready: Path, make: Callable[[Path], None]) -> Path:
+    """Return a folder, which the first one who needs it makes; others wait for that."""
+    if not ready.is_dir():
+        with exclusive(ready.with_name("lock")):
+            if not ready.is_dir():
+                with TemporaryDirectory(prefix="making-", dir=ready.parent) as scratch:
+                    make(Path(scratch, "whole"))
+                    os.replace(Path(scratch, "whole"), ready)
+    return ready
 
 
 def installed_java() -> Path | None:

@@ -1,0 +1,161 @@
+"""Addresses of indexes: which store one names, and that store, made or opened.
+
+Nothing else knows which stores there are; a driver is imported only when an address asks for it.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from simhash_hbase.errors import InvalidArgument, Unsupported
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.base import Store
+
+SCHEMES = {
+    "file": "file:",
+    "hbase": "hbase://",
+    "hbase+http": "hbase+http://",
+    "hbase+https": "hbase+https://",
+    "redis": "redis://",
+    "rediss": "rediss://",
+    "memory": "memory:",
+    "http": "http://",
+    "https": "https://",
+}
+SERVICES = ("http", "https")
+DEFAULT_REGIONS = 4
+
+
+def is_address(word: str) -> bool:
+    """Return whether a word is the address of an index, by its beginning."""
+    return word.startswith(tuple(SCHEMES.values())) and (not is_service(word) or _names_a_service(word))
+
+
+def is_service(url: str) -> bool:
+    """Return whether an address is that of the HTTP service."""
+    return url.partition(":")[0] in SERVICES
+
+
+def looks_like_address(word: str) -> bool:
+    """Return whether a word beside names of files is meant as the address of an index.
+
+    The address of a page or of a file of documents has a path that does not end with a slash; a service's has none.
+    """
+    scheme, colon, _ = word.partition(":")
+    return bool(colon) and scheme in SCHEMES and (scheme not in SERVICES or _names_a_service(word))
+
+
+def _names_a_service(url: str) -> bool:
+    path = url.partition("://")[2].partition("/")[2]
+    return not path or path.endswith("/")
+
+
+def folder_of(url: str) -> str | None:
+    """Return the folder that a ``file:`` address names; None of other addresses."""
+    scheme, path = _split(url)
+    return path if scheme == "file" else None
+
+
+def create_store(
+    url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
+) -> Store:
+    """Make an empty store."""
+    scheme, rest = _split(url)
+    if scheme in SERVICES:
+        raise Unsupported(
+            f"{_shown(url)} is a service: an index is made where it is kept, such as file: or hbase://, and then served"
+        )
+    if scheme != "hbase" and (regions is not None or compression is not None):
+        raise InvalidArgument(f"regions and compression are for tables in HBase, not for {scheme}:")
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
+
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            return redis.RedisStore.create(redis.parse_url(url))
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            schema = TableSchema(regions=regions or DEFAULT_REGIONS, compression=compression or "NONE", ttl_ms=ttl_ms)
+            return hbase.HBaseStore.create(hbase.parse_url(url, os.environ), schema)
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.create(rest)
+
+
+def open_store(url: str, *, readonly: bool = False, patience_s: float | None = None) -> Store:
+    """Open a store that is there."""
+    scheme, rest = _split(url)
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
+
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            place = redis.parse_url(url)
+            if patience_s is not None:
+                place = replace(place, timeout_s=patience_s)
+            return redis.RedisStore.open(place, readonly=readonly)
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            gateways = hbase.parse_url(url, os.environ)
+            if patience_s is not None:
+                soon_s = min(gateways.connect_timeout_s, patience_s)
+                gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
+            return hbase.HBaseStore.open(gateways)
+        case "http" | "https":
+            raise Unsupported(f"{_shown(url)} is a service: its rows are in another place, such as file: or hbase://")
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.open(rest, readonly=readonly)
+
+
+def table_of(url: str) -> str:
+    """Read the name of the table out of an HBase address."""
+    if _split(url)[0] != "hbase":
+        raise InvalidArgument(f"{_shown(url)} is no table in HBase: wanted hbase://host:port/[namespace:]table")
+    from simhash_hbase.stores import hbase
+
+    return hbase.parse_url(url).table
+
+
+def read_setting(name: str, variables: Mapping[str, str]) -> str:
+    """Read what no address holds: a variable, or the file that it names with ``_FILE`` behind it; empty: neither."""
+    if value := variables.get(name, ""):
+        return value.strip()
+    path = variables.get(f"{name}_FILE", "")
+    try:
+        return Path(path).read_text("utf-8").strip() if path else ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidArgument(f"{name}_FILE: {path} cannot be read: {why}") from error
+
+
+def _shown(url: str) -> str:
+    """Return an address as messages have it: without what may be a password."""
+    scheme, _, rest = url.partition(":")
+    return f"{scheme}:…" if "@" in rest else url
+
+
+def _split(url: str) -> tuple[str, str]:
+    scheme, colon, rest = url.partition(":")
+    url = _shown(url)
+    if not colon:
+        raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
+    if scheme not in SCHEMES:
+        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(SCHEMES.values())}")
+    if scheme == "file" and not rest:
+        raise InvalidArgument("file: needs the path of a folder")
+    if scheme == "file":
+        # A shell expands ~ at the beginning of a word only.
+        rest = os.path.expanduser(rest)
+        if rest.partition("/")[0] == "~":
+            raise InvalidArgument(f"{url}: this user has no home folder: name the folder by its path")
+    return {"rediss": "redis", "hbase+http": "hbase", "hbase+https": "hbase"}.get(scheme, scheme), rest

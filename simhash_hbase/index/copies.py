@@ -18,7 +18,7 @@ from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import DocumentState
-from simhash_hbase.rows.keys import copies_row, id_digest, row_digest
+from simhash_hbase.rows.keys import copies_row, document_key, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store
 
@@ -84,12 +84,12 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
     original = held and held[0].found(oldest)
     cells = store.get_rows(FAMILY_DOCUMENTS, [copies_row(id_digest(of))], limit=profile.max_members + 1)[0]
     listed = cells[: profile.max_members] if original else []
-    own_cells = store.get(FAMILY_DOCUMENTS, [documentcells.document_key(cell.qualifier) for cell in listed])
+    own_cells = store.get(FAMILY_DOCUMENTS, [document_key(cell.qualifier) for cell in listed])
     copies = []
     for cell, document in zip(listed, own_cells, strict=True):
         copy = document and documentcells.decode_document(document.value).shown(oldest)
         # A copy counts while its own document cell names the original.
-        if original and copy and documentcells.copy_key(copy) == (cell.row, cell.qualifier):
+        if original and copy and copy.copy_key == (cell.row, cell.qualifier):
             copies.append(
                 Copy(
                     id=own_id(copy.id),
@@ -140,14 +140,14 @@ def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[C
         # One that does not decode may name it.
         with suppress(CorruptIndex):
             state = copy and documentcells.decode_document(copy.value).shown(oldest)
-            if state is None or documentcells.copy_key(state) != (cell.row, cell.qualifier):
+            if state is None or state.copy_key != (cell.row, cell.qualifier):
                 stale.append(cell)
     return stale
 
 
 def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
     """Select the duplicates that should have a cell, and have none."""
-    keyed = [(key, state) for state in states if (key := documentcells.copy_key(state))]
+    keyed = [(key, state) for state in states if (key := state.copy_key)]
     cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
     lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
     originals = _read_documents(store, [row_digest(row) for (row, _), _ in lacking])
@@ -165,6 +165,6 @@ def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[Docume
 def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
     """Read the document cells of ids with these digests, each once."""
     distinct = sorted(set(digests))
-    found = store.get(FAMILY_DOCUMENTS, [documentcells.document_key(digest) for digest in distinct])
+    found = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in distinct])
     held = dict(zip(distinct, found, strict=True))
     return [held[digest] for digest in digests]

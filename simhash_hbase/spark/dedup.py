@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.answers import Decision, decision_record, json_line, recorded_decision
+from simhash_hbase.index.answers import Decision, decision_record, json_line
+from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.dedup import Rank, rank_of
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
+from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment
@@ -70,27 +71,27 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
             entries = index.collection.stored(given)
             states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
             rows = [
-                (position, name, state.of_text, recorded_decision(text, state, oldest))
+                (position, name, state.of_text, state.recorded(text, oldest))
                 for position, name, text, state in zip(
                     batch["position"].to_pylist(), given.ids, entries.texts, states, strict=True
                 )
                 if state is not None
             ]
-            named = [decision.of for *_, decision in rows if decision and decision.of]
+            named = [recorded.of for *_, recorded in rows if recorded and recorded.of]
             standing = dict(zip(named, read_states(index.store, named), strict=True))
-            for position, name, of_text, decision in rows:
-                cell = standing.get(decision.of) if decision and decision.of else None
+            for position, name, of_text, recorded in rows:
+                cell = standing.get(recorded.of) if recorded and recorded.of else None
                 found = cell and cell[0].found(oldest)
                 yield batch_of(
                     RECORDED,
                     position=[position],
                     id=[name],
-                    recorded=[decision is not None],
-                    original=[bool(decision and decision.is_original)],
-                    of=[decision and decision.of and own_id(decision.of)],
-                    distance=[decision and decision.distance],
-                    similarity=[decision and decision.similarity],
-                    containment=[decision and decision.containment],
+                    recorded=[recorded is not None],
+                    original=[bool(recorded and recorded.is_found)],
+                    of=[recorded and recorded.of and own_id(recorded.of)],
+                    distance=[recorded and recorded.distance],
+                    similarity=[recorded and recorded.similarity],
+                    containment=[recorded and recorded.containment],
                     standing=[found and text_columns(found.text)],
                     of_text=[of_text and text_columns(of_text)],
                 )

@@ -90,7 +90,7 @@ def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, Do
 
 def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
     """Select the member cells that no document cell names; one that does not decode may."""
-    cell_keys = [documentcells.document_key(cell.qualifier[:ID_DIGEST_BYTES]) for cell in members]
+    cell_keys = [keys.document_key(cell.qualifier[:ID_DIGEST_BYTES]) for cell in members]
     states = store.get(FAMILY_DOCUMENTS, cell_keys)
     stale = []
     for member, cell in zip(members, states, strict=True):

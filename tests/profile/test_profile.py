@@ -68,11 +68,9 @@ def test_defaults_depend_on_the_analyzer():
     assert Profile.resolve(analyzer="shingle").shingle == 4
     assert Profile.resolve(analyzer="learned").top is None
     assert Profile.resolve(analyzer="weighted").sketch is None
-    assert Profile.resolve(analyzer="weighted").match == "distance"
+    assert Profile.resolve(analyzer="weighted", hash="none").match == "distance"
     assert Profile.resolve(sketch=False).match == "distance"
-
-
-def test_options_that_are_none_count_as_not_given():
+    # What is None is not given.
     assert Profile.resolve(scheme=None, top=None, ttl_days=None) == Profile.resolve()
 
 
@@ -108,29 +106,16 @@ def test_what_cannot_be_is_refused(wrong):
         Profile.resolve(**wrong)
 
 
-def test_a_refused_profile_is_told_in_the_words_of_the_first_problem():
-    with pytest.raises(InvalidProfile, match=r"^match verified needs sketches$"):
-        Profile.resolve(match="verified", sketch=False)
-
-
 def test_profiles_whose_probes_alone_differ_make_other_fingerprints():
     with pytest.raises(ProfileMismatch, match="fingerprints"):
         Profile(probe="a").check_same(Profile(probe="b"))
     Profile(probe="a").check_same(Profile(probe=None))
 
 
-@pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}, {"scheme": "3x1"}])
+@pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}, {"scheme": "3x1"}, {"bands": 0}])
 def test_a_changed_profile_may_not_be_what_no_option_can_make(wrong):
     with pytest.raises(InvalidProfile):
         Profile.resolve().replace(**wrong)
-
-
-def test_ready_hashes_go_with_ready_features():
-    assert Profile.resolve(analyzer="weighted", hash="none").hash == "none"
-
-
-def test_no_radius_exceeds_the_bits_of_a_fingerprint():
-    assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
 
 
 def test_a_distance_above_the_scheme_s_is_refused_with_a_scheme_that_would_do():
@@ -168,6 +153,7 @@ def test_the_rule_of_an_index_follows_its_profile():
     assert Profile.resolve(match="distance", bands=6).rule.band_reach is None
     assert Profile.resolve(match="distance", distance=1).rule.reach == 1
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
+    assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
 
 
 NO_TEXT, ONE_FEATURE, ONE_CHARACTER = (0, 0), (1, 0), (0, 1)
@@ -188,14 +174,6 @@ def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_a
     sizes = [NO_TEXT, ONE_FEATURE, ONE_CHARACTER, (9, 500), (10, 79), (10, 80), (29, 300), (30, 299), (30, 300)]
 
     assert [size for size in sizes if profile.is_short(*size)] == short
-
-
-def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
-    asked = Profile.resolve(short=25)
-
-    assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
-    assert asked.replace(bands=0).replace(bands=6) == asked
-    assert Profile.resolve().replace(bands=0, short=10).short == 10
 
 
 def test_expiry_is_counted_in_days():
@@ -226,6 +204,9 @@ def test_a_version_of_words_goes_with_words(analyzer, words):
         ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 32), 10)),
         ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, (64,), 64)),
         ({"band_distance": [8, 8, 64]}, (6, 4, (8, 8, 64), 10)),
+        # As many as fit.
+        ({"bands": 64, "band_bins": 8}, (64, 8, (16, 22, 32), 10)),
+        ({"bands": 241, "band_bins": 2}, (241, 2, (16, 22, 32), 10)),
     ],
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
@@ -240,6 +221,7 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        ({"match": "verified", "sketch": False}, "^match verified needs sketches$"),
         ({"bands": 6, "sketch": False}, "keeps no sketches"),
         ({"bands": 0, "band_bins": 6}, "band_bins"),
         ({"match": "distance", "band_distance": 20}, "band_distance"),
@@ -254,25 +236,16 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
         ({"free_distance": 65}, "free_distance"),
     ],
 )
-def test_bands_that_cannot_be_are_refused(options, told):
+def test_bands_and_rules_that_cannot_be_are_refused(options, told):
     with pytest.raises(InvalidProfile, match=told):
         Profile.resolve(**options)
 
 
-def test_as_many_bands_as_fit_are_taken():
-    assert Profile.resolve(bands=64, band_bins=8).bands == 64
-    assert Profile.resolve(bands=241, band_bins=2).bands == 241
+def test_a_changed_profile_keeps_its_other_fields():
+    profile = Profile.resolve(band_bins=8, band_distance=20, free_distance=3)
 
-
-def test_bands_are_given_up_and_taken_up():
-    profile = Profile.resolve()
-
-    assert profile.replace(bands=0) == Profile.resolve(bands=0)
-    assert profile.replace(bands=0).replace(bands=6) == profile
-    assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
-    assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
-    assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)
-    assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
+    assert profile.replace(seed=7) == Profile.resolve(band_bins=8, band_distance=20, free_distance=3, seed=7)
+    assert profile.replace(band_distance=0).band_distance == (0,)
 
 
 def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():

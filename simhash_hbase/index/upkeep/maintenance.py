@@ -16,8 +16,7 @@ from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep import walk
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows import documentcells
-from simhash_hbase.rows.documentcells import DocumentState, encode
+from simhash_hbase.rows.documentcells import DocumentState, decode_document, decode_sketches, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, member_key, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -50,8 +49,7 @@ class Verified:
     """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
     copies: int = 0  # Entries in the originals' lists of copies.
     missing_copies: int = 0
-    """Duplicates that their original's list lacks, as those of an earlier release: repairing adds them, without their
-    metadata."""
+    """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
     stale_copies: int = 0  # Entries whose copy is gone, or names another original.
     repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
     repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
@@ -130,13 +128,13 @@ class _Verification(NamedTuple):
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
         again = store.get(FAMILY_DOCUMENTS, [state.key for state in lacking])
         # Not those that a writer has changed since they were read.
-        now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
+        now = [cell and decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
         if self.times and missing:
             result.count_repairs(len(missing), self._make_cells(missing, self.times))
         values = [cell.value for cell in cells if cell is not None]
-        sketches = iter(documentcells.decode_sketches(values, bands=self.profile.bands))
+        sketches = iter(decode_sketches(values, bands=self.profile.bands))
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
         rows = stored_rows(self.profile, simhashes, [b"" if cell is None else next(sketches) for cell in cells])
         absent = rows.where(~store.has_rows(rows))

@@ -305,7 +305,7 @@ class UndecidedBatch:
             likeness = known_likeness(estimate, int(entries.shingles[at]), int(entries.shingles[mate]))
             rank = rank_of(distance, likeness[0], (self._now, mate), entries.ids[mate])
             options.append(OriginalOption(rank, *likeness, self._texts[mate], mate))
-        return next(filter(None, (self._judged(at, option) for option in sorted(options))), None)
+        return next(filter(None, (self._judged(at, option) for option in sorted(options, key=by_rank))), None)
 
     def _judged(self, at: int, option: OriginalOption) -> OriginalOption | None:
         """Let texts decide, where they are judged; None when a document is no duplicate by them."""
@@ -313,12 +313,12 @@ class UndecidedBatch:
             return option
         likeness = option.rank.distance, option.similarity, option.containment
         verdict = self._judge.judge(self._texts[at], option.text, *likeness)
-        if verdict.is_similar and not verdict.is_contained:
+        if verdict.is_similar and verdict.is_contained:
+            return option._replace(similarity=verdict.similarity, containment=verdict.containment)
+        if verdict.is_similar:
             near = NearCopy(own_id(option.rank.id), verdict.similarity or 0.0, verdict.containment or 0.0)
             self.near.setdefault(at, near)
-        if not (verdict.is_similar and verdict.is_contained):
-            return None
-        return option._replace(similarity=verdict.similarity, containment=verdict.containment)
+        return None
 
     def _accepted_mates(
         self, at: int, others: NDArray[np.intp]

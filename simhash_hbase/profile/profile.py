@@ -202,8 +202,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InvalidProfile(f"profile: {error}") from error
 
     def replace(self, **fields: object) -> "Profile":
-        """Make a profile that differs in some fields, checked anew."""
-        return self._convert({**msgspec.structs.asdict(self), **fields})
+        """Make a profile that differs in some fields, and in those of bands as these need it, checked anew."""
+        made = {**msgspec.structs.asdict(self), **fields}
+        if made["sketch"] is None and "bands" not in fields:
+            made["bands"] = 0
+        for name, default in choices.BAND_DEFAULTS.items():
+            if name not in fields and not (self.bands and made["bands"]):
+                made[name] = default if made["bands"] else None
+        old, new = (choices.SHORT_DEFAULTS if n else choices.SHORT_WITHOUT_BANDS for n in (self.bands, made["bands"]))
+        made |= {name: new[name] for name in new if name not in fields and made[name] == old[name]}
+        return self._convert(made)
 
     @property
     def rule(self) -> MatchRule:

@@ -112,7 +112,7 @@ def test_profiles_whose_probes_alone_differ_make_other_fingerprints():
     Profile(probe="a").check_same(Profile(probe=None))
 
 
-@pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}, {"scheme": "3x1"}, {"bands": 0}])
+@pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}, {"scheme": "3x1"}])
 def test_a_changed_profile_may_not_be_what_no_option_can_make(wrong):
     with pytest.raises(InvalidProfile):
         Profile.resolve().replace(**wrong)
@@ -174,6 +174,14 @@ def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_a
     sizes = [NO_TEXT, ONE_FEATURE, ONE_CHARACTER, (9, 500), (10, 79), (10, 80), (29, 300), (30, 299), (30, 300)]
 
     assert [size for size in sizes if profile.is_short(*size)] == short
+
+
+def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
+    asked = Profile.resolve(short=25)
+
+    assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
+    assert asked.replace(bands=0).replace(bands=6) == asked
+    assert Profile.resolve().replace(bands=0, short=10).short == 10
 
 
 def test_expiry_is_counted_in_days():
@@ -241,11 +249,15 @@ def test_bands_and_rules_that_cannot_be_are_refused(options, told):
         Profile.resolve(**options)
 
 
-def test_a_changed_profile_keeps_its_other_fields():
-    profile = Profile.resolve(band_bins=8, band_distance=20, free_distance=3)
+def test_bands_are_given_up_and_taken_up():
+    profile = Profile.resolve()
 
-    assert profile.replace(seed=7) == Profile.resolve(band_bins=8, band_distance=20, free_distance=3, seed=7)
-    assert profile.replace(band_distance=0).band_distance == (0,)
+    assert profile.replace(bands=0) == Profile.resolve(bands=0)
+    assert profile.replace(bands=0).replace(bands=6) == profile
+    assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
+    assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
+    assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)
+    assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
 
 
 def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():

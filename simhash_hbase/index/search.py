@@ -118,9 +118,23 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
     # For each document the distance of what was enough.
     settled = np.full(len(queries.entries), FARTHEST, np.uint8)
+
+    def hand_on(near: Near, page: MemberPage) -> None:
+        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
+        accepted, ranges = _accepted_pairs(near, page, queries)
+        members.know(map(page.id_digest, set(accepted.at.tolist())))
+        for start, stop in ranges:
+            query = int(near.queries[accepted.pairs[start]])
+            enough: Hit | None = None
+            for hit in _counting(members, near, page, queries, accepted, slice(start, stop)):
+                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
+                    break
+                if take_hit(query, hit):
+                    enough, settled[query] = hit, hit.distance
+
     for near in queries.candidates(store, limit=UNLIMITED).parts():
         simhashes = distinct(near.simhashes)
-        _hand_on(members, near, members.page(simhashes), queries, take_hit, settled)
+        hand_on(near, members.page(simhashes))
         for simhash in filter(members.wide.__contains__, simhashes.tolist()):
             # The other members of this fingerprint, where nothing as near was enough.
             after: bytes | None = members.wide[simhash]
@@ -130,24 +144,8 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
                 if not len(unsettled.queries):
                     break
                 page = members.next_page(simhash, after, MORE_MEMBERS)
-                _hand_on(members, unsettled, page, queries, take_hit, settled)
+                hand_on(unsettled, page)
                 after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
-
-
-def _hand_on(
-    members: Members, near: Near, page: MemberPage, queries: Queries, take_hit: TakeHit, settled: NDArray[np.uint8]
-) -> None:
-    """Hand the hits of each query on, the best first, until farther ones are not wanted."""
-    accepted, ranges = _accepted_pairs(near, page, queries)
-    members.know(map(page.id_digest, set(accepted.at.tolist())))
-    for start, stop in ranges:
-        query = int(near.queries[accepted.pairs[start]])
-        enough: Hit | None = None
-        for hit in _counting(members, near, page, queries, accepted, slice(start, stop)):
-            if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
-                break
-            if take_hit(query, hit):
-                enough, settled[query] = hit, hit.distance
 
 
 def found_since(oldest: int) -> Counts:

@@ -115,7 +115,8 @@ def write_documents(
         states, below = cells
     for attempt in attempts(store):
         with attempt, atomically(store):
-            states = states or read_states(store, [entries.ids[at] for at in pending])
+            if states is None:
+                states = read_states(store, [entries.ids[at] for at in pending])
             attempt.cells_were_read()
             changes = batch.plan(outcomes, pending, states, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.

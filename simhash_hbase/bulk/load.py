@@ -12,7 +12,7 @@ from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms,
 from simhash_hbase.bulk.spool import NotedLoad, Spool
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-from simhash_hbase.index.documentrows import entry_segments, read_states
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.index.timestamps import MARGIN_MS
@@ -146,7 +146,7 @@ class _LoadPass:
         segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
         for before, entries in self._new_entries():
             simhashes.append(entries.simhashes)
-            segments.append(entry_segments(entries, profile.bands))
+            segments.append(entries.segments_for(profile.bands))
             present.append(entries.sketched)
             places = np.unique(np.linspace(0, len(entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
             if len(entries):

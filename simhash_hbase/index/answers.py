@@ -9,12 +9,13 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 
 import msgspec
 
+from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.copies import Copies
-from simhash_hbase.index.search import Neighbours, Queries
+from simhash_hbase.index.search import Neighbours
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import Collection, own_id
-from simhash_hbase.rows.documentcells import DocumentState, Member, Text
+from simhash_hbase.rows.documentcells import FOUND_STATES, DocumentState, Member, Outcome
 
 # Of an HTML table.
 MOST_ROWS = 20
@@ -174,17 +175,12 @@ def as_given(decision: Decision) -> Decision:
     return decision if name is decision.id and of is decision.of else replace(decision, id=name, of=of)
 
 
-def recorded_decision(text: Text, state: DocumentState | None, oldest: int) -> Decision | None:
-    """Repeat what the index holds of an id with the same text; None when it must be decided."""
-    decision = state and state.shown(oldest)
-    return as_decision(decision) if decision and decision.text.is_same(text) else None
-
-
-def as_decision(state: DocumentState) -> Decision:
-    """Read the answer out of a decided document cell."""
-    if state.is_found:
-        return Decision(state.id, True)
-    return Decision(state.id, False, state.of, state.distance, state.similarity, state.containment)
+def as_decision(
+    name: str, decided: DocumentState | Outcome, *, short: bool, of_removed: bool = False, near: NearCopy | None = None
+) -> Decision:
+    """Answer what was decided about a document."""
+    likeness = decided.of, decided.distance, decided.similarity, decided.containment
+    return Decision(name, decided.state in FOUND_STATES, *likeness, short, of_removed, near)
 
 
 def hex_simhash(simhash: int) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import BandDistance, MatchRule, distances, joined_within
-from simhash_hbase.rows.keys import FLAGS, NO_PREFIX, BlockRows, distinct, sort_prefixes
+from simhash_hbase.profile.matching import BandDistance, MatchRule, Sketches, distances, joined_within
+from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.keys import FLAGS, NO_PREFIX, BlockRows, band_prefixes, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 
 U64 = np.uint64
@@ -47,6 +48,37 @@ class Reach(NamedTuple):
     def of(cls, profile: Profile, rule: MatchRule) -> "Reach":
         """Take it from an index and a rule."""
         return cls(len(profile.blocks.tables), rule.reach, rule.band_reach if profile.bands else None)
+
+
+class Queries(NamedTuple):
+    """Documents to search for, and what a search asks of them, computed once."""
+
+    profile: Profile  # That of the index.
+    entries: Entries
+    rule: MatchRule  # What it accepts.
+    reach: Reach
+    prefixes: NDArray[np.uint64]  # Of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
+    sketches: Sketches
+
+    @classmethod
+    def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> "Queries":
+        """Compute it for a rule, or for that of the index."""
+        rule = rule or profile.rule
+        reach, prefixes = Reach.of(profile, rule), asked_prefixes(profile, entries, rule)
+        return cls(profile, entries, rule, reach, prefixes, Sketches.of_entries(entries))
+
+    def candidates(self, store: Store, *, limit: int) -> "Candidates":
+        """Read the rows that they share with stored documents."""
+        return find_candidates(store, self.entries.simhashes, self.prefixes, reach=self.reach, limit=limit)
+
+
+def asked_prefixes(profile: Profile, entries: Entries, rule: MatchRule) -> NDArray[np.uint64]:
+    """Compute the prefixes of all rows that a rule reads, shape (n, tables) or (n, tables + bands)."""
+    blocks = profile.blocks.prefixes(entries.simhashes)
+    if rule.band_reach is None or not profile.bands:
+        return blocks
+    segments = entries.segments_for(profile.bands)
+    return np.hstack([blocks, band_prefixes(profile.blocks, segments, entries.sketched)])
 
 
 NO_PAIRS = Near(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8), np.empty(0, np.bool_))

@@ -1,9 +1,9 @@
 """The copies of an original: everything in the index that was decided a duplicate of it, with its source.
 
 In a row of each original there is a cell for every document that was decided a duplicate of it. It has the form of a
-member cell without a sketch, so that earlier releases read over it. It only says where to look: a copy counts while its
-own document cell names the original. So a cell that is left over or arrives late changes no answer. It is written
-before the decision, at the stamp of the copy's document cell: above every delete of it.
+member cell without a sketch. It only says where to look: a copy counts while its own document cell names the original.
+So a cell that is left over or arrives late changes no answer. It is written before the decision, at the stamp of the
+copy's document cell: above every delete of it.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows import documentcells
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import DocumentState
-from simhash_hbase.rows.keys import copies_row, id_digest, row_digest
+from simhash_hbase.rows.documentcells import DocumentState, decode_document, decode_member, is_of_removed
+from simhash_hbase.rows.keys import copies_row, document_key, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store
 
@@ -84,12 +83,12 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
     original = held and held[0].found(oldest)
     cells = store.get_rows(FAMILY_DOCUMENTS, [copies_row(id_digest(of))], limit=profile.max_members + 1)[0]
     listed = cells[: profile.max_members] if original else []
-    own_cells = store.get(FAMILY_DOCUMENTS, [documentcells.document_key(cell.qualifier) for cell in listed])
+    own_cells = store.get(FAMILY_DOCUMENTS, [document_key(cell.qualifier) for cell in listed])
     copies = []
     for cell, document in zip(listed, own_cells, strict=True):
-        copy = document and documentcells.decode_document(document.value).shown(oldest)
+        copy = document and decode_document(document.value).shown(oldest)
         # A copy counts while its own document cell names the original.
-        if original and copy and documentcells.copy_key(copy) == (cell.row, cell.qualifier):
+        if original and copy and copy.copy_key == (cell.row, cell.qualifier):
             copies.append(
                 Copy(
                     id=own_id(copy.id),
@@ -98,16 +97,15 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
                     distance=copy.distance,
                     similarity=copy.similarity,
                     containment=copy.containment,
-                    metadata=documentcells.decode_member(cell.value, bands=profile.bands).metadata,
-                    of_removed=documentcells.is_of_removed(copy.of_text, original.text),
+                    metadata=decode_member(cell.value, bands=profile.bands).metadata,
+                    of_removed=is_of_removed(copy.of_text, original.text),
                 )
             )
     copies.sort(key=lambda copy: (copy.added, copy.id))
     return Copies(
         id=own_id(name),
         of=own_id(of),
-        of_removed=state.is_duplicate
-        and documentcells.is_of_removed(state.of_text, original.text if original else None),
+        of_removed=state.is_duplicate and is_of_removed(state.of_text, original.text if original else None),
         count=len(copies),
         first=copies[0].added if copies else None,
         last=max((copy.seen for copy in copies), default=None),
@@ -139,22 +137,22 @@ def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[C
     for cell, copy in zip(cells, _read_documents(store, [cell.qualifier for cell in cells]), strict=True):
         # One that does not decode may name it.
         with suppress(CorruptIndex):
-            state = copy and documentcells.decode_document(copy.value).shown(oldest)
-            if state is None or documentcells.copy_key(state) != (cell.row, cell.qualifier):
+            state = copy and decode_document(copy.value).shown(oldest)
+            if state is None or state.copy_key != (cell.row, cell.qualifier):
                 stale.append(cell)
     return stale
 
 
 def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
     """Select the duplicates that should have a cell, and have none."""
-    keyed = [(key, state) for state in states if (key := documentcells.copy_key(state))]
+    keyed = [(key, state) for state in states if (key := state.copy_key)]
     cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
     lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
     originals = _read_documents(store, [row_digest(row) for (row, _), _ in lacking])
     missing = []
     for (_, state), original in zip(lacking, originals, strict=True):
         try:
-            may_be_found = original is not None and documentcells.decode_document(original.value).found() is not None
+            may_be_found = original is not None and decode_document(original.value).found() is not None
         except CorruptIndex:
             may_be_found = True
         if may_be_found:
@@ -165,6 +163,6 @@ def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[Docume
 def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
     """Read the document cells of ids with these digests, each once."""
     distinct = sorted(set(digests))
-    found = store.get(FAMILY_DOCUMENTS, [documentcells.document_key(digest) for digest in distinct])
+    found = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in distinct])
     held = dict(zip(distinct, found, strict=True))
     return [held[digest] for digest in digests]

@@ -5,26 +5,26 @@ not depend on how the input is cut into batches; which original a duplicate name
 documents share one fingerprint (see `find_nearest`).
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.answers import Decision, NearCopy, recorded_decision
-from simhash_hbase.index.candidates import find_crowded_documents
-from simhash_hbase.index.documentrows import DocumentCells, decisions_in_force, find_documents, read_states
-from simhash_hbase.index.exact import TextJudge, TextVerdict
-from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
+from simhash_hbase.index.answers import Decision, NearCopy, as_decision
+from simhash_hbase.index.candidates import Queries, find_crowded_documents
+from simhash_hbase.index.documentrows import StoredState, read_states
+from simhash_hbase.index.exact import TextJudge
+from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.index.timestamps import decision_time, writing_time
-from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
+from simhash_hbase.index.write import ReadCells, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import distances, estimated_containment, joined_within, judge, known_similarity
+from simhash_hbase.profile.matching import distances, judge, known_likeness
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
-from simhash_hbase.rows.documentcells import DocumentState, Text, is_of_removed
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, Text, is_of_removed
 from simhash_hbase.stores.base import Store
 
 ORIGINAL = Outcome("original")
@@ -36,7 +36,7 @@ class Plan(NamedTuple):
     decisions: list[Decision]  # One a document.
     entries: Entries  # The documents that have no recorded decision.
     outcomes: list[Outcome]  # One for each of `entries`.
-    cells: DocumentCells  # What the place that is written to holds of `entries`.
+    states: list[StoredState | None]  # What the place that is written to holds of `entries`.
     seen: list[str]  # Ids that were offered again or named as originals that stand.
     expired: list[str]  # Originals within reach that were not seen for too long.
 
@@ -85,17 +85,15 @@ class Deduplicator:
         InvalidArgument
             When an id is there twice.
         """
-        now = writing_time(self._places[-1], now)
+        target = self._places[-1]
+        now, below = writing_time(target, now), decision_time(target, len(entries))
         if self._judge is not None:
             self._judge.begin(entries, texts)
         plan = self.plan(entries, now=now)
-        write_documents(self._places[-1], self._profile, plan.entries, plan.outcomes, now=now, cells=plan.cells)
+        cells = ReadCells(plan.states, below)
+        write_documents(target, self._profile, plan.entries, plan.outcomes, now=now, cells=cells)
         if len(self._places) == 1:
-            refresh_documents(self._places[0], self._profile, plan.seen, now=now)
-        if self._judge is not None:
-            for text, decision in zip(entries.texts, plan.decisions, strict=True):
-                if decision.is_original:
-                    self._judge.keep(text)
+            refresh_documents(target, self._profile, plan.seen, now=now)
         return plan.decisions
 
     def plan(self, entries: Entries, *, now: int) -> Plan:
@@ -103,15 +101,14 @@ class Deduplicator:
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
         target = self._places[-1]
-        own = find_documents(target, entries.ids, below=decision_time(target, len(entries)))
-        # A dry run's own word comes before the index's.
-        states = decisions_in_force(own, *(find_documents(store, entries.ids) for store in self._places[:-1]))
+        own, states = self._read(entries.ids)
         oldest = self._profile.oldest(now)
-        recorded = [recorded_decision(*each, oldest) for each in zip(entries.texts, states, strict=True)]
-        fresh = [at for at, decision in enumerate(recorded) if decision is None]
+        columns = zip(states, entries.texts, strict=True)
+        recorded = [state.recorded(text, oldest) if state else None for state, text in columns]
+        fresh = [at for at, state in enumerate(recorded) if state is None]
         if self._judge is not None:
-            for text, decision in zip(entries.texts, recorded, strict=True):
-                if decision is not None and decision.is_original:
+            for text, state in zip(entries.texts, recorded, strict=True):
+                if state is not None and state.is_found:
                     self._judge.keep(text)
         batch = UndecidedBatch(
             entries.take(fresh) if len(fresh) < len(entries) else entries,
@@ -129,45 +126,50 @@ class Deduplicator:
             # Whatever the limits of the index say, nothing is left out: a decision must not rest on a part.
             take_hit = batch.take_hit if store is target else take_hit_unless_decided_again
             find_nearest(store, batch.queries, found_since(0), take_hit)
-        decided = dict(zip(fresh, batch.decide(), strict=True))
-        decisions = [decision or decided[at] for at, decision in enumerate(recorded)]
-        self._mark_removed(entries, decisions, decided, states, oldest)
-        repeated = [decision.id for at, decision in enumerate(decisions) if at not in decided]
+        batch.decide()
+        outcomes = dict(zip(fresh, batch.outcomes, strict=True))
+        near = {fresh[at]: copy for at, copy in batch.near.items()}
+        removed = self._without_original(entries, recorded, outcomes, oldest)
+        shorts = map(self._profile.is_short, entries.features.tolist(), entries.lengths.tolist())
+        decisions = [
+            as_decision(name, recorded[at] or outcomes[at], short=short, of_removed=at in removed, near=near.get(at))
+            for at, (name, short) in enumerate(zip(entries.ids, shorts, strict=True))
+        ]
+        repeated = [state.id for state in recorded if state is not None]
         named = [decision.of for decision in decisions if decision.of is not None and not decision.of_removed]
-        sizes = zip(decisions, entries.features.tolist(), entries.lengths.tolist(), strict=True)
         return Plan(
-            [with_short(self._profile, *each) for each in sizes],
+            decisions,
             batch.queries.entries,
             batch.outcomes,
-            own.take(fresh),
+            [own[at] for at in fresh],
             list(dict.fromkeys([*repeated, *named])),
             sorted(batch.expired),
         )
 
-    def _mark_removed(
-        self,
-        entries: Entries,
-        decisions: list[Decision],
-        decided: dict[int, Decision],
-        states: Sequence[DocumentState | None],
-        oldest: int,
-    ) -> None:
-        """Say of recorded duplicates whether their original still stands, at their place in the input."""
-        named = [(at, d.of) for at, d in enumerate(decisions) if at not in decided and d.of is not None]
-        if not named:
-            return
-        ids = [of for _, of in named]
-        originals = decisions_in_force(*(find_documents(store, ids) for store in reversed(self._places)))
-        places = {decision.id: at for at, decision in decided.items()}
-        for (at, of), state in zip(named, originals, strict=True):
-            original = state and state.found(oldest)
-            text = original.text if original else None
+    def _read(self, ids: Sequence[str]) -> tuple[list[StoredState | None], list[DocumentState | None]]:
+        """Read the cells of the place that is written to, and the decisions in force: a dry run's own come first."""
+        own, *others = (read_states(store, ids) for store in reversed(self._places))
+        cells = (next(filter(None, each), None) for each in zip(own, *others, strict=True))
+        return own, [stored and stored[0].in_force() for stored in cells]
+
+    def _without_original(
+        self, entries: Entries, recorded: Sequence[DocumentState | None], outcomes: Mapping[int, Outcome], oldest: int
+    ) -> set[int]:
+        """Find the recorded duplicates whose original does not stand any more when their turn comes."""
+        duplicates = [(at, state, state.of) for at, state in enumerate(recorded) if state and state.of is not None]
+        if not duplicates:
+            return set()
+        _, originals = self._read([of for _, _, of in duplicates])
+        places = {entries.ids[at]: at for at in outcomes}
+        removed = set()
+        for (at, state, of), original in zip(duplicates, originals, strict=True):
+            text = original.text if original and original.found(oldest) else None
             if (place := places.get(of, at)) < at:
                 # It was decided anew before this document's turn.
-                text = entries.texts[place] if decided[place].is_original else None
-            duplicate = states[at]
-            if is_of_removed(duplicate.of_text if duplicate else None, text):
-                decisions[at] = replace(decisions[at], of_removed=True)
+                text = entries.texts[place] if outcomes[place].of is None else None
+            if is_of_removed(state.of_text, text):
+                removed.add(at)
+        return removed
 
 
 class Rank(NamedTuple):
@@ -187,6 +189,9 @@ class OriginalOption(NamedTuple):
     containment: float | None
     text: Text
     mate: int | None = None  # Its position, if it is of the same batch.
+
+
+by_rank = attrgetter("rank")
 
 
 class UndecidedBatch:
@@ -209,67 +214,62 @@ class UndecidedBatch:
         """For each document: earlier ones whose old text is within its reach and is about to be replaced."""
         self._left_by: list[set[int]] = [set() for _ in entries.ids]
         """The same for later documents; their old text still counts."""
-        # Numbers of the collections; None if all are of one.
-        names = list(map(collection_of, entries.ids))
-        self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
         self._now = now
         self._oldest = profile.oldest(now)
         self.expired: set[str] = set()
         """Originals within reach that were not seen for too long."""
         self._judge = judge
         self._crowded = find_crowded_documents(entries.simhashes, self.queries.prefixes, self.queries.reach).tolist()
+        # Numbers of the collections; None if all are of one.
+        names = list(map(collection_of, entries.ids))
+        self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
         # Positions of documents that were kept, and that others of the batch are near to.
         self._kept = np.empty(len(entries), np.intp)
         self._kept_count = 0
         self._end = len(entries)
         self._stored: list[OriginalOption | None] = [None] * self._end
-        # For documents: the first near copy that does not hold enough of them.
-        self._uncontained: dict[int, NearCopy] = {}
+        self.near: dict[int, NearCopy] = {}
+        """For documents that are kept all the same: the first near copy that does not hold enough of them."""
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
     def take_hit(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
-        state, similarity, containment = hit.state, hit.similarity, hit.containment
+        state = hit.state
         if state.seen < self._oldest:
             self.expired.add(state.id)
             return False
-        if self._judge is not None:
-            verdict = self._judge.judge_stored(self._texts[at], hit)
-            if not self._accept(at, state.id, verdict):
-                return False
-            similarity, containment = verdict.similarity, verdict.containment
+        rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
+        option = self._judged(at, OriginalOption(rank, hit.similarity, hit.containment, hit.text))
+        if option is None:
+            return False
         turn = self._moving.get(state.id, self._end)
         if turn < at:
             self._leaving[at].add(turn)
         elif turn > at:
             if turn < self._end:
                 self._left_by[at].add(turn)
-            rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-            option = OriginalOption(rank, similarity, containment, hit.text)
-            self._stored[at] = _better(self._stored[at], option)
+            self._stored[at] = min(filter(None, (self._stored[at], option)), key=by_rank)
         return turn == self._end
 
-    def decide(self) -> list[Decision]:
+    def decide(self) -> None:
         """Go through the batch in order."""
-        decisions = []
-        for at, name in enumerate(self.queries.entries.ids):
-            best = self._stored[at]
-            if self._crowded[at] and (kept := self._best_kept(at)):
-                best = _better(best, kept)
+        for at in range(self._end):
+            kept = self._best_kept(at) if self._crowded[at] else None
+            best = min(filter(None, (self._stored[at], kept)), key=by_rank, default=None)
             if best is not None:
+                self.near.pop(at, None)
                 self.mates.append(best.mate)
-                likeness = best.rank.id, best.rank.distance, best.similarity, best.containment
-                self.outcomes.append(Outcome("duplicate", *likeness, best.text))
-                decisions.append(Decision(name, False, *likeness))
+                likeness = best.rank.distance, best.similarity, best.containment
+                self.outcomes.append(Outcome("duplicate", best.rank.id, *likeness, best.text))
                 continue
             if self._crowded[at]:
                 self._kept[self._kept_count] = at
                 self._kept_count += 1
+            if self._judge is not None:
+                self._judge.keep(self._texts[at])
             self.mates.append(None)
             self.outcomes.append(ORIGINAL)
-            decisions.append(Decision(name, True, near=self._uncontained.get(at)))
-        return decisions
 
     def later_near(self, at: int) -> list[int]:
         """Find the later documents of this batch that the rule accepts beside one."""
@@ -300,62 +300,43 @@ class UndecidedBatch:
         if not self._kept_count:
             return None
         kept, apart, similarities = self._accepted_mates(at, self._kept[: self._kept_count])
-        ids = self.queries.entries.ids
-        options = []
+        entries, options = self.queries.entries, []
         for mate, distance, estimate in zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True):
-            similarity = known_similarity(estimate)
-            numbers = (int(self.queries.entries.shingles[place]) for place in (at, mate))
-            share = estimated_containment(similarity, *numbers)
-            rank = rank_of(distance, similarity, (self._now, mate), ids[mate])
-            options.append(OriginalOption(rank, similarity, share, self._texts[mate], mate))
-        if self._judge is None:
-            return min(options, default=None, key=lambda o: o.rank)
-        for option in sorted(options, key=lambda o: o.rank):
-            verdict = self._judge.judge_mate(self._texts[at], option.text)
-            if self._accept(at, option.rank.id, verdict):
-                return option._replace(similarity=verdict.similarity, containment=verdict.containment)
-        return None
+            likeness = known_likeness(estimate, int(entries.shingles[at]), int(entries.shingles[mate]))
+            rank = rank_of(distance, likeness[0], (self._now, mate), entries.ids[mate])
+            options.append(OriginalOption(rank, *likeness, self._texts[mate], mate))
+        return next(filter(None, (self._judged(at, option) for option in sorted(options, key=by_rank))), None)
 
-    def _accept(self, at: int, name: str, verdict: TextVerdict) -> bool:
-        """Return whether a document duplicates an original by their texts; note one that does not hold enough of it."""
-        if verdict.is_similar and not verdict.is_contained:
-            near = NearCopy(own_id(name), verdict.similarity or 0.0, verdict.containment or 0.0)
-            self._uncontained.setdefault(at, near)
-        return verdict.is_similar and verdict.is_contained
+    def _judged(self, at: int, option: OriginalOption) -> OriginalOption | None:
+        """Let texts decide, where they are judged; None when a document is no duplicate by them."""
+        if self._judge is None:
+            return option
+        likeness = option.rank.distance, option.similarity, option.containment
+        verdict = self._judge.judge(self._texts[at], option.text, *likeness)
+        if verdict.is_similar and verdict.is_contained:
+            return option._replace(similarity=verdict.similarity, containment=verdict.containment)
+        if verdict.is_similar:
+            near = NearCopy(own_id(option.rank.id), verdict.similarity or 0.0, verdict.containment or 0.0)
+            self.near.setdefault(at, near)
+        return None
 
     def _accepted_mates(
         self, at: int, others: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
         """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
         _, entries, rule, reach, prefixes, sketches = self.queries
-        apart = distances(entries.simhashes[others], entries.simhashes[at])
-        blocks, bands = slice(reach.tables), slice(reach.tables, None)
-        near = apart <= reach.blocks
-        if reach.bands is not None:
-            # Two that have no sketch seem to share all sketch rows: the rule knows better.
-            far = np.flatnonzero(~near & (apart <= reach.bands[-1]))
-            shared = (prefixes[others[far], bands] == prefixes[at, bands]).sum(axis=1)
-            near[far] = apart[far] <= joined_within(reach.bands, shared)
         if self._collections is not None:
-            near &= self._collections[others] == self._collections[at]
+            others = others[self._collections[others] == self._collections[at]]
+        apart = distances(entries.simhashes[others], entries.simhashes[at])
+        near = apart <= max((reach.blocks, *(reach.bands or ())))
         others, apart = others[near], apart[near]
         # Only what a scan would find counts: so a batch decides as the index would.
-        by_blocks = (prefixes[others, blocks] == prefixes[at, blocks]).any(axis=1)
+        by_blocks = (prefixes[others, : reach.tables] == prefixes[at, : reach.tables]).any(axis=1)
         own = sketches.at(np.array([at]))
         accepted, similarities = judge(rule, apart, own, sketches.at(others), by_blocks=by_blocks)
         return others[accepted], apart[accepted], similarities[accepted]
 
 
-def _better(held: OriginalOption | None, other: OriginalOption) -> OriginalOption:
-    """Choose the option with the least rank; of equals the one that is held."""
-    return other if held is None or other.rank < held.rank else held
-
-
 def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
     """Rank an original: the nearest comes first, then the most similar, then the earliest."""
     return Rank(distance, 1.0 if similarity is None else -similarity, order, name)
-
-
-def with_short(profile: Profile, decision: Decision, features: int, length: int) -> Decision:
-    """Say of a decision whether the text was short, as the profile says."""
-    return replace(decision, short=True) if profile.is_short(features, length) else decision

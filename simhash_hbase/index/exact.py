@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import RecordFile
-from simhash_hbase.index.search import Hit
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import batches
 from simhash_hbase.profile import Profile
@@ -154,29 +153,23 @@ class TextJudge:
         self._places[text] = len(self._file)
         self._file.append(self._pack(self._normals[text].encode()))
 
-    def judge_stored(self, text: Text, hit: Hit) -> TextVerdict:
-        """Judge a document of this batch and an original of a store."""
-        if (place := self._places.get(hit.text)) is not None:
-            return self._judge(text, hit.text, self._unpack(self._file.read(place)).decode())
-        least = self._own.similarity + float(self._own.more_asked(hit.distance))
-        return self._verdict(hit.similarity, hit.containment, least=least)
-
-    def judge_mate(self, text: Text, mate: Text) -> TextVerdict:
-        """Judge two documents of this batch."""
-        return self._judge(text, mate, self._normals[mate])
-
-    def _judge(self, text: Text, original: Text, normal: str) -> TextVerdict:
-        if self._own_shingles is None or self._own_shingles[0] != text:
-            self._own_shingles = text, Shingles(self._normals[text])
-        own = self._own_shingles[1]
-        if original not in self._sizes:
-            self._sizes[original] = len(Shingles(normal))
-        shared = own.count_in(normal)
-        similarity, containment = shared / (len(own) + self._sizes[original] - shared), shared / len(own)
-        return self._verdict(similarity, containment, least=self._own.similarity)
-
-    def _verdict(self, similarity: float | None, containment: float | None, *, least: float) -> TextVerdict:
-        """Compare what is known of a pair with what is asked; what is not known is enough."""
+    def judge(
+        self, text: Text, original: Text, distance: int, similarity: float | None, containment: float | None
+    ) -> TextVerdict:
+        """Judge a document of this batch and an original; by the estimates where the text of that is not known."""
+        least = self._own.similarity
+        place = self._places.get(original)
+        if place is None:
+            least += float(self._own.more_asked(distance))
+        else:
+            if self._own_shingles is None or self._own_shingles[0] != text:
+                self._own_shingles = text, Shingles(self._normals[text])
+            own, normal = self._own_shingles[1], self._unpack(self._file.read(place)).decode()
+            if original not in self._sizes:
+                self._sizes[original] = len(Shingles(normal))
+            shared = own.count_in(normal)
+            similarity, containment = shared / (len(own) + self._sizes[original] - shared), shared / len(own)
+        # What is not known is enough.
         is_contained = similarity is None or containment is None or containment >= (self._contained or 0)
         return TextVerdict(similarity is None or similarity >= least, is_contained, similarity, containment)
 

@@ -15,10 +15,11 @@ from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Un
 from simhash_hbase.index import arguments
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.index.arguments import GivenDocument
+from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
 from simhash_hbase.index.indexrows import read_idf, read_profile
-from simhash_hbase.index.search import Neighbours, Queries
+from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
 from simhash_hbase.profile import Profile
@@ -26,8 +27,8 @@ from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member, kept_key
-from simhash_hbase.rows.keys import check_simhash, id_digest
+from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member
+from simhash_hbase.rows.keys import check_simhash
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, CellCounts, Store
 
@@ -389,5 +390,5 @@ class ReadableIndex:
 
     def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
         """Read the members of documents; of a duplicate, its cell among the copies of its original."""
-        cells = self.store.get(FAMILY_DOCUMENTS, [kept_key(state, id_digest(state.id)) for state in states])
+        cells = self.store.get(FAMILY_DOCUMENTS, [state.kept_key for state in states])
         return [None if cell is None else decode_member(cell.value, bands=self.profile.bands) for cell in cells]

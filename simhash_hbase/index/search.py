@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find_candidates
-from simhash_hbase.index.documentrows import asked_prefixes
+from simhash_hbase.index.candidates import Near, Queries, expand
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import MatchRule, Sketches, estimated_containment, judge, known_similarity
+from simhash_hbase.profile.matching import Sketches, judge, known_likeness
 from simhash_hbase.rows import documentcells
-from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documentcells import DocumentState, Member, Text
-from simhash_hbase.rows.keys import distinct, member_row, member_rows
+from simhash_hbase.rows.keys import distinct, document_key, member_row, member_rows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, MEMBER_ID_BYTES, MEMBER_ROW_BYTES
 from simhash_hbase.stores.base import UNLIMITED, Store
 from simhash_hbase.stores.columns import Columns, columns_of
@@ -50,28 +48,6 @@ class Hit(NamedTuple):
     distance: int
     similarity: float | None
     containment: float | None  # Share of the query's shingles that the document has.
-
-
-class Queries(NamedTuple):
-    """Documents to search for, and what a search asks of them, computed once."""
-
-    profile: Profile  # That of the index.
-    entries: Entries
-    rule: MatchRule  # What it accepts.
-    reach: Reach
-    prefixes: NDArray[np.uint64]  # Of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
-    sketches: Sketches
-
-    @classmethod
-    def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> Queries:
-        """Compute it for a rule, or for that of the index."""
-        rule = rule or profile.rule
-        prefixes = asked_prefixes(profile, entries, rule)
-        return cls(profile, entries, rule, Reach.of(profile, rule), prefixes, Sketches.of_entries(entries))
-
-    def candidates(self, store: Store, *, limit: int) -> Candidates:
-        """Read the rows that they share with stored documents."""
-        return find_candidates(store, self.entries.simhashes, self.prefixes, reach=self.reach, limit=limit)
 
 
 TakeHit: TypeAlias = Callable[[int, Hit], bool]
@@ -139,56 +115,42 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
     flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among the first hundred of
     it.
     """
-    nearest = _Nearest(Members(store, queries.profile, counts, limit=FIRST_MEMBERS), queries, take_hit)
+    members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
+    # For each document the distance of what was enough.
+    settled = np.full(len(queries.entries), FARTHEST, np.uint8)
+
+    def hand_on(near: Near, page: MemberPage) -> None:
+        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
+        accepted, ranges = _accepted_pairs(near, page, queries)
+        members.know(map(page.id_digest, set(accepted.at.tolist())))
+        for start, stop in ranges:
+            query = int(near.queries[accepted.pairs[start]])
+            enough: Hit | None = None
+            for hit in _counting(members, near, page, queries, accepted, slice(start, stop)):
+                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
+                    break
+                if take_hit(query, hit):
+                    enough, settled[query] = hit, hit.distance
+
     for near in queries.candidates(store, limit=UNLIMITED).parts():
-        nearest.look(near)
+        simhashes = distinct(near.simhashes)
+        hand_on(near, members.page(simhashes))
+        for simhash in filter(members.wide.__contains__, simhashes.tolist()):
+            # The other members of this fingerprint, where nothing as near was enough.
+            after: bytes | None = members.wide[simhash]
+            unsettled = near.where(near.simhashes == np.uint64(simhash))
+            while after is not None:
+                unsettled = unsettled.where(unsettled.distances < settled[unsettled.queries])
+                if not len(unsettled.queries):
+                    break
+                page = members.next_page(simhash, after, MORE_MEMBERS)
+                hand_on(unsettled, page)
+                after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
 
 
 def found_since(oldest: int) -> Counts:
     """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
     return lambda cell, text: cell.found_under(text, oldest)
-
-
-class _Nearest:
-    """Hands hits of documents on until they have enough."""
-
-    def __init__(self, members: Members, queries: Queries, take_hit: TakeHit) -> None:
-        self._members = members
-        self._queries = queries
-        self._take_hit = take_hit
-        # For each document the distance of what was enough.
-        self._settled = np.full(len(queries.entries), FARTHEST, np.uint8)
-
-    def look(self, near: Near) -> None:
-        """Hand on the first members of all fingerprints near some documents, then as many more as it takes."""
-        simhashes = distinct(near.simhashes)
-        self._look_at(near, self._members.page(simhashes))
-        if not self._members.wide:
-            return
-        for simhash in filter(self._members.wide.__contains__, simhashes.tolist()):
-            # The other members of this fingerprint, where nothing as near was enough.
-            after: bytes | None = self._members.wide[simhash]
-            unsettled = near.where(near.simhashes == np.uint64(simhash))
-            while after is not None:
-                unsettled = unsettled.where(unsettled.distances < self._settled[unsettled.queries])
-                if not len(unsettled.queries):
-                    break
-                page = self._members.next_page(simhash, after, MORE_MEMBERS)
-                self._look_at(unsettled, page)
-                after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
-
-    def _look_at(self, near: Near, page: MemberPage) -> None:
-        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
-        accepted, ranges = _accepted_pairs(near, page, self._queries)
-        self._members.know(map(page.id_digest, set(accepted.at.tolist())))
-        for start, stop in ranges:
-            query = int(near.queries[accepted.pairs[start]])
-            enough: Hit | None = None
-            for hit in _counting(self._members, near, page, self._queries, accepted, slice(start, stop)):
-                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
-                    break
-                if self._take_hit(query, hit):
-                    enough, self._settled[query] = hit, hit.distance
 
 
 def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
@@ -245,9 +207,8 @@ def _counting(
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
         if document is not None and collection_of(document[0].id) == collection:
-            similarity = known_similarity(estimate)
-            share = estimated_containment(similarity, own, document[0].shingles)
-            yield Hit(*document, text, int(near.distances[pair]), similarity, share)
+            likeness = known_likeness(estimate, own, document[0].shingles)
+            yield Hit(*document, text, int(near.distances[pair]), *likeness)
 
 
 class _Accepted(NamedTuple):
@@ -385,7 +346,7 @@ class Members:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
         if missing:
-            cells = self._store.get(FAMILY_DOCUMENTS, [documentcells.document_key(digest) for digest in missing])
+            cells = self._store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in missing])
             states = [cell and documentcells.decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 

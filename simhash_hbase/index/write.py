@@ -15,16 +15,15 @@ import msgspec
 import numpy as np
 
 from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
-from simhash_hbase.index import documentrows
 from simhash_hbase.index.copies import delete_copies
-from simhash_hbase.index.documentrows import DocumentCells, entry_rows
+from simhash_hbase.index.documentrows import StoredState, document_cells, entry_rows, read_states, stored_rows
 from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import DocumentState, State, Text, decode_member, encode, kept_key, outdated_keys
-from simhash_hbase.rows.keys import document_row, id_digest, row_digest
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, decode_member, encode
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
 # A refused compare-and-set means that another writer changed the same document in the same moment.
@@ -32,17 +31,6 @@ ATTEMPTS = 8
 FIRST_PAUSE_S = 0.01
 # How long writes that time out are looked for and retried.
 LOOK_S = 20.0
-
-
-class Outcome(NamedTuple):
-    """What a document is to become."""
-
-    state: State = "added"
-    of: str | None = None
-    distance: int | None = None
-    similarity: float | None = None
-    containment: float | None = None
-    of_text: Text | None = None
 
 
 class Written(NamedTuple):
@@ -56,7 +44,6 @@ class Change(NamedTuple):
     """One document of a batch on its way into the store."""
 
     at: int  # Its position in the batch.
-    row: bytes
     old: DocumentState | None
     old_value: bytes | None
     new: DocumentState
@@ -83,15 +70,19 @@ class Change(NamedTuple):
 
     def cell(self, timestamp: int | None = None) -> Cell:
         """Return the new document cell."""
-        return Cell(self.row, STATE_QUALIFIER, encode(self.new), timestamp)
+        return Cell(*self.new.key, encode(self.new), timestamp)
 
     def swap(self) -> Swap:
         """Return the change as a compare-and-set of the document cell."""
-        return Swap(self.row, STATE_QUALIFIER, self.old_value, encode(self.new))
+        return Swap(*self.new.key, self.old_value, encode(self.new))
 
-    def was_shown_since(self, oldest: int) -> bool:
-        """Return whether the index showed the document, last seen at that time or later, in ms since 1970."""
-        return self.old is not None and self.old.shown(oldest) is not None
+
+class ReadCells(NamedTuple):
+    """Document cells that were read for a write."""
+
+    states: Sequence[StoredState | None]
+    below: int | None
+    """The timestamp at which first cells may be put instead of compared, `decision_time`; None: they may not."""
 
 
 ADDED = Outcome()
@@ -104,7 +95,7 @@ def write_documents(
     outcomes: Sequence[Outcome] | None,
     *,
     now: int,
-    cells: DocumentCells | None = None,
+    cells: ReadCells | None = None,
 ) -> Written:
     """Write documents with the states decided for them.
 
@@ -118,18 +109,21 @@ def write_documents(
     outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
-    cells = None if isinstance(store, Transactional) else cells
-    below = decision_time(store, len(entries)) if cells is None else cells.below
+    if cells is None or isinstance(store, Transactional):
+        states, below = None, decision_time(store, len(entries))
+    else:
+        states, below = cells
     for attempt in attempts(store):
         with attempt, atomically(store):
-            cells = cells or documentrows.find_documents(store, [entries.ids[at] for at in pending])
+            if states is None:
+                states = read_states(store, [entries.ids[at] for at in pending])
             attempt.cells_were_read()
-            changes = batch.plan(outcomes, pending, cells, now=now)
+            changes = batch.plan(outcomes, pending, states, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
             pending = [change.at for change in batch.apply(changes, below=below)]
         # A delete may hide what is placed in an empty cell: only a compare-and-set says so.
-        cells = below = None
+        states = below = None
         if not pending:
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
@@ -144,7 +138,7 @@ class WriteBatch(NamedTuple):
     entries: Entries
 
     def plan(
-        self, outcomes: Sequence[Outcome], places: Sequence[int], cells: DocumentCells, *, now: int
+        self, outcomes: Sequence[Outcome], places: Sequence[int], states: Sequence[StoredState | None], *, now: int
     ) -> list[Change]:
         """Say what the documents at these places change in the cells that were read of them.
 
@@ -152,7 +146,7 @@ class WriteBatch(NamedTuple):
         """
         oldest = self.profile.oldest(now)
         changes = []
-        for at, row, stored in zip(places, cells.rows, cells.states, strict=True):
+        for at, stored in zip(places, states, strict=True):
             old, old_value = stored or (None, None)
             text, outcome = self.entries.texts[at], outcomes[at]
             known = old and old.found(oldest)
@@ -172,7 +166,7 @@ class WriteBatch(NamedTuple):
                 digest=text.digest,
                 of_text=outcome.of_text,
             )
-            changes.append(Change(at, row, old, old_value, new))
+            changes.append(Change(at, old, old_value, new))
         return changes
 
     def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
@@ -195,10 +189,7 @@ class WriteBatch(NamedTuple):
         lacking = np.array([all_again or not change.has_rows for change in changes])
         # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
         rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
-        digests = [row_digest(change.row) for change in changes]
-        self.store.put(
-            FAMILY_DOCUMENTS, documentrows.document_cells(entries, [change.new for change in changes], digests=digests)
-        )
+        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes]))
         if len(rows.prefixes):
             seen = max(change.new.seen for change in changes if not change.new.is_duplicate)
             self.store.put_rows(rows, timestamp=seen)
@@ -244,7 +235,7 @@ def drop_members(store: Store, changes: Sequence[Change]) -> None:
         Cell(*key, b"", change.old.stamp)
         for change in changes
         if change.old is not None
-        for key in outdated_keys(change.old, change.new, row_digest(change.row))
+        for key in change.old.outdated_keys(change.new)
     ]
     if cells:
         store.delete(FAMILY_DOCUMENTS, cells)
@@ -261,7 +252,7 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
     for attempt in attempts(store):
         with attempt, atomically(store):
-            states = documentrows.read_states(store, [ids[at] for at in pending])
+            states = read_states(store, [ids[at] for at in pending])
             attempt.cells_were_read()
             changes = [
                 removal(at, *stored)
@@ -275,17 +266,18 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             removed = [latest[at] for at in pending if at in latest and at not in refused]
             drop_members(store, removed)
             originals = [change for change in removed if change.before and change.before.is_found]
-            delete_copies(store, [row_digest(change.row) for change in originals])
+            delete_copies(store, [id_digest(change.new.id) for change in originals])
             pending = sorted(refused)
         if not pending:
-            return [at in first and first[at].was_shown_since(oldest) for at in range(len(ids))]
+            shown = {at for at, change in first.items() if change.old and change.old.shown(oldest)}
+            return [at in shown for at in range(len(ids))]
     raise _lost(len(pending), ids[pending[0]])
 
 
 def removal(at: int, old: DocumentState, value: bytes) -> Change:
     """Make the change that takes a document out of the index."""
     gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
-    return Change(at, document_row(id_digest(old.id)), old, value, gone)
+    return Change(at, old, value, gone)
 
 
 def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
@@ -313,7 +305,7 @@ def refresh_within(
     # What was seen long ago, but has not expired: that stays away.
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = []
-    for at, (old, value) in enumerate(stored for stored in documentrows.read_states(store, ids) if stored is not None):
+    for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):
         decision = old.shown()
         if decision is not None and decision.seen in due:
             stamp = max(now, old.stamp + 1)
@@ -321,16 +313,16 @@ def refresh_within(
             if old.is_undecided:
                 # What is moving is refreshed in the text that counts as yet.
                 new = msgspec.structs.replace(old, previous=new, stamp=stamp)
-            changes.append(Change(at, document_row(id_digest(old.id)), old, value, new))
+            changes.append(Change(at, old, value, new))
     seen = [state for change in changes if (state := change.new.shown())]
-    kept = store.get(FAMILY_DOCUMENTS, [kept_key(state, id_digest(state.id)) for state in seen])
+    kept = store.get(FAMILY_DOCUMENTS, [state.kept_key for state in seen])
     pairs = [(state, cell) for state, cell in zip(seen, kept, strict=True) if cell is not None]
     if pairs:
         store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=state.stamp) for state, cell in pairs])
     found = [(state, decode_member(cell.value, bands=profile.bands)) for state, cell in pairs if state.is_found]
     if found:
         simhashes = np.array([state.simhash for state, _ in found], dtype=np.uint64)
-        rows = documentrows.stored_rows(profile, simhashes, [member.sketch for _, member in found])
+        rows = stored_rows(profile, simhashes, [member.sketch for _, member in found])
         store.put_rows(rows, timestamp=now)
     refused = commit(store, changes)
     lost = {change.at for change in refused}

@@ -208,6 +208,12 @@ def known_similarity(similarity: float) -> float | None:
     return None if np.isnan(similarity) else similarity
 
 
+def known_likeness(similarity: float, own: int, other: int) -> tuple[float | None, float | None]:
+    """Read one of the similarities of `judge`, and estimate the containment by the numbers of shingles."""
+    known = known_similarity(similarity)
+    return known, estimated_containment(known, own, other)
+
+
 def accept(rule: MatchRule, distance: int, a: Entries, b: Entries, *, by_blocks: bool) -> tuple[bool, float | None]:
     """Judge one pair of documents."""
     own, other = Sketches.of_entries(a), Sketches.of_entries(b)

@@ -70,6 +70,22 @@ class Entries:
         """The bands, shape (n, 0) where there are none."""
         return np.empty((len(self.ids), 0), np.uint32) if self.bands is None else self.bands
 
+    def segments_for(self, bands: int) -> NDArray[np.uint32]:
+        """Return the segments for an index with so many bands; without sketches they may come with none.
+
+        Raises
+        ------
+        InvalidArgument
+            When there are sketches without the bands that the index needs: rows would be missing.
+        """
+        if self.segments.shape[1] == bands:
+            return self.segments
+        if self.sketched.any():
+            raise InvalidArgument(
+                f"the documents have {self.segments.shape[1]} bands, the index has {bands}: analyse them by it"
+            )
+        return np.zeros((len(self), bands), np.uint32)
+
     @classmethod
     def of_fingerprints(cls, ids: Sequence[str], simhashes: NDArray[np.uint64]) -> "Entries":
         """Make entries of ready fingerprints, one an id: no sketch, no text, nothing else known."""

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.keys import copies_row, document_row, id_digest, member_row
-from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SKETCH_BYTES, STATE_QUALIFIER
+from simhash_hbase.rows.keys import copies_row, document_key, id_digest, member_key
+from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SKETCH_BYTES
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
@@ -35,6 +35,17 @@ class Text(NamedTuple):
         (False, True)
         """
         return self.simhash == other.simhash and (self.digest == other.digest or not (self.digest and other.digest))
+
+
+class Outcome(NamedTuple):
+    """What is decided about a document: the part of its cell that answers repeat."""
+
+    state: State = "added"
+    of: str | None = None
+    distance: int | None = None
+    similarity: float | None = None
+    containment: float | None = None
+    of_text: Text | None = None
 
 
 class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -80,6 +91,25 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     def text(self) -> Text:
         """The text that the cell speaks of."""
         return Text(self.simhash, self.digest)
+
+    @property
+    def key(self) -> tuple[bytes, bytes]:
+        """Row and qualifier of the cell itself."""
+        return document_key(id_digest(self.id))
+
+    @property
+    def kept_key(self) -> tuple[bytes, bytes]:
+        """Row and qualifier of the cell that goes with it: its member, or its entry among its original's copies."""
+        digest = id_digest(self.id)
+        if self.is_duplicate and self.of is not None:
+            return copies_row(id_digest(self.of)), digest
+        return member_key(self.text, digest)
+
+    @property
+    def copy_key(self) -> tuple[bytes, bytes] | None:
+        """Row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
+        decision = self.in_force()
+        return decision.kept_key if decision and decision.is_duplicate and decision.of is not None else None
 
     @property
     def is_found(self) -> bool:
@@ -130,10 +160,21 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         decision = self.found(since)
         return decision if decision and decision.text == text else None
 
+    def recorded(self, text: Text, since: int) -> "DocumentState | None":
+        """Give the decision in force if it is about this text, and the document was seen since then."""
+        decision = self.shown(since)
+        return decision if decision and decision.text.is_same(text) else None
+
     def member_texts(self) -> set[Text]:
         """List the texts of which the document may have members."""
         named = (self, self.previous) if self.previous else (self,)
         return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
+
+    def outdated_keys(self, new: "DocumentState") -> list[tuple[bytes, bytes]]:
+        """List row and qualifier of the cells that go with this cell of an id and not with a later one."""
+        copies = [key for key in (self.copy_key,) if key and key != new.copy_key]
+        texts = {state.text for state in (self, self.previous) if state is not None} - new.member_texts()
+        return [*copies, *(member_key(text, id_digest(self.id)) for text in sorted(texts))]
 
     def abandoned(self) -> "DocumentState":
         """Make the cell of a claim that was given up: the decision before it returns."""
@@ -208,35 +249,3 @@ def decode_document(value: bytes) -> DocumentState:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptIndex(f"a document cell does not decode: {error}") from error
-
-
-def document_key(digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of the document cell of an id; `digest`: of the id."""
-    return document_row(digest), STATE_QUALIFIER
-
-
-def kept_key(state: DocumentState, digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of the cell that goes with a document cell; `digest`: of the id."""
-    if state.is_duplicate and state.of is not None:
-        return copies_row(id_digest(state.of)), digest
-    return member_key(state.text, digest)
-
-
-def member_key(text: Text, digest: bytes) -> tuple[bytes, bytes]:
-    """Return row and qualifier of the member cell of a text; `digest`: of the id."""
-    return member_row(text.simhash), digest + text.digest
-
-
-def copy_key(state: DocumentState) -> tuple[bytes, bytes] | None:
-    """Return row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
-    decision = state.in_force()
-    is_copy = decision is not None and decision.is_duplicate and decision.of is not None
-    return kept_key(decision, id_digest(decision.id)) if decision and is_copy else None
-
-
-def outdated_keys(old: DocumentState, new: DocumentState, digest: bytes) -> list[tuple[bytes, bytes]]:
-    """List row and qualifier of the cells that one document cell of an id names and a later one does not."""
-    copy = copy_key(old)
-    copies = [copy] if copy and copy != copy_key(new) else []
-    named = {state.text for state in (old, old.previous) if state is not None}
-    return [*copies, *(member_key(text, digest) for text in sorted(named - new.member_texts()))]

@@ -222,6 +222,17 @@ def document_row(digest: bytes) -> bytes:
     return digest[: layout.SEGMENT_BYTES] + bytes([layout.FLAG_DOCUMENT]) + digest
 
 
+def document_key(digest: bytes) -> tuple[bytes, bytes]:
+    """Return row and qualifier of the document cell of an id; `digest`: of the id."""
+    return document_row(digest), layout.STATE_QUALIFIER
+
+
+def member_key(text: tuple[int, bytes], digest: bytes) -> tuple[bytes, bytes]:
+    """Return row and qualifier of the member cell of a text, its fingerprint and digest; `digest`: of the id."""
+    simhash, text_digest = text
+    return member_row(simhash), digest + text_digest
+
+
 def copies_row(digest: bytes) -> bytes:
     """Make the row key of an original's copies from the digest of its id."""
     return digest[: layout.SEGMENT_BYTES] + bytes([layout.FLAG_COPIES]) + digest

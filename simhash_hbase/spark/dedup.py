@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.answers import Decision, decision_record, json_line, recorded_decision
+from simhash_hbase.index.answers import Decision, decision_record, json_line
+from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.dedup import Rank, rank_of
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
+from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment
@@ -68,21 +69,23 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
         given, positions = entries_of(batch, index.profile.bands), batch["position"].to_pylist()
         entries = index.collection.stored(given)
         states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
-        decisions = [recorded_decision(*each, oldest) for each in zip(entries.texts, states, strict=True)]
-        named = [decision.of for decision in decisions if decision and decision.of]
+        recorded = [
+            state.recorded(text, oldest) if state else None for text, state in zip(entries.texts, states, strict=True)
+        ]
+        named = [decided.of for decided in recorded if decided and decided.of]
         originals = dict(zip(named, read_states(index.store, named), strict=True))
         rows = []
-        for at, (state, decision) in enumerate(zip(states, decisions, strict=True)):
+        for at, (state, decided) in enumerate(zip(states, recorded, strict=True)):
             if state is None:
                 continue
-            row = {"position": positions[at], "id": given.ids[at], "recorded": decision is not None}
-            row["original"] = bool(decision and decision.is_original)
+            row = {"position": positions[at], "id": given.ids[at], "recorded": decided is not None}
+            row["original"] = bool(decided and decided.is_found)
             row["of_text"] = state.of_text and as_given(state.of_text)
-            if decision and decision.of:
-                cell = originals[decision.of]
+            if decided and decided.of:
+                cell = originals[decided.of]
                 original = cell and cell[0].found(oldest)
-                row |= {"of": own_id(decision.of), "distance": decision.distance, "similarity": decision.similarity}
-                row |= {"containment": decision.containment, "standing": original and as_given(original.text)}
+                row |= {"of": own_id(decided.of), "distance": decided.distance, "similarity": decided.similarity}
+                row |= {"containment": decided.containment, "standing": original and as_given(original.text)}
             rows.append(row)
         return rows_batch(RECORDED, rows)
 

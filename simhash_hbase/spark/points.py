@@ -24,8 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from simhash_hbase.index.candidates import Reach, expand
-from simhash_hbase.index.documentrows import asked_prefixes
+from simhash_hbase.index.candidates import Reach, asked_prefixes, expand
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, joined_within, judge
 from simhash_hbase.rows.analysed import Entries

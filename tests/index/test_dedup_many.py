@@ -46,9 +46,6 @@ def test_a_text_without_words_has_no_decision_and_disturbs_none(make_index):
 
     assert [name for name, _ in decided] == [first[0], "empty", second[0], "blank"]
     assert [decision and decision.is_original for _, decision in decided] == [True, None, True, None]
-
-
-def test_no_documents_are_no_decisions(make_index):
     assert list(make_index(analyzer="shingle").dedup_many([])) == []
 
 

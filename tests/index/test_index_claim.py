@@ -76,16 +76,6 @@ def test_a_document_that_is_no_original_any_more_is_not_seen_where_an_earlier_co
     assert claim(index, {"named": FAR ^ 1}) == [True]
 
 
-def test_input_order_decides_where_an_earlier_document_removes_the_expired_cell_of_a_held_one(make_claiming_index):
-    index = make_claiming_index(ttl_days=10)
-    claim(index, {"expired": BASE})
-    make_claiming_index.clock.advance(days=10, ms=10)
-
-    decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE, "last": BASE ^ 1 << 40})
-
-    assert decisions == [True, ("first", 3), True]
-
-
 def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_in_the_batch(make_claiming_index):
     index = make_claiming_index(ttl_days=10)
     claim(index, {"named": FAR})
@@ -97,40 +87,31 @@ def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_
     assert decisions == [("named", 1), ("left", 2), True]
 
 
-def test_a_document_that_expired_and_is_in_the_way_of_its_own_batch_keeps_its_new_decision(make_claiming_index):
+def test_input_order_decides_where_an_expired_document_is_in_the_way_of_its_own_batch(make_claiming_index):
     index = make_claiming_index(ttl_days=10)
     claim(index, {"expired": BASE})
     make_claiming_index.clock.advance(days=10, ms=10)
 
-    decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE})
+    decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE, "last": BASE ^ 1 << 40})
 
-    assert decisions == [True, ("first", 3)]
+    assert decisions == [True, ("first", 3), True]
     assert index.get("expired").of == "first"
     assert claim(index, {"expired": BASE}) == [("first", 3)]
 
 
 def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another_one(make_claiming_index):
     index = make_claiming_index(ttl_days=10)
-    claim(index, {"old": BASE})
+    claim(index, {"old": BASE, "far": FAR})
     make_claiming_index.clock.advance(days=10, ms=30_000)
 
     assert claim(index, {"new": BASE ^ 1}) == [True]
+    rows = index.store.get_rows(FAMILY_DOCUMENTS, [member_row(BASE), member_row(FAR)], limit=9)
+    assert [[cell.qualifier for cell in row] for row in rows] == [[], [id_digest("far")]]
     make_claiming_index.clock.advance(ms=-60_000)
 
     assert answered(index.query_simhash(BASE)) == [("new", 1)]
     assert index.get("old") is None
     assert claim(index, {"newer": BASE}) == [("new", 1)]
-
-
-def test_an_original_that_is_removed_since_it_has_expired_leaves_no_member(make_claiming_index):
-    index = make_claiming_index(ttl_days=10)
-    claim(index, {"old": BASE, "far": FAR})
-    make_claiming_index.clock.advance(days=10, ms=30_000)
-
-    assert claim(index, {"new": BASE ^ 1}) == [True]
-
-    rows = index.store.get_rows(FAMILY_DOCUMENTS, [member_row(BASE), member_row(FAR)], limit=9)
-    assert [[cell.qualifier for cell in row] for row in rows] == [[], [id_digest("far")]]
 
 
 def test_threads_that_share_an_index_make_one_original_of_each_group(make_claiming_index):

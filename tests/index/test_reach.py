@@ -3,8 +3,9 @@
 import pytest
 from support.bruteforce import crowd, matches, written_entries
 
+from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.dedup import UndecidedBatch
-from simhash_hbase.index.search import Queries, find_nearest
+from simhash_hbase.index.search import find_nearest
 
 SETTINGS = {
     "blocks and bands": {"match": "verified", "bands": 6},

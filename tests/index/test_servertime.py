@@ -99,17 +99,10 @@ def test_a_store_that_does_not_answer_is_asked_for_its_time_again(clocks, choose
     assert choose(store) == BEGIN_MS - MARGIN_MS
 
 
-def test_a_store_that_never_answers_is_asked_three_times(clocks):
-    store = Unanswered(MemoryStore(clock=clocks.read), [StoreTimeout("no answer") for _ in range(4)])
+@pytest.mark.parametrize(("error", "calls"), [(StoreTimeout, 3), (StoreRefused, 1)])
+def test_a_store_that_never_answers_is_asked_three_times_and_one_that_refuses_once(clocks, error, calls):
+    store = Unanswered(MemoryStore(clock=clocks.read), [error("no") for _ in range(calls + 1)])
 
-    with pytest.raises(StoreTimeout):
-        time_below(store)
-    assert len(store.errors) == 1
-
-
-def test_a_refusal_is_not_asked_again(clocks):
-    store = Unanswered(MemoryStore(clock=clocks.read), [StoreRefused("no"), StoreRefused("no")])
-
-    with pytest.raises(StoreRefused):
+    with pytest.raises(error):
         time_below(store)
     assert len(store.errors) == 1

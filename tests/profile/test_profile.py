@@ -68,11 +68,9 @@ def test_defaults_depend_on_the_analyzer():
     assert Profile.resolve(analyzer="shingle").shingle == 4
     assert Profile.resolve(analyzer="learned").top is None
     assert Profile.resolve(analyzer="weighted").sketch is None
-    assert Profile.resolve(analyzer="weighted").match == "distance"
+    assert Profile.resolve(analyzer="weighted", hash="none").match == "distance"
     assert Profile.resolve(sketch=False).match == "distance"
-
-
-def test_options_that_are_none_count_as_not_given():
+    # What is None is not given.
     assert Profile.resolve(scheme=None, top=None, ttl_days=None) == Profile.resolve()
 
 
@@ -108,11 +106,6 @@ def test_what_cannot_be_is_refused(wrong):
         Profile.resolve(**wrong)
 
 
-def test_a_refused_profile_is_told_in_the_words_of_the_first_problem():
-    with pytest.raises(InvalidProfile, match=r"^match verified needs sketches$"):
-        Profile.resolve(match="verified", sketch=False)
-
-
 def test_profiles_whose_probes_alone_differ_make_other_fingerprints():
     with pytest.raises(ProfileMismatch, match="fingerprints"):
         Profile(probe="a").check_same(Profile(probe="b"))
@@ -123,14 +116,6 @@ def test_profiles_whose_probes_alone_differ_make_other_fingerprints():
 def test_a_changed_profile_may_not_be_what_no_option_can_make(wrong):
     with pytest.raises(InvalidProfile):
         Profile.resolve().replace(**wrong)
-
-
-def test_ready_hashes_go_with_ready_features():
-    assert Profile.resolve(analyzer="weighted", hash="none").hash == "none"
-
-
-def test_no_radius_exceeds_the_bits_of_a_fingerprint():
-    assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
 
 
 def test_a_distance_above_the_scheme_s_is_refused_with_a_scheme_that_would_do():
@@ -168,6 +153,7 @@ def test_the_rule_of_an_index_follows_its_profile():
     assert Profile.resolve(match="distance", bands=6).rule.band_reach is None
     assert Profile.resolve(match="distance", distance=1).rule.reach == 1
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
+    assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
 
 
 NO_TEXT, ONE_FEATURE, ONE_CHARACTER = (0, 0), (1, 0), (0, 1)
@@ -226,6 +212,9 @@ def test_a_version_of_words_goes_with_words(analyzer, words):
         ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 32), 10)),
         ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, (64,), 64)),
         ({"band_distance": [8, 8, 64]}, (6, 4, (8, 8, 64), 10)),
+        # As many as fit.
+        ({"bands": 64, "band_bins": 8}, (64, 8, (16, 22, 32), 10)),
+        ({"bands": 241, "band_bins": 2}, (241, 2, (16, 22, 32), 10)),
     ],
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
@@ -240,6 +229,7 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        ({"match": "verified", "sketch": False}, "^match verified needs sketches$"),
         ({"bands": 6, "sketch": False}, "keeps no sketches"),
         ({"bands": 0, "band_bins": 6}, "band_bins"),
         ({"match": "distance", "band_distance": 20}, "band_distance"),
@@ -254,14 +244,9 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
         ({"free_distance": 65}, "free_distance"),
     ],
 )
-def test_bands_that_cannot_be_are_refused(options, told):
+def test_bands_and_rules_that_cannot_be_are_refused(options, told):
     with pytest.raises(InvalidProfile, match=told):
         Profile.resolve(**options)
-
-
-def test_as_many_bands_as_fit_are_taken():
-    assert Profile.resolve(bands=64, band_bins=8).bands == 64
-    assert Profile.resolve(bands=241, band_bins=2).bands == 241
 
 
 def test_bands_are_given_up_and_taken_up():

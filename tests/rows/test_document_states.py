@@ -27,16 +27,20 @@ def named(predicate):
     return {state for state in STATES if predicate(cell(state))}
 
 
-def test_each_state_is_of_one_kind():
+def test_each_state_says_whether_it_is_in_force_shown_found_and_has_members():
     assert named(lambda held: held.is_found) == {"added", "original"}
     assert named(lambda held: held.is_duplicate) == {"duplicate"}
     assert named(lambda held: held.is_undecided) == {"pending", "yielded"}
     assert named(lambda held: held.is_gone) == {"aborted", "removed"}
-
-
-def test_what_is_decided_is_in_force_itself():
+    # What is decided is in force itself, whatever was before.
     assert named(lambda held: held.in_force() is held) == set(STATES) - {"pending", "yielded"}
     assert named(lambda held: held.in_force() is None) == {"pending", "yielded"}
+    assert cell("duplicate", previous=cell("original", simhash=7)).in_force().state == "duplicate"
+    assert named(lambda held: held.shown() is not None) == {"added", "original", "duplicate"}
+    assert named(lambda held: held.found() is not None) == {"added", "original"}
+    assert named(lambda held: held.found_under(Text(5)) is not None) == {"added", "original"}
+    assert named(lambda held: held.member_texts() == {Text(5)}) == {"added", "original", "pending", "yielded"}
+    assert named(lambda held: not held.member_texts()) == {"duplicate", "aborted", "removed"}
 
 
 @pytest.mark.parametrize("claim", ["pending", "yielded"])
@@ -44,16 +48,6 @@ def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim(cla
     before = cell("original", simhash=7, seen=50, stamp=60)
 
     assert cell(claim, previous=before).in_force() == cell("original", simhash=7, seen=50, stamp=200)
-
-
-def test_a_decided_cell_has_no_other_decision_in_force():
-    assert cell("duplicate", previous=cell("original", simhash=7)).in_force().state == "duplicate"
-
-
-def test_an_index_shows_found_documents_and_duplicates():
-    assert named(lambda held: held.shown() is not None) == {"added", "original", "duplicate"}
-    assert named(lambda held: held.found() is not None) == {"added", "original"}
-    assert named(lambda held: held.found_under(Text(5)) is not None) == {"added", "original"}
 
 
 @pytest.mark.parametrize(("since", "shown"), [(99, True), (100, True), (101, False)])
@@ -102,11 +96,6 @@ def test_a_document_is_found_under_its_own_text_alone_where_others_have_the_same
 )
 def test_texts_are_the_same_by_fingerprint_and_digest_as_far_as_both_are_known(one, other, is_same):
     assert one.is_same(other) == other.is_same(one) == is_same
-
-
-def test_documents_that_are_found_or_under_way_may_have_members():
-    assert named(lambda held: held.member_texts() == {Text(5)}) == {"added", "original", "pending", "yielded"}
-    assert named(lambda held: not held.member_texts()) == {"duplicate", "aborted", "removed"}
 
 
 @pytest.mark.parametrize(("before", "simhashes"), [("original", {5, 7}), ("duplicate", {5}), ("removed", {5})])
@@ -170,7 +159,4 @@ def test_sketches_of_many_cells_are_those_of_each_and_a_damaged_cell_has_none(da
     found = decode_sketches(cells, bands=0)
 
     assert found == [bytes(range(68)), b"", *([] if damaged is None else [b""]), bytes(range(68))]
-
-
-def test_no_cells_have_no_sketches():
-    assert decode_sketches([], bands=6) == []
+    assert decode_sketches([], bands=0) == []

@@ -16,7 +16,7 @@ from simhash_hbase.cli.app import main
 from simhash_hbase.cli.exits import SOME_REFUSED
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.documentrows import asked_prefixes
+from simhash_hbase.index.candidates import asked_prefixes
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.opening import create_index, open_index, resolve_profile

@@ -21,7 +21,8 @@ from simhash_hbase.features.fingerprints import (
     integer_weights,
 )
 from simhash_hbase.features.idf import STOP_WORDS
-from simhash_hbase.index.documentrows import asked_prefixes, document_cells
+from simhash_hbase.index.candidates import asked_prefixes
+from simhash_hbase.index.documentrows import document_cells
 from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, estimated_containment, hamming, judge, known_similarity

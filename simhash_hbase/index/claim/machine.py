@@ -10,16 +10,15 @@ import msgspec
 
 from simhash_hbase.errors import ClaimContended, StoreTimeout, StoreUnavailable
 from simhash_hbase.index.answers import Decision, as_decision
-from simhash_hbase.index.dedup import with_short
 from simhash_hbase.index.documentrows import StoredState, document_cells, read_states
 from simhash_hbase.index.timestamps import Timer, claim_time
-from simhash_hbase.index.write import Change, Outcome, drop_members, put_first, refresh_within, removal
+from simhash_hbase.index.write import Change, drop_members, put_first, refresh_within, removal
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import DocumentState, State, Text, document_key, encode
-from simhash_hbase.rows.keys import document_row, id_digest
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, State, Text, encode
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap
 
 ATTEMPTS = 5
@@ -82,11 +81,6 @@ class Claim:
     planned: Outcome | None = None  # What it becomes if the one mate it is held for becomes an original.
     answer: Claimed | None = None
     is_recorded: bool = False  # Whether the answer was there before.
-
-    @property
-    def row(self) -> bytes:
-        """The row of its document cell."""
-        return document_row(id_digest(self.id))
 
     @property
     def key(self) -> tuple[tuple[int, int], bytes]:
@@ -215,10 +209,10 @@ class Run:
         """Return the claims that have no answer yet."""
         return [claim for claim in self.claims if claim.answer is None]
 
-    def answer(self, claim: Claim, decision: Decision) -> None:
-        """Answer a claim."""
-        features, length = int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at])
-        claim.answer = with_short(self.profile, decision, features, length)
+    def answer(self, claim: Claim, state: DocumentState) -> None:
+        """Answer a claim by what is decided."""
+        short = self.profile.is_short(int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at]))
+        claim.answer = as_decision(claim.id, state, short=short)
         claim.near = []
 
     def start_over(self, claim: Claim) -> None:
@@ -253,17 +247,15 @@ class Run:
             if is_first:
                 # A later compare-and-set that finds the value there proves that everybody saw it in between.
                 columns = zip(cells, values, strict=True)
-                written = put_first(
-                    self.store,
-                    [Cell(claim.row, STATE_QUALIFIER, value, claim_time(new.token)) for (claim, new), value in columns],
-                )
+                first = [Cell(*new.key, value, claim_time(new.token)) for (_, new), value in columns]
+                written = put_first(self.store, first)
             else:
                 # Before a document is decided a duplicate, its original lists it as a copy.
                 if duplicates := [(claim.at, new) for claim, new in cells if new.is_duplicate]:
                     places, states = zip(*duplicates, strict=True)
                     self.store.put(FAMILY_DOCUMENTS, document_cells(self.entries.take(places), states))
                 pairs = zip(cells, values, strict=True)
-                swaps = [Swap(claim.row, STATE_QUALIFIER, claim.value, value) for (claim, _), value in pairs]
+                swaps = [Swap(*new.key, claim.value, value) for (claim, new), value in pairs]
                 written = self.store.compare_and_set(swaps)
         except UNANSWERED:
             written = [False] * len(cells)
@@ -295,12 +287,12 @@ class Run:
             # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that
             # ends as a duplicate is left to `vacuum`: that saves a call.
             before = claim.state and claim.state.shown()
-            changes.append(Change(claim.at, claim.row, before, claim.value, new))
+            changes.append(Change(claim.at, before, claim.value, new))
             claim.state, claim.value, claim.written_s = new, value, self.timer.monotonic()
             if new.is_undecided:
                 claim.step = STEPS[new.state]
             else:
-                self.answer(claim, as_decision(new))
+                self.answer(claim, new)
         drop_members(self.store, changes)
 
     def renew(self) -> None:
@@ -317,7 +309,7 @@ class Run:
     def give_up(self, cells: Iterable[StoredState]) -> None:
         """Put back the cells of crashed writers; whether it was done is seen by the next look."""
         swaps = [
-            Swap(*document_key(id_digest(state.id)), value, encode(state.abandoned()))
+            Swap(*state.key, value, encode(state.abandoned()))
             for state, value in {state.id: (state, value) for state, value in cells}.values()
         ]
         self._swap(swaps)

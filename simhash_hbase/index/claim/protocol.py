@@ -12,17 +12,18 @@ from dataclasses import dataclass, field, replace
 
 from simhash_hbase.errors import ClaimContended, StoreBusy
 from simhash_hbase.index import write
-from simhash_hbase.index.answers import Decision, recorded_decision
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import machine
 from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, SwappingStore
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
-from simhash_hbase.index.documentrows import StoredState, find_documents, read_states
-from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
+from simhash_hbase.index.documentrows import StoredState, read_states
+from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import DocumentState, is_of_removed
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, is_of_removed
 from simhash_hbase.stores.base import Store, atomically
 
 FIRST_PAUSE_S = 0.005
@@ -36,7 +37,7 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
         with attempt:
             with atomically(store):
                 plan = deduplicator.plan(entries, now=now)
-                cells = plan.cells
+                states = plan.states
                 if plan.expired:
                     # What has expired by this clock must not come back by another one, which is behind.
                     expired = enumerate(read_states(store, plan.expired))
@@ -44,9 +45,9 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                     write.commit(store, burials)
                     write.drop_members(store, burials)
                     # What was buried may be a document of this batch.
-                    cells = find_documents(store, plan.entries.ids)
+                    states = read_states(store, plan.entries.ids)
                 batch = write.WriteBatch(store, profile, plan.entries)
-                batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), cells, now=now))
+                batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), states, now=now))
                 write.refresh_within(store, profile, plan.seen, now=now)
             return plan.decisions
     raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
@@ -122,9 +123,9 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
         if stored is not None and stored[0].is_undecided:
             if run.leases.observe(claim.id, stored[1]):
                 overdue.append(stored)
-        elif decision := recorded_decision(claim.text, claim.state, oldest):
+        elif recorded := claim.state and claim.state.recorded(claim.text, oldest):
             claim.is_recorded = True
-            run.answer(claim, decision)
+            run.answer(claim, recorded)
         else:
             claim.step = Step.QUERY
     run.give_up(overdue)
@@ -142,20 +143,20 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     before = [claim.state and claim.state.in_force() for claim in claims]
     batch = UndecidedBatch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
     find_nearest(run.store, batch.queries, found_since(oldest), batch.take_hit)
-    decisions = batch.decide()
+    batch.decide()
     held = batch.earlier_mates()
-    named = [None if held[at] else decision.of for at, decision in enumerate(decisions)]
+    named = [None if held[at] else outcome.of for at, outcome in enumerate(batch.outcomes)]
     changed = run.refresh(named)
     wanted = []
-    for at, (claim, decision) in enumerate(zip(claims, decisions, strict=True)):
+    for at, (claim, outcome) in enumerate(zip(claims, batch.outcomes, strict=True)):
         if held[at]:
             claim.step = Step.HELD
             claim.mates = [claims[mate] for mate in sorted(held[at])]
-            claim.planned = batch.outcomes[at] if held[at] == {batch.mates[at]} else None
-        elif decision.is_original:
+            claim.planned = outcome if held[at] == {batch.mates[at]} else None
+        elif outcome.of is None:
             wanted.append((claim, machine.as_pending(claim, now=now, oldest=oldest)))
-        elif decision.of not in changed:
-            wanted.append((claim, machine.as_duplicate(claim, batch.outcomes[at], now=now)))
+        elif outcome.of not in changed:
+            wanted.append((claim, machine.as_duplicate(claim, outcome, now=now)))
     run.commit(wanted)
 
 
@@ -177,9 +178,7 @@ def release(run: Run, claims: Sequence[Claim]) -> None:
 
 def write_rows(run: Run, claims: Sequence[Claim]) -> None:
     """Write members and block rows of pending claims: others' second queries find them from then on."""
-    changes = [
-        write.Change(claim.at, claim.row, None, None, claim.state) for claim in claims if claim.state is not None
-    ]
+    changes = [write.Change(claim.at, None, None, claim.state) for claim in claims if claim.state is not None]
     write.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
     for claim in claims:
         claim.step = Step.QUERY_AGAIN
@@ -296,5 +295,5 @@ class Verdicts:
 def _duplicate(claim: Claim, originals: Sequence[tuple[Neighbour, DocumentState]], now: int) -> DocumentState:
     ranked = [(rank_of(n.distance, n.similarity, decision.order, n.id), n) for n, decision in originals]
     _, best = min(ranked)
-    named = write.Outcome("duplicate", best.id, best.distance, best.similarity, best.containment, best.text)
+    named = Outcome("duplicate", best.id, best.distance, best.similarity, best.containment, best.text)
     return machine.as_duplicate(claim, named, now=now)

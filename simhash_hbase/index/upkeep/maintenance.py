@@ -16,9 +16,8 @@ from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep import walk
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows import documentcells
-from simhash_hbase.rows.documentcells import DocumentState, document_key, encode
-from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest, row_digest, row_flag
+from simhash_hbase.rows.documentcells import DocumentState, decode_document, decode_sketches, encode
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, member_key, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
@@ -50,8 +49,7 @@ class Verified:
     """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
     copies: int = 0  # Entries in the originals' lists of copies.
     missing_copies: int = 0
-    """Duplicates that their original's list lacks, as those of an earlier release: repairing adds them, without their
-    metadata."""
+    """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
     stale_copies: int = 0  # Entries whose copy is gone, or names another original.
     repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
     repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
@@ -126,17 +124,17 @@ class _Verification(NamedTuple):
     def _check_found(self, found: Sequence[DocumentState]) -> None:
         """Look for the members of documents, and for the block rows and sketch rows that these call for."""
         result, store = self.result, self.store
-        cells = store.get(FAMILY_DOCUMENTS, [documentcells.member_key(s.text, id_digest(s.id)) for s in found])
+        cells = store.get(FAMILY_DOCUMENTS, [state.kept_key for state in found])
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
-        again = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(state.id)) for state in lacking])
+        again = store.get(FAMILY_DOCUMENTS, [state.key for state in lacking])
         # Not those that a writer has changed since they were read.
-        now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
+        now = [cell and decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
         if self.times and missing:
             result.count_repairs(len(missing), self._make_cells(missing, self.times))
         values = [cell.value for cell in cells if cell is not None]
-        sketches = iter(documentcells.decode_sketches(values, bands=self.profile.bands))
+        sketches = iter(decode_sketches(values, bands=self.profile.bands))
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
         rows = stored_rows(self.profile, simhashes, [b"" if cell is None else next(sketches) for cell in cells])
         absent = rows.where(~store.has_rows(rows))
@@ -191,7 +189,7 @@ class _Verification(NamedTuple):
         if not isinstance(self.store, CompareAndSet):
             return 0
         pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
-        swaps = [Swap(*document_key(id_digest(old.id)), encode(old), encode(new)) for old, new in pairs]
+        swaps = [Swap(*old.key, encode(old), encode(new)) for old, new in pairs]
         return sum(self.store.compare_and_set(swaps))
 
 
@@ -267,7 +265,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
             doomed.append(cell)
         elif not state.is_undecided and state.seen < profile.oldest(now):
             result.expired += 1
-            doomed += [cell, Cell(*documentcells.member_key(state.text, row_digest(cell.row)), b"", state.stamp)]
+            doomed += [cell, Cell(*member_key(state.text, row_digest(cell.row)), b"", state.stamp)]
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     stale = [cell for cell in walk.stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
     result.stale_members += len(stale)

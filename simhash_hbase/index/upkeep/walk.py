@@ -14,8 +14,8 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
-from simhash_hbase.rows import documentcells, keys
-from simhash_hbase.rows.documentcells import DocumentState, Text
+from simhash_hbase.rows import keys
+from simhash_hbase.rows.documentcells import DocumentState, Text, decode_document, decode_member, decode_sketches
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, ID_DIGEST_BYTES, PREFIX_BITS
 from simhash_hbase.stores.base import Cell, Store, Transactional
@@ -64,7 +64,7 @@ def scan_documents(store: Store, watch: ProgressCallback | None = None) -> Itera
     """Read all document cells, a page at a time, in the order of the ids' digests."""
     walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
-        if states := [documentcells.decode_document(c.value) for c in cells if keys.row_flag(c.row) == FLAG_DOCUMENT]:
+        if states := [decode_document(c.value) for c in cells if keys.row_flag(c.row) == FLAG_DOCUMENT]:
             yield states
 
 
@@ -80,9 +80,9 @@ def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, Do
     for cell in cells:
         try:
             if keys.row_flag(cell.row) == FLAG_DOCUMENT:
-                decoded.append((cell, documentcells.decode_document(cell.value)))
+                decoded.append((cell, decode_document(cell.value)))
             else:
-                documentcells.decode_member(cell.value, bands=bands)
+                decode_member(cell.value, bands=bands)
         except CorruptIndex:
             damaged.append(cell)
     return decoded, damaged
@@ -90,13 +90,13 @@ def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, Do
 
 def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
     """Select the member cells that no document cell names; one that does not decode may."""
-    cell_keys = [documentcells.document_key(cell.qualifier[:ID_DIGEST_BYTES]) for cell in members]
+    cell_keys = [keys.document_key(cell.qualifier[:ID_DIGEST_BYTES]) for cell in members]
     states = store.get(FAMILY_DOCUMENTS, cell_keys)
     stale = []
     for member, cell in zip(members, states, strict=True):
         text = Text(keys.row_simhash(member.row), member.qualifier[ID_DIGEST_BYTES:])
         with suppress(CorruptIndex):
-            if cell is None or text not in documentcells.decode_document(cell.value).member_texts():
+            if cell is None or text not in decode_document(cell.value).member_texts():
                 stale.append(member)
     return stale
 
@@ -130,7 +130,7 @@ def _keys_of_members(
 ) -> NDArray[np.uint64]:
     """List the sketch rows of members; one that does not decode has none."""
     values = [cell.value for cells in members for cell in cells]
-    sketches = Sketches.unpacked(documentcells.decode_sketches(values, bands=profile.bands), profile.bands)
+    sketches = Sketches.unpacked(decode_sketches(values, bands=profile.bands), profile.bands)
     prefixes = keys.band_prefixes(profile.blocks, sketches.segments, sketches.present)
     return _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
 

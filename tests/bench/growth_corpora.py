@@ -17,25 +17,22 @@ from simhash_hbase.rows.analysed import Entries
 
 BITS = 3
 PROFILE = Profile.resolve(analyzer="shingle")
-TEMPLATES = "graph"
+CORPORA = ("uniform", "templates")
 
 
-def uniform(documents: int, _: int) -> Iterator[Entries]:
-    """Make documents of which none has anything to do with another one; more of them begin with the same ones."""
-    rng = np.random.default_rng(4)
-    yield from made_entries(rng.integers(0, 2**64, documents, dtype=np.uint64), bands=PROFILE.bands)
+def made_corpus(name: str, documents: int, sizes: Sizes) -> Iterator[Entries]:
+    """Make the documents of an index; those of a larger one begin with the same ones.
 
-
-def skewed(documents: int, pages: int) -> Iterator[Entries]:
-    """Multiply so many templated pages: each copy is moved as a whole to another place of all three spaces.
-
-    So every copy keeps its crowded prefixes and its near pairs, and copies have nothing to do with each other: that is
-    what more sites with templates of their own would be.
+    Uniform ones have nothing to do with each other. Templates are pages that are multiplied: each copy is moved as a
+    whole to another place of all three spaces. So every copy keeps its crowded prefixes and its near pairs, and copies
+    have nothing to do with each other: that is what more sites with templates of their own would be.
     """
-    real = _templates(pages)
-    masks = np.random.default_rng(5)
-    made = 0
-    while made < documents:
+    if name == "uniform":
+        rng = np.random.default_rng(4)
+        yield from made_entries(rng.integers(0, 2**64, documents, dtype=np.uint64), bands=PROFILE.bands)
+        return
+    real, masks = _templates(sizes), np.random.default_rng(5)
+    for made in range(0, documents, len(real)):
         few = real.take(range(min(len(real), documents - made)))
         moved = replace(
             few,
@@ -46,25 +43,13 @@ def skewed(documents: int, pages: int) -> Iterator[Entries]:
         )
         for at in range(0, len(moved), BATCH_DOCUMENTS):
             yield moved.take(range(at, min(at + BATCH_DOCUMENTS, len(moved))))
-        made += len(few)
 
 
 @cache
-def _templates(pages: int) -> Entries:
-    texts = list(islice(corpus(TEMPLATES), pages))
+def _templates(sizes: Sizes) -> Entries:
+    """Analyse the pages that are multiplied: the same ones in all sizes."""
+    texts = list(islice(corpus("graph"), max(1, sizes.growth[0] // 10)))
     return Analysis(PROFILE).texts([str(at) for at in range(len(texts))], texts, [None] * len(texts)).entries
-
-
-CORPORA = {"uniform": uniform, "templates": skewed}
-
-
-def made_corpus(name: str, documents: int, sizes: Sizes) -> Iterator[Entries]:
-    """Make the documents of an index; the templates are the same ones in all sizes."""
-    return CORPORA[name](documents, _pages(sizes))
-
-
-def _pages(sizes: Sizes) -> int:
-    return max(1, sizes.growth[0] // 10)
 
 
 def queries(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
@@ -82,7 +67,7 @@ def neighbours(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
     wanted = min(wanted, documents)
     first = min(documents * 3 // 4, documents - wanted)
     if name == "templates":
-        first -= first % len(_templates(_pages(sizes)))
+        first -= first % len(_templates(sizes))
     return _asked(name, picked(made_corpus(name, documents, sizes), range(first, first + wanted)))
 
 
@@ -101,16 +86,11 @@ def picked(batches: Iterator[Entries], numbers: range) -> Entries:
 def _asked(name: str, documents: Entries) -> Entries:
     """Make near copies of documents; every second query of uniform ones is near nothing."""
     rng = np.random.default_rng(2)
-    simhashes = documents.simhashes.copy()
+    simhashes, bands = documents.simhashes.copy(), documents.segments.copy()
     for _ in range(BITS):
         simhashes ^= np.uint64(1) << rng.integers(0, 64, len(documents), dtype=np.uint64)
-    near = replace(documents, simhashes=simhashes, ids=[f"query {at}" for at in range(len(documents))])
-    return _half_strangers(near, rng) if name == "uniform" else near
-
-
-def _half_strangers(asked: Entries, rng: np.random.Generator) -> Entries:
-    simhashes, bands = asked.simhashes.copy(), asked.segments.copy()
-    strangers = np.arange(1, len(asked), 2)
-    simhashes[strangers] = rng.integers(0, 2**64, len(strangers), dtype=np.uint64)
-    bands[strangers] = rng.integers(0, 2**32, (len(strangers), bands.shape[1]), dtype=np.uint32)
-    return replace(asked, simhashes=simhashes, bands=bands)
+    if name == "uniform":
+        strangers = np.arange(1, len(documents), 2)
+        simhashes[strangers] = rng.integers(0, 2**64, len(strangers), dtype=np.uint64)
+        bands[strangers] = rng.integers(0, 2**32, (len(strangers), bands.shape[1]), dtype=np.uint32)
+    return replace(documents, simhashes=simhashes, bands=bands, ids=[f"query {at}" for at in range(len(documents))])

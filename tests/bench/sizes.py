@@ -27,10 +27,6 @@ class Sizes:
     """Fingerprints for PyPI simhash's index, which takes about 1 KB each."""
     flat_queries: int = 200
     """Queries that are compared with every fingerprint."""
-    lsh_documents: int = 100_000
-    """Documents in the comparison with MinHash LSH."""
-    lsh_texts: int = 3_000
-    """Of these, documents whose signatures are computed from their texts by both."""
     load_documents: int = 100_000
     """Documents that are loaded for time and bytes."""
     dedup_documents: int = 2_000
@@ -75,10 +71,6 @@ class Sizes:
         ("FAST_DIFF", "ZSTD"),
     )
     """Data block encodings and codecs under which HBase writes its files anew."""
-    crowded: int = 300_000
-    """Fingerprints whose prefixes have many rows."""
-    crowded_queries: int = 2_000
-    """Queries of these."""
     growth: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     """Documents in the indexes whose costs are compared, the smallest first."""
     growth_queries: int = 1_000
@@ -104,8 +96,6 @@ TINY = Sizes(
     queries=400,
     index_fingerprints=2_000,
     flat_queries=20,
-    lsh_documents=200,
-    lsh_texts=30,
     load_documents=300,
     dedup_documents=40,
     text_sets=("graph",),
@@ -125,8 +115,6 @@ TINY = Sizes(
     hbase_warm=5,
     hbase_documents=300,
     hbase_files=(("NONE", "NONE"), ("FAST_DIFF", "SNAPPY")),
-    crowded=3_000,
-    crowded_queries=200,
     growth=(300, 900),
     growth_queries=20,
     growth_repeats=1,

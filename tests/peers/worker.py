@@ -30,7 +30,7 @@ class Result(msgspec.Struct, kw_only=True):
 
 
 def read(name: str) -> Corpus:
-    """Read a shared set, or make the documents of ``bench lsh``; only the latter has no groups."""
+    """Read a shared set, or make documents of twelve sentences and copies that lack half of one, without groups."""
     if name != MADE:
         return read_corpus(name, folder())
     sentences = Sentences(MADE_DOCUMENTS)

@@ -13,13 +13,7 @@ HTML = [("Content-Type", "text/html; charset=utf-8")]
 
 
 class Crawl:
-    """A WARC in memory.
-
-    Parameters
-    ----------
-    compressed : bool
-        A gzip member a record.
-    """
+    """A WARC in memory; compressed, each record is a gzip member."""
 
     def __init__(self, *, compressed=True):
         self._file = io.BytesIO()

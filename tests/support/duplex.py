@@ -9,18 +9,7 @@ from contextlib import suppress
 class Duplex:
     """One request on a connection of its own, its body in chunks of any size.
 
-    Parameters
-    ----------
-    server : Server
-        Where.
-    path : str
-        Of the route.
-    key : str
-        Name of the key.
-    media : str
-        Of the body.
-    buffers : int, optional
-        Bytes of the socket's own buffers, small so that what is not read soon stops who sends it.
+    Small buffers of the socket let what is not read soon stop who sends it.
     """
 
     def __init__(self, server, path, *, key="all", media="application/x-ndjson", buffers=None):

@@ -2,6 +2,7 @@
 
 from simhash_hbase.stores.base import CompareAndSet, Store
 from simhash_hbase.stores.memory import MemoryStore
+from support.rows import pairs_of, rows_of
 
 _METHODS = [
     name for protocol in (Store, CompareAndSet) for name in vars(protocol) if not name.startswith("_") and name != "url"
@@ -40,16 +41,16 @@ class TombstoneStore(SwappingOnly):
         self._written = {}
 
     def put_rows(self, rows, *, timestamp):
-        for row in _each(rows):
+        for row in pairs_of(rows):
             if timestamp > self._hidden.get(row, 0):
                 self._written[row] = max(timestamp, self._written.get(row, 0))
-                self.behind.put_rows(_only(rows, row), timestamp=timestamp)
+                self.behind.put_rows(rows_of(row), timestamp=timestamp)
 
     def delete_rows(self, rows, *, timestamp):
-        for row in _each(rows):
+        for row in pairs_of(rows):
             self._hidden[row] = max(timestamp, self._hidden.get(row, 0))
             if self._written.get(row, 0) <= timestamp:
-                self.behind.delete_rows(_only(rows, row), timestamp=timestamp)
+                self.behind.delete_rows(rows_of(row), timestamp=timestamp)
 
     def put(self, family, cells):
         self.behind.put(family, [c for c in cells if self._stamp(c) > self._hides(family, c)])
@@ -64,12 +65,3 @@ class TombstoneStore(SwappingOnly):
 
     def _hides(self, family, cell):
         return self._hidden.get((family, cell.row, cell.qualifier), 0)
-
-
-def _each(rows):
-    return list(zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True))
-
-
-def _only(rows, row):
-    which = (rows.prefixes == row[0]) & (rows.simhashes == row[1])
-    return type(rows)(rows.prefixes[which], rows.simhashes[which])

@@ -5,7 +5,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -24,7 +23,8 @@ from simhash_hbase.spark import session
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.memory import MemoryStore
 from support.listening import free_port, wait_for_port
-from support.patience import END_S
+from support.rows import all_cells, all_pairs
+from support.serving import wait_for
 
 QUICK = {
     # A test is over before a thorough compiler would have paid off.
@@ -77,8 +77,7 @@ def decisions_of_one_machine(sources, *, settings=None, index=None, keep="first"
 
 def cells(index):
     """Read all rows and all document cells."""
-    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=9_999) for p, s in zip(*page, strict=True)]
-    return rows, [cell for page in index.store.scan_cells("d", b"", None, page=9_999) for cell in page]
+    return all_pairs(index.store, page=9_999), all_cells(index.store, page=9_999)
 
 
 def cells_of_load(index, source, stamp, folder, options=None):
@@ -143,13 +142,6 @@ def process(folder, name, *words):
             started.terminate()
 
 
-def await_workers(log):
-    end = time.monotonic() + END_S
-    while log.read_text().count("Registering worker") < WORKERS:
-        assert time.monotonic() < end, log.read_text()[-2000:]
-        time.sleep(0.1)
-
-
 @contextmanager
 def standalone(folder):
     """Yield the address of a master that has two workers of one core each."""
@@ -163,5 +155,5 @@ def standalone(folder):
         for number in range(WORKERS):
             words = ["--host", HERE, "--cores", "1", "--memory", "1g", "--webui-port", str(free_port()), url]
             all_.enter_context(process(folder, f"worker{number}", f"{PACKAGE}.worker.Worker", *words))
-        await_workers(log)
+        wait_for(lambda: log.read_text().count("Registering worker") == WORKERS)
         yield url

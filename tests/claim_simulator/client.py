@@ -16,13 +16,8 @@ U64 = np.uint64
 class SimulatedStore:
     """What one writer sees of the server.
 
-    Parameters
-    ----------
-    server : Server
-        Keeps the rows.
-    call : callable
-        Does one call: gets its name, its parts, and whether it is repeated when no answer comes; returns the results
-        of the parts, or raises what a store may raise.
+    `call` gets the name of a call, its parts, and whether it is repeated when no answer comes; it returns the results
+    of the parts, or raises what a store may raise.
     """
 
     url = "simulated:"

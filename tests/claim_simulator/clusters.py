@@ -28,16 +28,7 @@ class Document(NamedTuple):
 def share_claims(name: str, writers: int, clusters: int, *, sketched: bool) -> list[list[list[Document]]]:
     """Return for each writer its batches of groups of near copies; at least two writers claim each group.
 
-    Parameters
-    ----------
-    name : str
-        Seed, and part of all ids.
-    writers : int
-        How many there are.
-    clusters : int
-        Groups of near copies.
-    sketched : bool
-        Whether documents have sketches.
+    The name is a seed, and part of all ids.
     """
     chosen = Random(name)
     claims: list[list[Document]] = [[] for _ in range(writers)]

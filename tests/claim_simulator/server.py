@@ -12,14 +12,8 @@ NEVER = -1
 class Server:
     """Rows of all families; of a cell's versions the one with the highest timestamp is read, of equal ones the later.
 
-    Parameters
-    ----------
-    clock : callable
-        Its own time in ms.
-    changed : callable
-        Called after each change of a document cell, with the cell before and the one after it.
-    hidden : callable
-        Called after each delete.
+    `changed` is called after each change of a document cell, with the cell before and the one after it; `hidden` after
+    each delete.
     """
 
     def __init__(

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import numpy as np
-from evaluate import JUDGED, MOST_JUDGED, REQUIRED_RECALL, SEEDS, STRICT, score
-from support.labelled import Pair, Similarities
+from evaluate import REQUIRED_RECALL, STRICT, precision, score
+from support.labelled import Similarities
 
 from peers.entrants import ENTRANTS
 from peers.truth import similar_pairs
@@ -50,22 +49,12 @@ def rows(name: str) -> Iterator[str]:
         result = measured(number, name)
         for how, pairs in result.answers.items():
             _, recall = score(corpus.pairs, pairs, exact)
-            shares = [*recall[:3], len(similar & pairs) / len(similar), *_precision(pairs, exact)]
-            yield _row(f"{name} | {entrant}{how}", shares, len(pairs), result, len(corpus.texts))
-
-
-def _precision(returned: set[Pair], exact: Similarities) -> list[float | None]:
-    judged = sorted(returned)
-    if len(judged) > MOST_JUDGED:
-        judged = [judged[at] for at in sorted(np.random.default_rng(SEEDS[0]).permutation(len(judged))[:MOST_JUDGED])]
-    similar = exact.of_many(judged)
-    return [float((similar >= least).mean()) if judged else None for least in (STRICT, JUDGED)]
-
-
-def _row(head: str, shares: Sequence[float | None], returned: int, result: Result, documents: int) -> str:
-    told = ["-" if share is None else f"{share:.3f}" for share in shares]
-    figures = [f"{documents / result.add:,.0f}", f"{result.one * 1e3:.2f} ms", f"{result.size / documents:,.0f}"]
-    return f"| {' | '.join([head, *told[:4], f'{returned:,}', *told[4:], *figures])} |"
+            shares = [*recall[:3], len(similar & pairs) / len(similar), *precision(pairs, exact)[1:]]
+            told = ["-" if share is None else f"{share:.3f}" for share in shares]
+            documents = len(corpus.texts)
+            figures = f"{documents / result.add:,.0f} | {result.one * 1e3:.2f} ms | {result.size / documents:,.0f}"
+            cells = [name, entrant + how, *told[:4], f"{len(pairs):,}", *told[4:], figures]
+            yield f"| {' | '.join(cells)} |"
 
 
 def main(names: Sequence[str]) -> int:

@@ -152,7 +152,7 @@ def about(name):
 
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
-@pytest.mark.parametrize("name", ["docs", "install", "lint", "picture", "quickstart", "test"])
+@pytest.mark.parametrize("name", ["docs", "evaluate", "install", "lint", "picture", "quickstart", "test"])
 def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, name, word):
     calls, done = script(name, word)
 

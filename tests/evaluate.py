@@ -80,7 +80,6 @@ class Figures:
 
 
 def sample(rows: Sequence[int], seed: int) -> list[int]:
-    """Choose the documents that the idf is learned from."""
     return sorted(random.Random(seed).sample(rows, min(SAMPLE, len(rows))))
 
 
@@ -154,7 +153,6 @@ def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequenc
 
 
 def mean(runs: Sequence[Figures]) -> Figures:
-    """Average what several samples gave."""
     return Figures(
         documents=runs[0].documents,
         recall=[_mean(values) for values in zip(*(run.recall for run in runs), strict=True)],
@@ -214,7 +212,6 @@ def missed(name: str, figures: Figures) -> list[str]:
 
 
 def row(name: str, recipe: str, figures: Figures) -> str:
-    """Write one row of the table."""
     precision = (None, None) if name == RECALL_ONLY else (figures.strictly, figures.precise)
     returned = f"{figures.returned:,}" + (" (sample)" if figures.judged < figures.returned else "")
     cells = [name, recipe, f"{figures.documents:,}", *map(_share, figures.recall), returned, *map(_share, precision)]

@@ -71,8 +71,6 @@ Answered = tuple[list[float], set[tuple[int, int]]]
 class _InPython:
     """What is common to the clients in this process: they say how one query is answered."""
 
-    process = os.getpid()
-
     def one_by_one(self, queries: Simhashes) -> Answered:
         seconds, pairs = [], set()
         self.connect()
@@ -173,7 +171,6 @@ class Java:
         if process.stdin is None or process.stdout is None:
             raise StoreRefused("the Java client has no pipes")
         self.name = f"Java `AsyncConnection`, ten scans in flight, {threads}"
-        self.process = process.pid
         self._in, self._out = process.stdin, process.stdout
 
     def one_by_one(self, queries: Simhashes) -> Answered:

@@ -60,7 +60,6 @@ def _post(server: Server, path: str, body: bytes, headers: dict[str, str]) -> by
 
 
 def body_of(documents: Documents) -> bytes:
-    """Write documents as the lines of a body."""
     return ndjson([{"id": name, "text": text} for name, text in documents])
 
 
@@ -89,7 +88,6 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
         return len(self.ascending) / self.seconds
 
 
@@ -146,7 +144,6 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
 
 
 def request_of(path: str, record: dict[str, str]) -> bytes:
-    """Write a request with a JSON body."""
     body = json.dumps(record, ensure_ascii=False).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body

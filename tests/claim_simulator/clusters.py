@@ -41,7 +41,6 @@ def share_claims(name: str, writers: int, clusters: int, *, sketched: bool) -> l
 
 
 def as_entries(documents: Sequence[Document]):
-    """Make what `Index.claim_entries` takes."""
     sketches = [document.sketch for document in documents]
     given = sketches if any(sketch is not None for sketch in sketches) else None
     bands = None if given is None else [document.segments or (0,) * BANDS for document in documents]

@@ -260,7 +260,6 @@ class Watch:
         return self._texts[document.id, document.simhash, document.digest[:TEXT_BYTES]]
 
     def undecided(self) -> list[str]:
-        """List the ids without a decision."""
         return [name for name in dict.fromkeys(each.id for each in self.documents) if self._decision(name) is None]
 
 

@@ -80,11 +80,9 @@ class Actor:
         return self._never_began or self._greenlet.dead
 
     def go_on(self) -> None:
-        """Let it go on to where it stops next."""
         self._greenlet.switch()
 
     def kill(self) -> None:
-        """End it where it is."""
         if self._greenlet:
             self._greenlet.throw(Killed)
         else:
@@ -119,11 +117,9 @@ class World:
     # -- clocks
 
     def server_ms(self) -> int:
-        """Read the server's clock."""
         return BEGAN_MS + int(self.now * 1000) + self.server_ahead_ms
 
     def wall_ms(self, actor: Actor) -> int:
-        """Read a writer's clock."""
         return BEGAN_MS + int(self.now * 1000) + actor.ahead_ms
 
     def sleep(self, seconds: float) -> None:
@@ -139,7 +135,6 @@ class World:
     # -- the scheduler
 
     def enter(self, actor: Actor, *, after: float = 0.0) -> None:
-        """Bring a writer in."""
         actor.wake = self.now + after
         self._actors.append(actor)
 

@@ -58,7 +58,6 @@ def rows(name: str) -> Iterator[str]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Print the table."""
     print(HEAD)
     for name in names or SETS:
         for line in rows(name):

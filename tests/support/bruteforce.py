@@ -29,7 +29,6 @@ def entries(documents, *, sketches=None, features=None, digests=None, lengths=No
 
 
 def flip(value, bits):
-    """Flip bits of an integer."""
     for bit in bits:
         value ^= 1 << bit
     return value
@@ -63,7 +62,6 @@ def neighbours(documents, simhash, distance, *, without=None):
 
 
 def answered(answer):
-    """Reduce an answer to what `neighbours` returns."""
     return [(match.id, match.distance) for match in answer.matches]
 
 
@@ -86,7 +84,6 @@ class Written(NamedTuple):
 
 
 def written_entries(documents, bands):
-    """Make entries of a mapping of ids to `Written`."""
     empty = (0,) * bands
     return entries(
         {name: one.simhash for name, one in documents.items()},
@@ -136,6 +133,5 @@ def crowd(count, *, seed, bands=6):
 
 
 def unmask(view):
-    """Have a collection use the rows that others use."""
     view.collection._simhash_mask, view.collection._segment_mask = 0, np.uint32(0)
     view.collection._simhash_array = np.uint64(0)

@@ -26,7 +26,6 @@ class Crawl:
         self._writer.write_record(self._writer.create_warcinfo_record("a.warc.gz", {"software": "a test"}))
 
     def answer(self, url, body, headers=HTML, *, status="200 OK", kind="response", more=()):
-        """Write what a server answered."""
         http = StatusAndHeaders(status, list(headers), protocol="HTTP/1.1")
         self._record(url, kind, body, http_headers=http, more=more)
 

@@ -25,7 +25,6 @@ class Duplex:
         )
 
     def send(self, data):
-        """Send a piece of the body."""
         self._socket.sendall(b"%x\r\n%s\r\n" % (len(data), data))
 
     def send_plain(self, data):
@@ -33,7 +32,6 @@ class Duplex:
         self._socket.sendall(data)
 
     def finish(self):
-        """Say that the body is complete."""
         self._socket.sendall(b"0\r\n\r\n")
 
     def flood(self, piece, pieces, *, stuck_s):
@@ -63,7 +61,6 @@ class Duplex:
             yield from whole
 
     def rest(self):
-        """Read to the end of the connection."""
         return self._read.read()
 
     def wait_until_ended(self, end_s):
@@ -79,7 +76,6 @@ class Duplex:
         return thread
 
     def close(self):
-        """End the connection at once."""
         self._read.close()
         self._socket.close()
 

@@ -35,7 +35,6 @@ class HeldRequest:
         return True
 
     def execute(self):
-        """Let it go, and wait until it is done."""
         assert self.gateway is not None, "there was no such request"
         self._go.set()
         assert self.ended.wait(EXECUTION_S)
@@ -187,12 +186,10 @@ def _close(*ends):
 
 
 def proxy_to(version):
-    """Start a proxy before the gateway of a Thrift version."""
     host, _, port = address(version).rpartition(":")
     return FaultyProxy(host, int(port))
 
 
 def proxied_options(version, table, /, *proxies, **options):
-    """Return options for a table that is reached through proxies."""
     gateways = tuple(Gateway("127.0.0.1", proxy.port) for proxy in proxies)
     return hbase_options(version, table, gateways=gateways, **options)

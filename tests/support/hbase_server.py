@@ -43,7 +43,6 @@ def address(version):
 
 
 def hbase_options(version, table, /, **options) -> HBaseOptions:
-    """Return options for a table at the running server."""
     return replace(parse_url(f"hbase://{address(version)}/{table}"), **options)
 
 
@@ -82,7 +81,6 @@ class Tables:
         self._kept.append(name)
 
     def close(self):
-        """Drop everything."""
         self._drop_all(self._spare + self._taken + self._kept)
         self._gateways.close()
 
@@ -113,13 +111,11 @@ _tables = []
 
 
 def tables() -> Tables:
-    """Return the tables of this run."""
     if not _tables:
         _tables.append(Tables())
     return _tables[0]
 
 
 def drop_tables():
-    """Drop what this run made."""
     while _tables:
         _tables.pop().close()

@@ -60,7 +60,6 @@ class Row(NamedTuple):
 
 
 def read_passages() -> dict[str, list[str]]:
-    """Read the passages by language."""
     by_language: dict[str, list[str]] = {}
     for line in PASSAGES.read_text("utf-8").splitlines():
         record = json.loads(line)
@@ -99,13 +98,11 @@ def replaced(text: str, other: str, chosen: random.Random) -> str:
 
 
 def deleted(text: str, other: str, chosen: random.Random) -> str:
-    """Leave out a word."""
     start, stop = chosen.choice(words(text))
     return text[:start] + text[stop:]
 
 
 def inserted(text: str, other: str, chosen: random.Random) -> str:
-    """Put a word of another text before one."""
     start, _ = chosen.choice(words(text))
     blank = " " if text[start - 1 : start].isspace() else ""
     return text[:start] + _word(other, chosen) + blank + text[start:]
@@ -169,14 +166,12 @@ def measure(language: str, texts: Sequence[str], form: Form = str) -> Row:
 
 
 def rows() -> list[Row]:
-    """Measure every language, and every form."""
     passages = read_passages()
     plain = [measure(language, texts) for language, texts in passages.items()]
     return plain + [measure(name, passages[language], form) for name, (language, form) in FORMS.items()]
 
 
 def main() -> None:
-    """Print the table."""
     print(HEAD)
     for row in rows():
         print(f"| {row.language} | {row.passages} | {row.letters} | {row.copies} | {row.recall:.3f} |")

@@ -59,5 +59,4 @@ class _Files(SimpleHTTPRequestHandler):
 
 
 def folder_served(folder):
-    """Serve a folder as a web site."""
     return served(partial(_Files, directory=folder))

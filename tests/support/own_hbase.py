@@ -109,6 +109,5 @@ def http_address(version, folder):
 
 
 def stop_http_gateways():
-    """Stop the shared gateways."""
     _addresses.clear()
     _running.close()

@@ -121,7 +121,6 @@ class IndexMaker:
         return self._keep(Index.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
 
     def reopen(self, index):
-        """Close an index and open it again."""
         return self._keep(Index(self._place.reopen(index.store), clock=self.clock))
 
     def close(self):

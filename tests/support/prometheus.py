@@ -45,7 +45,6 @@ class Prometheus:
         return answer.json()["data"]
 
     def query(self, expression: str) -> list[dict]:
-        """Return the series of an expression as they are now."""
         return self.get("query", query=expression)["result"]
 
 

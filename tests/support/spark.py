@@ -76,7 +76,6 @@ def decisions_of_one_machine(sources, *, settings=None, index=None, keep="first"
 
 
 def cells(index):
-    """Read all rows and all document cells."""
     return all_pairs(index.store, page=9_999), all_cells(index.store, page=9_999)
 
 

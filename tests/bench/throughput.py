@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from peers import entrants
 
-from bench.deduping import CLI, ENVIRONMENT, write_lines
+from bench.deduping import CLI, write_lines
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, count, fixed, peer, rate
 from bench.sizes import Sizes
@@ -141,7 +141,7 @@ def _load(fresh: Iterator[Path], file: Path, workers: int) -> None:
 
 
 def _run(*command: str) -> None:
-    subprocess.run([*CLI, *command, "--quiet"], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+    subprocess.run([*CLI, *command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
 def _add(entrant: str, texts: Sequence[str]) -> None:

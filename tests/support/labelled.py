@@ -91,14 +91,9 @@ def read_corpus(name: str, where: Path) -> Corpus:
     )
 
 
-def in_first_half(group: str) -> bool:
-    """Put about half of the groups on one side, always the same ones."""
-    return blake2b(group.encode(), digest_size=1).digest()[0] % 2 == 0
-
-
 def halves(corpus: Corpus) -> tuple[list[int], list[int]]:
-    """Cut a set in two, no group on both sides."""
+    """Cut a set in two, no group on both sides: about half of the groups on one, always the same ones."""
     sides: tuple[list[int], list[int]] = ([], [])
     for at, group in enumerate(corpus.groups):
-        sides[in_first_half(group)].append(at)
+        sides[blake2b(group.encode(), digest_size=1).digest()[0] % 2 == 0].append(at)
     return sides

@@ -22,7 +22,6 @@ PASSAGES = Path(__file__).with_name("languages.jsonl")
 COPIES = 4
 """Of each kind of edit, a passage."""
 SEED = 12
-HEAD = "| language | passages | letters | copies | recall |\n|---|---|---|---|---|"
 
 _PAIRED = "\u3040-\u30ff\u4e00-\u9fff"
 _THAI = "\u0e00-\u0e7f"
@@ -33,13 +32,6 @@ _WORDS = re.compile(
 )
 
 Form = Callable[[str], str]
-
-
-class Span(NamedTuple):
-    """Where a word is."""
-
-    start: int
-    stop: int
 
 
 class Row(NamedTuple):
@@ -86,9 +78,9 @@ FORMS: dict[str, tuple[str, Form]] = {
 """Languages whose copies come in another form: the language, and what makes the form."""
 
 
-def words(text: str) -> list[Span]:
+def words(text: str) -> list[tuple[int, int]]:
     """Find the words of a text, roughly: what has a letter or a digit in it."""
-    return [Span(*match.span()) for match in _WORDS.finditer(text) if any(map(str.isalnum, match.group()))]
+    return [match.span() for match in _WORDS.finditer(text) if any(map(str.isalnum, match.group()))]
 
 
 def replaced(text: str, other: str, chosen: random.Random) -> str:
@@ -165,17 +157,9 @@ def measure(language: str, texts: Sequence[str], form: Form = str) -> Row:
     return Row(language, len(texts), round(sum(map(len, map(normalize, texts))) / len(texts)), asked, found, others)
 
 
-def rows() -> list[Row]:
-    passages = read_passages()
-    plain = [measure(language, texts) for language, texts in passages.items()]
-    return plain + [measure(name, passages[language], form) for name, (language, form) in FORMS.items()]
-
-
-def main() -> None:
-    print(HEAD)
-    for row in rows():
-        print(f"| {row.language} | {row.passages} | {row.letters} | {row.copies} | {row.recall:.3f} |")
-
-
 if __name__ == "__main__":
-    main()
+    print("| language | passages | letters | copies | recall |\n|---|---|---|---|---|")
+    passages = read_passages()
+    for name, (language, form) in ({each: (each, str) for each in passages} | FORMS).items():
+        row = measure(name, passages[language], form)
+        print(f"| {row.language} | {row.passages} | {row.letters} | {row.copies} | {row.recall:.3f} |")

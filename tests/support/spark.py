@@ -23,6 +23,7 @@ from simhash_hbase.spark import session
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.memory import MemoryStore
 from support.listening import free_port, wait_for_port
+from support.results import Printed
 from support.rows import all_cells, all_pairs
 from support.serving import wait_for
 
@@ -50,29 +51,18 @@ def quiet_session(options):
     gc.collect()
 
 
-class Lines:
-    """Takes decisions as they are printed."""
-
-    def __init__(self):
-        self.taken = []
-
-    def line(self, record):
-        self.taken.append(json_line(record).decode().rstrip("\n"))
-
-    def flush(self):
-        pass
-
-
 def decisions_of_one_machine(sources, *, settings=None, index=None, keep="first"):
-    """Decide as `dedup` does; with an index, as a dry run against it."""
-    lines = Lines()
+    """Decide as `dedup` does; with an index, as a dry run against it. Return the lines and the summary."""
+    printed = Printed()
     reading = Reading(settings=settings or InputOptions(), workers=1)
     options = DedupOptions(keep=keep, dry_run=index is not None, learn=index is None)
-    with Deduplication(sources, options, reading=reading, lines=lines) as corpus:
+    with Deduplication(sources, options, reading=reading, lines=printed) as corpus:
         if index is not None:
-            return lines.taken, corpus.run(index)
-        with create_index("memory:", learn_from=corpus.texts()) as made:
-            return lines.taken, corpus.run(made)
+            summary = corpus.run(index)
+        else:
+            with create_index("memory:", learn_from=corpus.texts()) as made:
+                summary = corpus.run(made)
+    return [json_line(record).decode().rstrip("\n") for record in printed.lines], summary
 
 
 def cells(index):

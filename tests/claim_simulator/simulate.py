@@ -11,8 +11,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from claim_simulator.client import SimulatedStore
-from claim_simulator.clusters import Document, as_entries
-from claim_simulator.schedule import LEASE_S, Schedule, Task, make_schedule
+from claim_simulator.schedule import LEASE_S, Document, Schedule, Task, as_entries, make_schedule
 from claim_simulator.server import Server
 from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World

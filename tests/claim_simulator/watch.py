@@ -17,7 +17,7 @@ from typing import NamedTuple, Optional
 
 from support.bruteforce import Written, matches, similarity
 
-from claim_simulator.clusters import Document
+from claim_simulator.schedule import Document
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import collection_of

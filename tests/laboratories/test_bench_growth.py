@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from bench import growth
 from bench.documents import document_id
-from bench.growth_corpora import made_corpus, neighbours, picked, queries
+from bench.growth import made_corpus, neighbours, picked, queries
 from bench.sizes import TINY
 
 

@@ -10,7 +10,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -153,10 +153,9 @@ def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequenc
 
 
 def mean(runs: Sequence[Figures]) -> Figures:
-    return Figures(
-        documents=runs[0].documents,
+    return replace(
+        runs[0],
         recall=[_mean(values) for values in zip(*(run.recall for run in runs), strict=True)],
-        listed=runs[0].listed,
         returned=round(np.mean([run.returned for run in runs])),
         judged=round(np.mean([run.judged for run in runs])),
         precise=_mean([run.precise for run in runs]),

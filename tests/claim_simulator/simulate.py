@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 from unittest.mock import patch
 
-from claim_simulator.client import SimulatedStore
+from claim_simulator.client import SimulatedStore, call_at_once
 from claim_simulator.schedule import LEASE_S, Document, Schedule, Task, as_entries, make_schedule
 from claim_simulator.server import Server
 from claim_simulator.watch import Operation, Watch
@@ -81,7 +81,7 @@ class _Simulation:
     def run(self) -> World:
         world = self._world
         with simulated(world, self._chosen):
-            Index.create(_Direct(self._server), self._schedule.profile, clock=world.server_ms)
+            Index.create(SimulatedStore(self._server, call_at_once), self._schedule.profile, clock=world.server_ms)
             for number, tasks in enumerate(self._schedule.writers):
                 self._enter(f"writer {number}", tasks, world.chosen.uniform(0, 0.02))
             world.run()
@@ -114,7 +114,7 @@ class _Simulation:
     def _index(self, actor: Actor) -> Index:
         world = self._world
         timer = Timer(lambda: world.now, world.sleep)
-        index = Index(_Direct(self._server), clock=lambda: world.wall_ms(actor), timer=timer)
+        index = Index(SimulatedStore(self._server, call_at_once), clock=lambda: world.wall_ms(actor), timer=timer)
         index._store = self._store(actor)
         index.collection = _AsStored()
         return index
@@ -219,13 +219,6 @@ class _AsStored(Collection):
 
     def stored_id(self, document_id: str) -> str:
         return document_id
-
-
-class _Direct(SimulatedStore):
-    """The server without a world around it."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(server, lambda name, parts, **_: [part() for part in parts])
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -20,7 +20,6 @@ from support.labelled import Corpus, Pair, Similarities, folder, halves, read_co
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
-from simhash_hbase.rows.analysed import Entries
 
 BINS = (0.95, 0.9, 0.8, 0.6)
 """Lower ends; each bin reaches up to the one before it, the first to 1."""
@@ -81,13 +80,16 @@ class Figures:
 
 
 def sample(rows: Sequence[int], seed: int) -> list[int]:
-    """Choose the documents that the idf is learned from."""
     return sorted(random.Random(seed).sample(rows, min(SAMPLE, len(rows))))
 
 
 def returned_pairs(index: Index, corpus: Corpus, rows: Sequence[int]) -> tuple[set[Pair], int]:
     """Add documents to an index, ask it for each, and give the pairs and the number of truncated answers."""
-    chunks = indexed(index, corpus, rows)
+    ids, texts = [corpus.ids[row] for row in rows], [corpus.texts[row] for row in rows]
+    places = range(0, len(rows), CHUNK)
+    chunks = [index.analysis.texts(ids[i : i + CHUNK], texts[i : i + CHUNK]).entries for i in places]
+    for entries in chunks:
+        index.add_entries(entries)
     at = {corpus.ids[row]: row for row in rows}
     pairs: set[Pair] = set()
     truncated = 0
@@ -97,18 +99,6 @@ def returned_pairs(index: Index, corpus: Corpus, rows: Sequence[int]) -> tuple[s
             pairs.update((min(pair), max(pair)) for pair in found)
             truncated += answer.truncated
     return pairs, truncated
-
-
-def indexed(index: Index, corpus: Corpus, rows: Sequence[int]) -> list[Entries]:
-    """Add documents to an index, and give them as it analysed them, a chunk at a time."""
-    chunks = [_entries(index, corpus, rows[i : i + CHUNK]) for i in range(0, len(rows), CHUNK)]
-    for entries in chunks:
-        index.add_entries(entries)
-    return chunks
-
-
-def _entries(index: Index, corpus: Corpus, rows: Sequence[int]) -> Entries:
-    return index.analysis.texts([corpus.ids[r] for r in rows], [corpus.texts[r] for r in rows]).entries
 
 
 def bin_of(similarities: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -126,6 +116,16 @@ def score(
     return listed, [float(found[bins == i].mean()) if n else None for i, n in enumerate(listed)]
 
 
+def precision(returned: set[Pair], exact: Similarities) -> tuple[int, float | None, float | None]:
+    """Return how many pairs were judged, and the shares of them with J >= `STRICT` and `JUDGED`; None without pairs."""
+    judged = sorted(returned)
+    if len(judged) > MOST_JUDGED:
+        judged = sorted(random.Random(SEEDS[0]).sample(judged, MOST_JUDGED))
+    similar = exact.of_many(judged)
+    strictly, precise = (float((similar >= least).mean()) if judged else None for least in (STRICT, JUDGED))
+    return len(judged), strictly, precise
+
+
 def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequence[int], exact: Similarities) -> Figures:
     """Measure one recipe; `learn_from` is empty for one that learns nothing."""
     start = monotonic()
@@ -138,29 +138,24 @@ def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequenc
     seconds = monotonic() - start
     inside = set(rows)
     listed, recall = score([p for p in corpus.pairs if inside.issuperset(p)], returned, exact)
-    judged = sorted(returned)
-    if len(judged) > MOST_JUDGED:
-        judged = sorted(random.Random(SEEDS[0]).sample(judged, MOST_JUDGED))
-    similar = exact.of_many(judged)
+    judged, strictly, precise = precision(returned, exact)
     return Figures(
         documents=len(rows),
         recall=recall,
         listed=listed,
         returned=len(returned),
-        judged=len(judged),
-        precise=float((similar >= JUDGED).mean()) if judged else None,
-        strictly=float((similar >= STRICT).mean()) if judged else None,
+        judged=judged,
+        precise=precise,
+        strictly=strictly,
         truncated=truncated,
         seconds=seconds,
     )
 
 
 def mean(runs: Sequence[Figures]) -> Figures:
-    """Average what several samples gave."""
-    return Figures(
-        documents=runs[0].documents,
+    return replace(
+        runs[0],
         recall=[_mean(values) for values in zip(*(run.recall for run in runs), strict=True)],
-        listed=runs[0].listed,
         returned=round(np.mean([run.returned for run in runs])),
         judged=round(np.mean([run.judged for run in runs])),
         precise=_mean([run.precise for run in runs]),
@@ -216,7 +211,6 @@ def missed(name: str, figures: Figures) -> list[str]:
 
 
 def row(name: str, recipe: str, figures: Figures) -> str:
-    """Write one row of the table."""
     precision = (None, None) if name == RECALL_ONLY else (figures.strictly, figures.precise)
     returned = f"{figures.returned:,}" + (" (sample)" if figures.judged < figures.returned else "")
     cells = [name, recipe, f"{figures.documents:,}", *map(_share, figures.recall), returned, *map(_share, precision)]

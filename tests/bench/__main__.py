@@ -12,10 +12,8 @@ from bench.fingerprints import measure_fingerprints
 from bench.growth import measure_growth, measure_growth_in_hbase
 from bench.hbase import measure_hbase
 from bench.loading import measure_load
-from bench.lsh import measure_lsh
 from bench.measuring import Table, describe
 from bench.queries import measure_queries
-from bench.rows import measure_rows
 from bench.service import measure_service, measure_singles, measure_singles_in_hbase
 from bench.sizes import DEFAULT, LARGE, Sizes
 from bench.throughput import measure_text
@@ -23,8 +21,6 @@ from bench.throughput import measure_text
 PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "fingerprints": measure_fingerprints,
     "queries": measure_queries,
-    "rows": measure_rows,
-    "lsh": measure_lsh,
     "load": measure_load,
     "dedup": measure_dedup,
     "text": measure_text,
@@ -36,7 +32,7 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "growth-hbase": measure_growth_in_hbase,
 }
 # `growth` takes hours and 20 GB of disk; the others start an HBase.
-DEFAULT_PARTS = ("fingerprints", "queries", "rows", "lsh", "load", "dedup", "text", "service")
+DEFAULT_PARTS = ("fingerprints", "queries", "load", "dedup", "text", "service")
 
 
 @click.command()

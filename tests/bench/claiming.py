@@ -1,19 +1,18 @@
 """Part ``claim``: what deciding among many writers costs beside a plain query and a plain write."""
 
+import itertools
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.documents import document_id
-from bench.hbase_instance import Instance, running_hbase
+from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, in_turns, rate
 from bench.sizes import Sizes
-from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
@@ -24,8 +23,12 @@ COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`
 def measure_claim(sizes: Sizes) -> list[Table]:
     """Claim documents in a folder and in HBase: all new ones, then with a near copy at every second place."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, running_hbase() as instance:
-        made = {"`file:`": _folders(Path(folder)), "HBase, Thrift 2": lambda: _table(instance)}
-        rows = [_row(place, make, copies, sizes) for place, make in made.items() for copies in (False, True)]
+        numbers = itertools.count()
+        made = {
+            "`file:`": lambda: f"file:{folder}/{next(numbers)}",
+            "HBase, Thrift 2": lambda: f"hbase://{instance.thrift2}/{instance.new_table()}",
+        }
+        rows = [_row(place, url, copies, sizes) for place, url in made.items() for copies in (False, True)]
     return [
         Table(
             title="`claim` beside `query` + `add` of the same documents",
@@ -36,20 +39,9 @@ def measure_claim(sizes: Sizes) -> list[Table]:
     ]
 
 
-def _folders(folder: Path) -> Callable[[], Index]:
-    return lambda: _index(f"file:{folder / str(len(list(folder.iterdir())))}")
-
-
-def _table(instance: Instance) -> Index:
-    return _index(f"hbase://{instance.thrift2}/{instance.new_table()}")
-
-
-def _index(url: str) -> Index:
-    return create_index(url, analyzer="jieba", match="distance")
-
-
-def _row(place: str, make: Callable[[], Index], copies: bool, sizes: Sizes) -> list[str]:
-    with make() as plain, make() as claiming:
+def _row(place: str, url: Callable[[], str], copies: bool, sizes: Sizes) -> list[str]:
+    plain, claiming = (create_index(url(), analyzer="jieba", match="distance") for _ in range(2))
+    with plain, claiming:
         held = _documents(0, np.random.default_rng(17).integers(0, 2**64, sizes.claim_held, dtype=np.uint64))
         # The servers compile what they do often: both sides do all of it before.
         for index in (plain, claiming):
@@ -57,7 +49,7 @@ def _row(place: str, make: Callable[[], Index], copies: bool, sizes: Sizes) -> l
         batches = [_batch(number, held, copies, sizes) for number in range(sizes.claim_batches)]
         left, right = iter(batches), iter(batches)
         beside, ours = in_turns(
-            [lambda: _query_and_add(plain, next(left)), lambda: _claim(claiming, next(right))],
+            [lambda: _query_and_add(plain, next(left)), lambda: claiming.claim_entries(next(right))],
             repeats=sizes.claim_batches,
             clock=perf_counter,
         )
@@ -69,18 +61,13 @@ def _row(place: str, make: Callable[[], Index], copies: bool, sizes: Sizes) -> l
         rate(n, beside.typical),
         rate(n, ours.typical),
         fixed(100 * beside.typical / ours.typical, " %"),
-        fixed(100 * ours.result / n, " %"),
+        fixed(100 * sum(not claimed.is_original for claimed in ours.result) / n, " %"),
     ]
 
 
 def _query_and_add(index: Index, batch: Entries) -> None:
     index.query_entries(batch)
     index.add_entries(batch)
-
-
-def _claim(index: Index, batch: Entries) -> int:
-    """Count the duplicates."""
-    return sum(not (isinstance(claimed, Decision) and claimed.is_original) for claimed in index.claim_entries(batch))
 
 
 def _batch(number: int, held: Entries, copies: bool, sizes: Sizes) -> Entries:

@@ -1,7 +1,6 @@
 """Part ``dedup``: what deciding costs on top of analysing, and the memory that it takes a document."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, anonymous_bytes, count, fixed, rate
@@ -22,13 +20,16 @@ from simhash_hbase.opening import create_index
 from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 
 CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
-PROCESS = (sys.executable, "-W", "ignore", "-m", "bench.processes")
+ANALYSE = """\
+import sys
+from simhash_hbase.inputs import InputOptions, read
+from simhash_hbase.opening import create_index
+from simhash_hbase.pipeline.analyse import analyse
+for _ in analyse(read(sys.argv[1:], InputOptions()), create_index("memory:", analyzer="jieba").analysis, workers=1):
+    pass
+"""
 ROUNDS = 2  # Of the library; the sets take most of the time of the whole benchmark.
-# A process of its own finds this package only by its folder.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-COLUMNS = (
-    "documents", "duplicates", "analysing /s", "deciding /s", "overhead", "command /s", "its overhead", "of a table",
-)  # fmt: skip
+COLUMNS = ("documents", "duplicates", "analysing /s", "deciding /s", "overhead", "command /s", "its overhead")
 
 
 def measure_dedup(sizes: Sizes) -> list[Table]:
@@ -41,8 +42,7 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
             columns=["set", *COLUMNS],
             rows=rows,
             notes=[
-                "The command's overhead is over a process that only reads and analyses the same file, that of a table "
-                "over the command, in processor time."
+                "The command's overhead is over a process that only reads and analyses the file, in processor time."
             ],
         ),
         _memory(sizes),
@@ -52,7 +52,7 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
 def _row(name: str, sizes: Sizes) -> list[str]:
     texts = list(islice(corpus(name), sizes.dedup_documents))
     analysing, deciding, duplicates = min((_library(texts) for _ in range(ROUNDS)), key=lambda r: r[0] + r[1])
-    analysis, command, arrow = _commands(texts)
+    analysis, command = _commands(texts)
     n = len(texts)
     return [
         name,
@@ -63,14 +63,16 @@ def _row(name: str, sizes: Sizes) -> list[str]:
         fixed(100 * deciding / analysing, " %"),
         rate(n, command),
         fixed(100 * (command - analysis) / analysis, " %"),
-        fixed(100 * (arrow - command) / command, " %"),
     ]
 
 
 def _library(texts: Sequence[str]) -> tuple[float, float, int]:
     analysing = deciding = 0.0
     duplicates = 0
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, _new(folder) as index:
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba") as index,
+    ):
         deduplicator = index.deduplicator()
         # The dictionary is loaded before.
         index.analysis.texts([""], ["我来到北京清华大学"])
@@ -86,33 +88,22 @@ def _library(texts: Sequence[str]) -> tuple[float, float, int]:
     return analysing, deciding, duplicates
 
 
-def _new(folder: str) -> Any:
-    return create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba")
-
-
 def _commands(texts: Sequence[str]) -> list[float]:
-    """Time a process that analyses, the command, and one that reads a table."""
+    """Return the processor time of a process that analyses, and of the command: the clock would count other work."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        path, table = Path(folder) / "documents.jsonl", Path(folder) / "documents.arrow"
-        records = [{"id": document_id(at), "text": text} for at, text in enumerate(texts)]
-        write_lines(path, records)
-        rows = pa.Table.from_pylist(records)
-        with pa.OSFile(str(table), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
-            writer.write_table(rows)
+        path = Path(folder) / "documents.jsonl"
+        write_lines(path, ({"id": document_id(at), "text": text} for at, text in enumerate(texts)))
         dedup = ["dedup", f"file:{Path(folder) / 'index'}", str(path), *OPTIONS, "--analyzer", "jieba"]
-        commands = ([*PROCESS, "analyse", str(path)], [*CLI, *dedup], [*PROCESS, "table", str(table)])
-        return [_seconds(command) for command in commands]
+        seconds = []
+        for command in ([sys.executable, "-W", "ignore", "-c", ANALYSE, str(path)], [*CLI, *dedup]):
+            before = getrusage(RUSAGE_CHILDREN)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            after = getrusage(RUSAGE_CHILDREN)
+            seconds.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+        return seconds
 
 
 OPTIONS = ("--create", "--workers", "1", "--quiet")
-
-
-def _seconds(command: Sequence[str]) -> float:
-    """Run a process and tell its processor time: the clock would count what else the machine does."""
-    before = getrusage(RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
-    after = getrusage(RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def _memory(sizes: Sizes) -> Table:
@@ -124,9 +115,13 @@ def _memory(sizes: Sizes) -> Table:
         write_lines(path, ({"id": document_id(at), "simhash": f"{value:016x}"} for at, value in enumerate(simhashes)))
         url = f"file:{Path(folder) / 'index'}"
         command = [*CLI, "dedup", url, str(path), *OPTIONS, "--analyzer", "jieba", "--simhash-field", "simhash"]
-        start = perf_counter()
-        less, more = _memory_after(command, (first, last))
-        seconds = perf_counter() - start
+        start, seen = perf_counter(), []
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            # One line before the last, so that the process is still there: it waits for us to read on.
+            for number, _ in enumerate(process.stdout, 1):
+                if number in (first, last - 1):
+                    seen.append(anonymous_bytes(process.pid))
+        (less, more), seconds = seen, perf_counter() - start
     return Table(
         title="Memory of `dedup`",
         columns=["documents", "its own memory then", "growth a document", "documents /s"],
@@ -140,18 +135,6 @@ def _memory(sizes: Sizes) -> Table:
             ],
         ],
     )
-
-
-def _memory_after(command: Sequence[str], lines: tuple[int, int]) -> list[int]:
-    seen = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        # One line before the last, so that the process is still there: it waits for us to read on.
-        wanted = {lines[0], lines[1] - 1}
-        for number, _ in enumerate(process.stdout, 1):
-            if number in wanted:
-                seen.append(anonymous_bytes(process.pid))
-    return seen
 
 
 def write_lines(path: Path, records: Any) -> None:

@@ -134,5 +134,4 @@ class Sentences:
         """Sentence numbers, shape (number, 12)."""
 
     def text(self, numbers: Sequence[int]) -> str:
-        """Write a document out."""
         return "\n".join(self.pool[at] for at in numbers)

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from time import process_time
-from typing import Any
 
 import mmh3
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.documents import are_shared, spread
 from bench.measuring import Table, count, fixed, in_turns, peer, quiet, rate, times
@@ -36,77 +34,51 @@ def measure_fingerprints(sizes: Sizes) -> list[Table]:
     ]
 
 
-class _Set:
-    """One set and those who fingerprint it."""
+def _rows(name: str, sizes: Sizes) -> tuple[list[str], list[str]]:
+    # The warm ones lie between the measured ones, which they do not repeat.
+    both = spread(name, sizes.texts + sizes.warm_texts)
+    places = np.linspace(0, len(both) - 1, num=sizes.texts, dtype=np.int64).tolist()
+    texts = [both[at] for at in places]
+    warm, plain, simhash = Fingerprinter(JiebaAnalyzer(top=TOP)), PlainRecipe(), peer("simhash").Simhash
+    warm.fingerprint_many([both[at] for at in sorted({*range(len(both))} - {*places})])
 
-    def __init__(self, name: str, sizes: Sizes) -> None:
-        # The warm ones lie between the measured ones, which they do not repeat.
-        both = spread(name, sizes.texts + sizes.warm_texts)
-        places = np.linspace(0, len(both) - 1, num=sizes.texts, dtype=np.int64)
-        self.texts = [both[at] for at in places]
-        self._plain = PlainRecipe(top=TOP)
-        self._warm = Fingerprinter(JiebaAnalyzer(top=TOP))
-        self._warm.fingerprint_many([both[at] for at in sorted({*range(len(both))} - {*places.tolist()})])
-        self._simhash = peer("simhash").Simhash
-
-    def ours(self) -> NDArray[np.uint64]:
-        return self._warm.fingerprint_many(self.texts)[0]
-
-    def ours_cold(self) -> NDArray[np.uint64]:
-        return Fingerprinter(JiebaAnalyzer(top=TOP)).fingerprint_many(self.texts)[0]
-
-    def ours_sketched(self) -> NDArray[np.uint64]:
-        for batch in batches(self.texts):
+    def ours_sketched() -> None:
+        for batch in batches(texts):
             batch.sketch()
-        return self.ours()
+        warm.fingerprint_many(texts)
 
-    def features(self) -> list[list[tuple[str, int]]]:
-        return [self._plain.features(text) for text in self.texts]
-
-    def loop(self, documents: Sequence[Sequence[tuple[str, int]]]) -> list[int]:
-        return [plain_simhash(features) for features in documents]
-
-    def pypi(self, documents: Sequence[Sequence[tuple[str, int]]]) -> list[int]:
-        return [self._pypi(features) for features in documents]
-
-    def _pypi(self, features: Sequence[tuple[str, int]]) -> int:
+    def pypi(features: Sequence[tuple[str, int]]) -> int:
         # As floats: its arrays of bytes do not take integers above 255 as factors.
         weighted = [(word, float(weight)) for word, weight in features]
-        value: Any = self._simhash(weighted, hashfunc=_murmur3).value if weighted else 0
-        return int(value)
+        return int(simhash(weighted, hashfunc=_murmur3).value) if weighted else 0
 
-    def take_aside(self) -> float:
-        aside, self._plain.aside = self._plain.aside, 0.0
-        return aside
-
-
-def _murmur3(data: bytes) -> int:
-    return mmh3.hash64(data, signed=False)[0]
-
-
-def _rows(name: str, sizes: Sizes) -> tuple[list[str], list[str]]:
-    documents = _Set(name, sizes)
     fast, cold, sketched = in_turns(
-        [documents.ours, documents.ours_cold, documents.ours_sketched], repeats=sizes.repeats
+        [
+            lambda: warm.fingerprint_many(texts)[0],
+            lambda: Fingerprinter(JiebaAnalyzer(top=TOP)).fingerprint_many(texts)[0],
+            ours_sketched,
+        ],
+        repeats=sizes.repeats,
     )
     # The slow ones once: they are steady to a few per cent, and take most of the time.
-    [tags] = in_turns([documents.features], repeats=1)
-    loop, pypi = in_turns([lambda: documents.loop(tags.result), lambda: documents.pypi(tags.result)], repeats=1)
-    tags_seconds = tags.best - documents.take_aside()
-    loop_seconds, pypi_seconds = tags_seconds + loop.best, tags_seconds + pypi.best
-    n, ours = len(documents.texts), fast.result.tolist()
-    if loop.result != pypi.result:
+    [tags] = in_turns([lambda: list(map(plain.features, texts))], repeats=1)
+    loop, theirs = in_turns(
+        [lambda: list(map(plain_simhash, tags.result)), lambda: list(map(pypi, tags.result))], repeats=1
+    )
+    if loop.result != theirs.result:
         raise SimhashError("PyPI simhash and the loop differ over the same features")
-    speeds = [rate(n, seconds) for seconds in (fast.best, sketched.best, loop_seconds, pypi_seconds)]
+    loop_seconds, pypi_seconds = (tags.best - plain.aside + each.best for each in (loop, theirs))
+    equal = np.mean([a == b for a, b in zip(fast.result.tolist(), loop.result, strict=True)])
+    speeds = [rate(len(texts), seconds) for seconds in (fast.best, sketched.best, loop_seconds, pypi_seconds)]
     ratios = [times(seconds, loop_seconds) for seconds in (fast.best, cold.best, sketched.best)]
     return (
-        [name, count(sum(map(len, documents.texts)) / n), *speeds],
-        [name, _share(ours, loop.result), *ratios, times(fast.best, pypi_seconds)],
+        [name, count(sum(map(len, texts)) / len(texts)), *speeds],
+        [name, fixed(100 * float(equal), " %"), *ratios, times(fast.best, pypi_seconds)],
     )
 
 
-def _share(ours: Sequence[int], theirs: Sequence[int]) -> str:
-    return fixed(100 * float(np.mean([a == b for a, b in zip(ours, theirs, strict=True)])), " %")
+def _murmur3(data: str | bytes) -> int:
+    return mmh3.hash64(data, signed=False)[0]
 
 
 def plain_simhash(features: Sequence[tuple[str, int]]) -> int:
@@ -117,7 +89,7 @@ def plain_simhash(features: Sequence[tuple[str, int]]) -> int:
     """
     sums = [0] * 64
     for word, weight in features:
-        value = mmh3.hash64(word, signed=False)[0]
+        value = _murmur3(word)
         for bit in range(64):
             if value >> bit & 1:
                 sums[bit] += weight
@@ -134,37 +106,27 @@ class PlainRecipe:
     for counting the tokens, which nobody else would need, is kept apart in `aside`.
     """
 
-    def __init__(self, *, top: int) -> None:
+    def __init__(self) -> None:
         with quiet():
-            self._tokens = _Tokens()
+            self._jieba = peer("jieba")
+            self._jieba.initialize()
             extractor = peer("jieba.analyse").TFIDF()
-        extractor.tokenizer = self._tokens
+        # It asks its tokenizer to cut; what was cut last is remembered.
+        extractor.tokenizer = self
         self._extract = extractor.extract_tags
-        self._top = top
+        self._last: list[str] = []
         self.aside = 0.0
         """Processor seconds that went into counting tokens."""
-
-    def features(self, text: str) -> list[tuple[str, int]]:
-        """List the heaviest words and their weights in integers."""
-        tags = self._extract(text, topK=None, withWeight=True)
-        start = process_time()
-        total = self._tokens.count({word for word, _ in tags})
-        self.aside += process_time() - start
-        tags.sort(key=lambda tag: (-tag[1], tag[0]))
-        return [(word, round(weight * total * SCALE)) for word, weight in tags[: self._top]]
-
-
-class _Tokens:
-    """jieba's tokenizer, which remembers what it cut last."""
-
-    def __init__(self) -> None:
-        self._jieba = peer("jieba")
-        self._jieba.initialize()
-        self._last: list[str] = []
 
     def cut(self, text: str) -> list[str]:
         self._last = list(self._jieba.cut(text))
         return self._last
 
-    def count(self, words: set[str]) -> int:
-        return sum(token in words for token in self._last)
+    def features(self, text: str) -> list[tuple[str, int]]:
+        """List the heaviest words and their weights in integers."""
+        tags = self._extract(text, topK=None, withWeight=True)
+        start, words = process_time(), {word for word, _ in tags}
+        total = sum(token in words for token in self._last)
+        self.aside += process_time() - start
+        tags.sort(key=lambda tag: (-tag[1], tag[0]))
+        return [(word, round(weight * total * SCALE)) for word, weight in tags[:TOP]]

@@ -1,169 +1,205 @@
-"""Parts ``growth`` and ``growth-hbase``: what loading and asking cost in indexes of growing size."""
+"""Parts ``growth`` and ``growth-hbase``: what loading and asking cost in indexes of growing size.
+
+Documents are uniform ones, and a real template corpus multiplied.
+"""
 
 import shutil
 import sys
 import tempfile
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
-from time import perf_counter, process_time
-from typing import NamedTuple
+from time import perf_counter, process_time, sleep
 
 import numpy as np
 
-from bench.documents import fill_spool
-from bench.fixed_rate import measure_steady
-from bench.growth_corpora import CORPORA, PROFILE, made_corpus, neighbours, queries
+from bench import measuring
+from bench.documents import corpus, document_id, fill_spool, made_entries
 from bench.hbase_clients import rewrite
 from bench.hbase_instance import Instance, running_hbase
-from bench.measuring import (
-    Table,
-    Timed,
-    count,
-    fixed,
-    in_turns,
-    microseconds,
-    one_by_one,
-    percentile,
-    processor_seconds,
-)
+from bench.measuring import Table, count, fixed, microseconds, percentile
 from bench.sizes import Sizes
 from simhash_hbase.bulk import Spool, StoreWriter, Writer, begin, load
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
+from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.hbase import HBaseStore
 
+BITS = 3
+PROFILE = Profile.resolve(analyzer="shingle")
+CORPORA = ("uniform", "templates")
 ROUNDS = 10
 """Of single queries: within some seconds, each index has been asked for some of its own."""
+FILES = (("FAST_DIFF", "NONE"),)
+BATCHES_A_SECOND = 20
+WARM_S = 10.0
+COLD_S = 60.0
+"""Until then the pages of a large file come from the disk."""
 
 
-class Place(NamedTuple):
-    """Where one index is made."""
+def made_corpus(name: str, documents: int, sizes: Sizes) -> Iterator[Entries]:
+    """Make the documents of an index; those of a larger one begin with the same ones.
 
+    Uniform ones have nothing to do with each other. Templates are pages that are multiplied: each copy is moved as a
+    whole to another place of all three spaces. So every copy keeps its crowded prefixes and its near pairs, and copies
+    have nothing to do with each other: that is what more sites with templates of their own would be.
+    """
+    if name == "uniform":
+        rng = np.random.default_rng(4)
+        yield from made_entries(rng.integers(0, 2**64, documents, dtype=np.uint64), bands=PROFILE.bands)
+        return
+    real, masks = _templates(sizes), np.random.default_rng(5)
+    for made in range(0, documents, len(real)):
+        few = real.take(range(min(len(real), documents - made)))
+        moved = replace(
+            few,
+            ids=[document_id(made + at) for at in range(len(few))],
+            simhashes=few.simhashes ^ masks.integers(0, 2**64, dtype=np.uint64),
+            sketches=few.sketches ^ masks.integers(0, 2**64, few.sketches.shape[1], dtype=np.uint64),
+            bands=few.segments ^ masks.integers(0, 2**32, few.segments.shape[1], dtype=np.uint32),
+        )
+        for at in range(0, len(moved), BATCH_DOCUMENTS):
+            yield moved.take(range(at, min(at + BATCH_DOCUMENTS, len(moved))))
+
+
+@cache
+def _templates(sizes: Sizes) -> Entries:
+    """Analyse the pages that are multiplied: the same ones in all sizes."""
+    texts = list(islice(corpus("graph"), max(1, sizes.growth[0] // 10)))
+    return Analysis(PROFILE).texts([str(at) for at in range(len(texts))], texts, [None] * len(texts)).entries
+
+
+def queries(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
+    """Make queries about documents at equal distances in the whole index."""
+    wanted = min(wanted, documents)
+    numbers = range(0, documents, documents // wanted)[:wanted]
+    return _asked(name, picked(made_corpus(name, documents, sizes), numbers))
+
+
+def neighbours(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
+    """Make queries about documents that follow each other in the second half of the index.
+
+    They begin with a copy of the templated pages, so that those of another size are copies of the same pages.
+    """
+    wanted = min(wanted, documents)
+    first = min(documents * 3 // 4, documents - wanted)
+    if name == "templates":
+        first -= first % len(_templates(sizes))
+    return _asked(name, picked(made_corpus(name, documents, sizes), range(first, first + wanted)))
+
+
+def picked(batches: Iterator[Entries], numbers: range) -> Entries:
+    """Take the documents of these numbers out of a corpus."""
+    before, taken = 0, []
+    while before <= numbers[-1]:
+        entries = next(batches)
+        after = before + len(entries)
+        few = numbers[bisect_left(numbers, before) : bisect_left(numbers, after)]
+        taken.append(entries.take([number - before for number in few]))
+        before = after
+    return Entries.joined([few for few in taken if len(few)])
+
+
+def _asked(name: str, documents: Entries) -> Entries:
+    """Make near copies of documents; every second query of uniform ones is near nothing."""
+    rng = np.random.default_rng(2)
+    simhashes, bands = documents.simhashes.copy(), documents.segments.copy()
+    for _ in range(BITS):
+        simhashes ^= np.uint64(1) << rng.integers(0, 64, len(documents), dtype=np.uint64)
+    if name == "uniform":
+        strangers = np.arange(1, len(documents), 2)
+        simhashes[strangers] = rng.integers(0, 2**64, len(strangers), dtype=np.uint64)
+        bands[strangers] = rng.integers(0, 2**32, (len(strangers), bands.shape[1]), dtype=np.uint32)
+    return replace(documents, simhashes=simhashes, bands=bands, ids=[f"query {at}" for at in range(len(documents))])
+
+
+@dataclass(kw_only=True)
+class Grown:
+    """An index of one size, and what it is asked."""
+
+    documents: int
     index: Index
     writer: Writer
     size: Callable[[], int]
     """Bytes on disk."""
-    clock: Callable[[], float]
+    clock: Callable[[], float] = process_time
     """Of a load: where another process writes the files, processor time of this one says little."""
-    used: Callable[[], float]
+    used: Callable[[], float] = process_time
     """Seconds of processor time so far, of this process and of those that answer it."""
     warm: int = 0
     """Single queries before any is timed: Java compiles what was called ten thousands of times."""
-
-
-class Loaded(NamedTuple):
-    """An index with its documents, and what it is asked."""
-
-    made: Place
-    documents: int
-    seconds: float
+    seconds: float = 0.0
     """Seconds that the load took."""
-    spread: Entries
-    """Queries about documents all over the index."""
-    neighbours: Entries
-    """Queries about documents that follow each other."""
-    same: Entries
-    """Queries that every index is asked: about documents of the first one."""
+    batches: list[Entries] = field(default_factory=list)
+    """Queries about documents all over the index, about such that follow each other, and those that all are asked."""
+
+    def fill(self, name: str, sizes: Sizes) -> None:
+        """Load the documents."""
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            spool = Spool(Path(folder) / "spool", self.index.store.url, self.index.profile)
+            fill_spool(spool, made_corpus(name, self.documents, sizes))
+            start = self.clock()
+            begin(self.index, spool)
+            load(self.index, spool, self.writer)
+            self.seconds = self.clock() - start
 
 
-class Figures(NamedTuple):
-    """What one index costs."""
-
-    cells: list[tuple[float, Callable[[float], str]]]
-    """What a row says of it, and how that is written."""
-    matches: float
-    """Matches a query."""
-
-
-def filled(made: Place, name: str, documents: int, sizes: Sizes) -> float:
-    """Load an index, and return the seconds that it took."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        spool = Spool(Path(folder) / "spool", made.index.store.url, made.index.profile)
-        fill_spool(spool, made_corpus(name, documents, sizes))
-        start = made.clock()
-        begin(made.index, spool)
-        load(made.index, spool, made.writer)
-        return made.clock() - start
-
-
-def measured(loaded: Sequence[Loaded], sizes: Sizes) -> list[Figures]:
-    """Ask all indexes in turns: what else the machine does hits all alike, so that ratios between them hold."""
-    shuffled = [each.spread.take(np.random.default_rng(1).permutation(len(each.spread))) for each in loaded]
-    for each, asked in zip(loaded, shuffled, strict=True):
-        _warm(each, asked)
-    singles = _singles(loaded, [asked.take(range(min(len(asked), sizes.growth_queries))) for asked in shuffled])
-    batches = _batches(loaded, sizes.growth_repeats)
-    return [_figures(*each) for each in zip(loaded, singles, batches, strict=True)]
-
-
-def _warm(each: Loaded, shuffled: Entries) -> None:
-    """Ask first: the first queries find nothing in memory, and what they leave there is what a running index has."""
-    for batch in (each.spread, each.neighbours, each.same):
-        each.made.index.query_entries(batch)
-    for at in range(each.made.warm):
-        each.made.index.query_entries(shuffled.take([-1 - at % len(shuffled)]))
-
-
-def _singles(loaded: Sequence[Loaded], asked: list[Entries]) -> list[Timed]:
-    """Time single queries: the clock by rounds, the result is the time of every query."""
-    work = [partial(_round, each.made.index, _rounds(few), []) for each, few in zip(loaded, asked, strict=True)]
-    return in_turns(work, repeats=ROUNDS, clock=loaded[0].made.used)
-
-
-def _rounds(asked: Entries) -> Iterator[list[Entries]]:
-    alone = [asked.take([at]) for at in range(len(asked))]
-    return (alone[first::ROUNDS] for first in range(ROUNDS))
-
-
-def _round(index: Index, rounds: Iterator[list[Entries]], took: list[float]) -> list[float]:
-    took += one_by_one(index.query_entries, next(rounds))
-    return took
-
-
-def _batches(loaded: Sequence[Loaded], repeats: int) -> list[list[Timed]]:
-    """Time the batches of each index: spread, neighbours, same; those of one kind follow each other."""
-    kinds = zip(*((each.spread, each.neighbours, each.same) for each in loaded), strict=True)
-    work = [
-        partial(each.made.index.query_entries, batch)
-        for kind in kinds
-        for each, batch in zip(loaded, kind, strict=True)
-    ]
-    timed = in_turns(work, repeats=repeats, clock=loaded[0].made.used)
-    return [timed[at :: len(loaded)] for at in range(len(loaded))]
-
-
-def _figures(each: Loaded, singles: Timed, batches: list[Timed]) -> Figures:
-    alone, spread = sorted(singles.result), batches[0]
-    asked = (each.spread, each.neighbours, each.same)
-    took = [batch.best / len(queries) for batch, queries in zip(batches, asked, strict=True)]
-    times = [sum(singles.seconds) / len(alone), percentile(alone, 0.5), percentile(alone, 0.99), *took]
-    return Figures(
-        [
-            (each.documents, count),
-            (each.seconds, partial(fixed, unit=" s")),
-            (each.documents / each.seconds, count),
-            (each.made.size() / each.documents, count),
-            *((seconds, microseconds) for seconds in times),
-        ],
-        sum(len(answer.matches) for answer in spread.result) / len(each.spread),
-    )
-
-
-FILES = (("FAST_DIFF", "NONE"),)
 COLUMNS = (
     *("documents", "load", "documents /s", "bytes a document", "one query", "median", "99 %"),
-    *("in a batch of {}", "in a batch of neighbours", "in the same batch"),
+    *("in a batch of {}", "in a batch of neighbours", "in the same batch", "matches a query"),
 )
+FORMATS = (count, partial(fixed, unit=" s"), count, count, *[microseconds] * 6, fixed)
+
+
+def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
+    """Ask all indexes in turns, so that what else the machine does hits all alike; return the `COLUMNS` of each."""
+    shuffled = [each.batches[0].take(np.random.default_rng(1).permutation(len(each.batches[0]))) for each in grown]
+    # The first queries find nothing in memory, and what they leave there is what a running index has.
+    for each, asked in zip(grown, shuffled, strict=True):
+        for batch in each.batches:
+            each.index.query_entries(batch)
+        for at in range(each.warm):
+            each.index.query_entries(asked.take([-1 - at % len(asked)]))
+    used = grown[0].used
+    taken: list[list[float]] = [[] for _ in grown]
+    processor = [0.0] * len(grown)
+    for first in range(ROUNDS):
+        for at, (each, asked) in enumerate(zip(grown, shuffled, strict=True)):
+            alone = [asked.take([place]) for place in range(first, min(len(asked), sizes.growth_queries), ROUNDS)]
+            before = used()
+            taken[at] += measuring.one_by_one(each.index.query_entries, alone)
+            processor[at] += used() - before
+    work = [partial(each.index.query_entries, each.batches[kind]) for kind in range(3) for each in grown]
+    timed = measuring.in_turns(work, repeats=sizes.growth_repeats, clock=used)
+    figures = []
+    for at, each in enumerate(grown):
+        ascending, answered = sorted(taken[at]), timed[at :: len(grown)]
+        figures.append([
+            *(each.documents, each.seconds, each.documents / each.seconds, each.size() / each.documents),
+            *(processor[at] / len(ascending), percentile(ascending, 0.5), percentile(ascending, 0.99)),
+            *(batch.best / len(asked) for batch, asked in zip(answered, each.batches, strict=True)),
+            sum(len(answer.matches) for answer in answered[0].result) / len(each.batches[0]),
+        ])  # fmt: skip
+    return figures
 
 
 def measure_growth(sizes: Sizes) -> list[Table]:
     """Measure folders; then ask the largest one for some time."""
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         place = partial(_folder, Path(scratch))
-        return [*(_table(name, sizes, place) for name in CORPORA), _steady(sizes, place)]
+        tables = [_table(name, sizes, place) for name in CORPORA]
+        with place("uniform", sizes.growth[-1]) as made:
+            made.fill("uniform", sizes)
+            asked = queries("uniform", made.documents, 50 * sizes.growth_rate, sizes)
+            steady = measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)
+        return [*tables, steady]
 
 
 def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
@@ -173,39 +209,52 @@ def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
 
 
 @contextmanager
-def _folder(folder: Path, name: str, documents: int) -> Iterator[Place]:
+def _folder(folder: Path, name: str, documents: int) -> Iterator[Grown]:
     path = folder / f"{name}-{documents}"
     store = EmbeddedStore.create(str(path))
     with Index.create(store, PROFILE) as index:
-        yield Place(index, StoreWriter(store), lambda: store.size().bytes or 0, process_time, process_time)
+        yield Grown(documents=documents, index=index, writer=StoreWriter(store), size=lambda: store.size().bytes or 0)
     shutil.rmtree(path)
 
 
 @contextmanager
-def _in_hbase(instance: Instance, warm: int, name: str, documents: int) -> Iterator[Place]:
+def _in_hbase(instance: Instance, warm: int, name: str, documents: int) -> Iterator[Grown]:
     table = instance.new_table()
-    size = partial(_compacted, instance, table)
     with Index.create(HBaseStore.open(instance.options(2, table)), PROFILE) as index:
-        yield Place(index, instance.writer(table), size, perf_counter, partial(_used_with_hbase, instance), warm)
+        yield Grown(
+            documents=documents,
+            index=index,
+            writer=instance.writer(table),
+            size=lambda: sum(size for family in "bd" for size in rewrite(instance, table, family, FILES)),
+            clock=perf_counter,
+            used=lambda: process_time() + sum(map(measuring.processor_seconds, instance.pids.values())),
+            warm=warm,
+        )
     instance.drop(table)
 
 
-def _used_with_hbase(instance: Instance) -> float:
-    return process_time() + sum(map(processor_seconds, instance.pids.values()))
-
-
-def _compacted(instance: Instance, table: str) -> int:
-    return sum(size for family in "bd" for size in rewrite(instance, table, family, FILES))
-
-
 def _table(name: str, sizes: Sizes, place) -> Table:
-    grown = _grown(name, sizes, place)
-    batch = count(10 * sizes.growth_queries)
-    rows = [_row(each) for each in grown] + [_ratios(each, grown[0]) for each in grown[1:]]
+    many = 10 * sizes.growth_queries
+    with ExitStack() as held:
+        grown = [held.enter_context(place(name, documents)) for documents in sizes.growth]
+        same = queries(name, sizes.growth[0], many, sizes)
+        for each in grown:
+            each.fill(name, sizes)
+            # Said at once: an hour may lie between this and the table.
+            print(
+                f"{name}: {count(each.documents)} documents loaded in {each.seconds:.1f} s", file=sys.stderr, flush=True
+            )
+            each.batches = [*(make(name, each.documents, many, sizes) for make in (queries, neighbours)), same]
+        figures = measured(grown, sizes)
+    costs = [["cost", *(write(value) for write, value in zip(FORMATS, each, strict=True))] for each in figures]
+    ratios = [
+        ["to the smallest", *(f"{one / other:.2f} x" for one, other in zip(each[:-1], figures[0], strict=False)), ""]
+        for each in figures[1:]
+    ]
     return Table(
         title=f"Growth, {name}",
-        columns=["what", *(column.format(batch) for column in COLUMNS), "matches a query"],
-        rows=rows,
+        columns=["what", *(column.format(count(many)) for column in COLUMNS)],
+        rows=costs + ratios,
         notes=[
             f"{count(sizes.growth_queries)} single queries in {ROUNDS} rounds; a batch is the best of "
             f"{sizes.growth_repeats}. “The same batch” is about the first {count(sizes.growth[0])} documents."
@@ -213,42 +262,42 @@ def _table(name: str, sizes: Sizes, place) -> Table:
     )
 
 
-def _grown(name: str, sizes: Sizes, place) -> list[Figures]:
-    with ExitStack() as held:
-        places = [held.enter_context(place(name, documents)) for documents in sizes.growth]
-        loaded = [_loaded(made, name, each, sizes) for made, each in zip(places, sizes.growth, strict=True)]
-        grown = measured(loaded, sizes)
-    for each in grown:
-        _tell(name, _row(each)[1:])
-    return grown
+def measure_steady(index: Index, asked: Entries, *, rate: int, minutes: float) -> Table:
+    """Ask an index for so many lookups a second, in batches that come whether the one before is answered or not."""
+    size = max(1, rate // BATCHES_A_SECOND)
+    batches = [asked.take(range(at, at + size)) for at in range(0, len(asked) - size + 1, size)]
+    _ask(index, batches, rate=rate, seconds=min(WARM_S, 6 * minutes))
+    before, began = measuring.anonymous_bytes(), perf_counter()
+    late = _ask(index, batches, rate=rate, seconds=60 * minutes)
+    seconds, after = perf_counter() - began, measuring.anonymous_bytes()
+    # What was due in the first minute is told apart, or in the first half of a run that is too short for it.
+    first, when = round(COLD_S * rate / size), " after the first minute"
+    if len(late) < 2 * first:
+        first, when = len(late) // 2, " after the first half"
+    milliseconds = [["answered after, median", percentile(sorted(late), 0.5)]]
+    for some, of in ((late, ""), (late[first:], when)):
+        milliseconds += [[f"99 %{of}", percentile(sorted(some), 0.99)], [f"longest{of}", max(some)]]
+    return Table(
+        title=f"{count(rate)} lookups a second for {fixed(seconds / 60)} minutes",
+        columns=["what", "value"],
+        rows=[
+            ["lookups", count(size * len(late))],
+            ["a second", count(size * len(late) / seconds)],
+            *([what, fixed(1000 * took, " ms")] for what, took in milliseconds),
+            ["memory at the start", fixed(before / 2**20, " MiB")],
+            ["at the end", fixed(after / 2**20, " MiB")],
+        ],
+        notes=[f"Batches of {count(size)}, {count(len(batches) * size)} different queries in turn."],
+    )
 
 
-def _loaded(made: Place, name: str, documents: int, sizes: Sizes) -> Loaded:
-    seconds = filled(made, name, documents, sizes)
-    _tell(name, [count(documents), "documents loaded in", fixed(seconds, " s")])
-    many = 10 * sizes.growth_queries
-    same = queries(name, sizes.growth[0], many, sizes)
-    asked = [make(name, documents, many, sizes) for make in (queries, neighbours)]
-    return Loaded(made, documents, seconds, *asked, same)
-
-
-def _tell(name: str, words: list[str]) -> None:
-    """Say it at once: an hour may lie between this and the table."""
-    print(f"{name}:", *words, file=sys.stderr, flush=True)
-
-
-def _row(each: Figures) -> list[str]:
-    return ["cost", *(written(value) for value, written in each.cells), fixed(each.matches)]
-
-
-def _ratios(each: Figures, first: Figures) -> list[str]:
-    pairs = zip(each.cells, first.cells, strict=True)
-    return ["to the smallest", *(f"{one / other:.2f} x" for (one, _), (other, _) in pairs), ""]
-
-
-def _steady(sizes: Sizes, place) -> Table:
-    documents = sizes.growth[-1]
-    with place("uniform", documents) as made:
-        filled(made, "uniform", documents, sizes)
-        asked = queries("uniform", documents, 50 * sizes.growth_rate, sizes)
-        return measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)
+def _ask(index: Index, batches: list[Entries], *, rate: int, seconds: float) -> list[float]:
+    """Return how long after it was due each batch was answered."""
+    began, late = perf_counter(), []
+    interval = len(batches[0]) / rate
+    for number in range(max(1, round(seconds / interval))):
+        due = began + number * interval
+        sleep(max(0.0, due - perf_counter()))
+        index.query_entries(batches[number % len(batches)])
+        late.append(perf_counter() - due)
+    return late

@@ -2,15 +2,15 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Any
 
 from bench.documents import fill_spool, made_entries
 from bench.hbase_clients import IN_FLIGHT, PROFILE, Java, Ours, Simhashes, clients_of, rewrite
 from bench.hbase_instance import Instance, running_hbase
-from bench.measuring import Table, count, fixed, microseconds, peer, percentile, processor_seconds, rate, times
+from bench.measuring import Table, count, fixed, microseconds, peer, percentile, rate, times
 from bench.queries import Planted
 from bench.sizes import Sizes
 from simhash_hbase.bulk import Spool, begin, load
@@ -126,9 +126,9 @@ def query_tables(instance: Instance, table: str, planted: Planted, sizes: Sizes)
     """Check that all clients agree with a comparison with all fingerprints, and time them."""
     with clients_of(instance, table) as clients:
         check_clients(clients, planted, sizes)
-        baseline, singles = _singles(instance, clients, planted, sizes)
+        baseline, singles = _singles(clients, planted, sizes)
         _, _, one, two, _, java = clients
-        return [*singles, _batches(one, two, java, baseline, planted, sizes)]
+        return [singles, _batches(one, two, java, baseline, planted, sizes)]
 
 
 def check_clients(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> None:
@@ -143,88 +143,41 @@ def check_clients(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> Non
             raise SimhashError(f"{client.name} does not answer what comparing with all of them does")
 
 
-def _singles(instance: Instance, clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[float, list[Table]]:
-    """Give the baseline's seconds a query, and the tables."""
+def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[float, Table]:
+    """Return the baseline's seconds a query, and the table: each client counts by its median round."""
     for client in clients:
         client.one_by_one(planted.queries[-sizes.hbase_warm :])
     queries = planted.queries[: sizes.hbase_singles]
-    rounds: list[list[_Round]] = [[] for _ in clients]
+    rounds: list[list[list[float]]] = [[] for _ in clients]
     for _ in range(sizes.hbase_rounds):
         answers = []
         for client, mine in zip(clients, rounds, strict=True):
-            done, pairs = _round(instance, client, queries)
-            mine.append(done)
+            seconds, pairs = client.one_by_one(queries)
+            mine.append(sorted(seconds))
             answers.append(pairs)
         if any(pairs != answers[0] for pairs in answers):
             raise SimhashError("the answers of two clients differ")
-    typical = [sorted(mine, key=lambda done: done.mean)[len(mine) // 2] for mine in rounds]
-    names = [client.name for client in clients]
-    return typical[0].mean, [_times(names, typical, sizes), _processors(names, rounds)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Round:
-    """Some queries of one client, one after the other."""
-
-    seconds: list[float]
-    """Of each query, ascending."""
-    processors: Sequence[float]
-    """Seconds of server, gateways and client, for all queries."""
-
-    @property
-    def mean(self) -> float:
-        return sum(self.seconds) / len(self.seconds)
-
-
-def _round(instance: Instance, client: Any, queries: Simhashes) -> tuple[_Round, set[tuple[int, int]]]:
-    before = _processor_seconds(instance, client)
-    seconds, pairs = client.one_by_one(queries)
-    after = _processor_seconds(instance, client)
-    used = [end - start for start, end in zip(before, after, strict=True)]
-    return _Round(seconds=sorted(seconds), processors=used), pairs
-
-
-def _processor_seconds(instance: Instance, client: Any) -> list[float]:
-    pids = instance.pids
-    gateways = processor_seconds(pids["thrift1"]) + processor_seconds(pids["thrift2"])
-    return [processor_seconds(pids["master"]), gateways, processor_seconds(client.process)]
-
-
-def _times(names: Sequence[str], typical: Sequence[_Round], sizes: Sizes) -> Table:
-    first = typical[0]
+    typical = [sorted(mine, key=fmean)[len(mine) // 2] for mine in rounds]
+    first = fmean(typical[0])
     rows = [
         [
-            name,
-            microseconds(percentile(done.seconds, 0.5)),
-            microseconds(percentile(done.seconds, 0.99)),
-            rate(1, done.mean),
-            times(done.mean, first.mean),
-            times(percentile(done.seconds, 0.5), percentile(first.seconds, 0.5)),
+            client.name,
+            microseconds(percentile(seconds, 0.5)),
+            microseconds(percentile(seconds, 0.99)),
+            rate(1, fmean(seconds)),
+            times(fmean(seconds), first),
+            times(percentile(seconds, 0.5), percentile(typical[0], 0.5)),
         ]
-        for name, done in zip(names, typical, strict=True)
+        for client, seconds in zip(clients, typical, strict=True)
     ]
-    return Table(
+    return first, Table(
         title=f"One query at a time in HBase, within 3 bits among {count(sizes.fingerprints)} fingerprints",
         columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
         rows=rows,
         notes=[
-            f"{count(len(first.seconds))} queries; the median of {sizes.hbase_rounds} rounds in turns, after "
+            f"{count(len(queries))} queries; the median of {sizes.hbase_rounds} rounds in turns, after "
             f"{count(sizes.hbase_warm)} that are not timed."
         ],
-    )
-
-
-def _processors(names: Sequence[str], rounds: Sequence[Sequence[_Round]]) -> Table:
-    """Show where the time of a query goes: the mean of all rounds."""
-    rows = []
-    for name, mine in zip(names, rounds, strict=True):
-        queries = sum(len(done.seconds) for done in mine)
-        parts = [sum(part) / queries * 1e3 for part in zip(*(done.processors for done in mine), strict=True)]
-        rows.append([name, *(f"{part:.2f} ms" for part in (*parts, sum(parts)))])
-    return Table(
-        title="Processor time of the same queries, each",
-        columns=["client", "server", "gateway", "client", "in all"],
-        rows=rows,
     )
 
 

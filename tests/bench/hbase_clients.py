@@ -4,7 +4,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
@@ -70,8 +70,6 @@ Answered = tuple[list[float], set[tuple[int, int]]]
 
 class _InPython:
     """What is common to the clients in this process: they say how one query is answered."""
-
-    process = os.getpid()
 
     def one_by_one(self, queries: Simhashes) -> Answered:
         seconds, pairs = [], set()
@@ -173,7 +171,6 @@ class Java:
         if process.stdin is None or process.stdout is None:
             raise StoreRefused("the Java client has no pipes")
         self.name = f"Java `AsyncConnection`, ten scans in flight, {threads}"
-        self.process = process.pid
         self._in, self._out = process.stdin, process.stdout
 
     def one_by_one(self, queries: Simhashes) -> Answered:
@@ -223,18 +220,14 @@ def _java(instance: Instance, table: str, how: str, threads: str) -> Iterator[Ja
 @contextmanager
 def clients_of(instance: Instance, table: str) -> Iterator[tuple[HappyBase, HappyBasePool, Ours, Ours, Java, Java]]:
     """Connect all clients to a table; the first is the baseline."""
-    with ExitStack() as stack:
-        first = HappyBase(instance, table)
-        stack.callback(first.close)
-        pool = HappyBasePool(instance, table)
-        stack.callback(pool.close)
-        one, two = Ours(instance, table, 1), Ours(instance, table, 2)
-        stack.callback(one.close)
-        stack.callback(two.close)
-        pooled, direct = (
-            stack.enter_context(_java(instance, table, how, threads))
-            for how, threads in (("pool", "completed in a pool"), ("direct", "completed in its own threads"))
-        )
+    with (
+        closing(HappyBase(instance, table)) as first,
+        closing(HappyBasePool(instance, table)) as pool,
+        closing(Ours(instance, table, 1)) as one,
+        closing(Ours(instance, table, 2)) as two,
+        _java(instance, table, "pool", "completed in a pool") as pooled,
+        _java(instance, table, "direct", "completed in its own threads") as direct,
+    ):
         yield first, pool, one, two, pooled, direct
 
 

@@ -55,12 +55,10 @@ class Instance:
         return HFileWriter(self.tools.program(self.conf), table, staging_folder(self.conf, None, table))
 
     def happybase(self) -> tuple[str, int]:
-        """Return host and port for happybase."""
         host, _, port = self.thrift1.rpartition(":")
         return host, int(port)
 
     def drop(self, table: str) -> None:
-        """Drop a table that this run made."""
         host, port = self.happybase()
         connection = peer("happybase").Connection(host, port)
         connection.delete_table(table, disable=True)

@@ -70,7 +70,6 @@ def count(value: float) -> str:
 
 
 def rate(items: float, seconds: float) -> str:
-    """Write how many a second."""
     return count(items / seconds)
 
 

@@ -1,9 +1,8 @@
 """Part ``queries``: near fingerprints among a million, against PyPI simhash's index and faiss."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ from simhash_hbase.rows.keys import block_rows
 DISTANCE = 3
 """Bits within which all look."""
 
+SINGLES = 1_000
+
 Simhashes = NDArray[np.uint64]
 
 
@@ -33,107 +34,86 @@ def whole(candidates: Candidates) -> Near:
     return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
 
 
-class Ours:
-    """Block rows in one folder."""
+@dataclass(frozen=True, kw_only=True)
+class Contestant:
+    """An index of fingerprints."""
 
-    is_slow = False  # Whether it compares with every fingerprint, or takes long for another reason.
-    name = "ours, `file:`"
-
-    def __init__(self, index: Index) -> None:
-        self.index = index
-        self._scheme = index.profile.blocks
-        self._limit = index.profile.max_rows_per_prefix
-        sizes = index.store.size().rows or {}
-        self.fingerprints = sizes["b"] // len(self._scheme.tables)
-
-    def one(self, query: int) -> object:
-        return self.batch(np.array([query], np.uint64))
-
-    def batch(self, queries: Simhashes) -> Any:
-        prefixes, reach = self._scheme.prefixes(queries), Reach(len(self._scheme.tables), DISTANCE, None)
-        return whole(find_candidates(self.index.store, queries, prefixes, reach=reach, limit=self._limit))
-
-    def pairs(self, queries: Simhashes) -> set[tuple[int, int]]:
-        found = self.batch(queries)
-        return set(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True))
+    name: str
+    fingerprints: int
+    batch: Callable[[Simhashes], Any]
+    """Finds what is near to queries."""
+    pairs: Callable[[Any], set[tuple[int, int]]]
+    """Makes of what `batch` returns the places of queries, and the fingerprints that are near to them."""
+    one: Callable[[int], Any]
+    """Finds what is near to one query."""
+    is_slow: bool = False
+    """Whether it compares with every fingerprint, or takes long for another reason."""
 
 
-class Faiss:
-    """An index of faiss, by one thread."""
+def ours(index: Index) -> Contestant:
+    """Ask for the block rows in one folder."""
+    scheme, limit = index.profile.blocks, index.profile.max_rows_per_prefix
+    reach = Reach(len(scheme.tables), DISTANCE, None)
 
-    def __init__(self, name: str, index: Any, stored: Simhashes, *, is_slow: bool = False) -> None:
-        peer("faiss").omp_set_num_threads(1)
-        self.name = name
-        self.is_slow = is_slow
-        self.fingerprints = len(stored)
-        self._stored = stored
-        self._index = index
-        index.add(_octets(stored))
+    def batch(queries: Simhashes) -> Near:
+        return whole(find_candidates(index.store, queries, scheme.prefixes(queries), reach=reach, limit=limit))
 
-    @classmethod
-    def multi(cls, stored: Simhashes) -> "Faiss":
-        """Four hash maps over 16 bits each: complete within 3 bits."""
-        return cls("faiss `IndexBinaryMultiHash(64, 4, 16)`", peer("faiss").IndexBinaryMultiHash(64, 4, 16), stored)
+    return Contestant(
+        name="ours, `file:`",
+        fingerprints=(index.store.size().rows or {})["b"] // len(scheme.tables),
+        batch=batch,
+        pairs=lambda found: set(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True)),
+        one=lambda query: batch(np.array([query], np.uint64)),
+    )
 
-    @classmethod
-    def flipping(cls, stored: Simhashes) -> "Faiss":
-        """One hash map over 24 bits, of which up to three are flipped: complete within 3 bits."""
-        index = peer("faiss").IndexBinaryHash(64, 24)
-        index.nflip = DISTANCE
-        return cls("faiss `IndexBinaryHash(64, 24)`, nflip 3", index, stored, is_slow=True)
 
-    @classmethod
-    def flat(cls, stored: Simhashes) -> "Faiss":
-        """Compare with all."""
-        return cls("faiss `IndexBinaryFlat(64)`", peer("faiss").IndexBinaryFlat(64), stored, is_slow=True)
+def faiss(name: str, index: Any, stored: Simhashes, *, is_slow: bool = True) -> Contestant:
+    """Ask an index of faiss, by one thread."""
+    peer("faiss").omp_set_num_threads(1)
+    index.add(_octets(stored))
 
-    def one(self, query: int) -> object:
-        return self.batch(np.array([query], np.uint64))
-
-    def batch(self, queries: Simhashes) -> Any:
+    def batch(queries: Simhashes) -> Any:
         # Its radius is exclusive.
-        return self._index.range_search(_octets(queries), DISTANCE + 1)
+        return index.range_search(_octets(queries), DISTANCE + 1)
 
-    def pairs(self, queries: Simhashes) -> set[tuple[int, int]]:
-        limits, _, found = self.batch(queries)
-        owners = np.repeat(np.arange(len(queries)), np.diff(limits.astype(np.int64)))
-        return set(zip(owners.tolist(), self._stored[found].tolist(), strict=True))
+    def pairs(answer: Any) -> set[tuple[int, int]]:
+        limits, _, found = answer
+        owners = np.repeat(np.arange(len(limits) - 1), np.diff(limits.astype(np.int64)))
+        return set(zip(owners.tolist(), stored[found].tolist(), strict=True))
+
+    return Contestant(
+        name=f"faiss {name}",
+        fingerprints=len(stored),
+        batch=batch,
+        pairs=pairs,
+        one=lambda query: batch(np.array([query], np.uint64)),
+        is_slow=is_slow,
+    )
 
 
-class PyPI:
-    """``simhash.SimhashIndex`` of the package simhash."""
+def pypi(stored: Simhashes) -> Contestant:
+    """Ask ``simhash.SimhashIndex`` of the package simhash."""
+    module = peer("simhash")
+    index = module.SimhashIndex([], k=DISTANCE)
+    for value in stored.tolist():
+        index.add(f"{value:x}", module.Simhash(value))
 
-    name = "PyPI simhash `SimhashIndex(k=3)`"
-    is_slow = True
+    def one(query: int) -> Any:
+        return index.get_near_dups(module.Simhash(query))
 
-    def __init__(self, stored: Simhashes) -> None:
-        module = peer("simhash")
-        self.fingerprints = len(stored)
-        self._make = module.Simhash
-        self._index = module.SimhashIndex([], k=DISTANCE)
-        for value in stored.tolist():
-            self._index.add(f"{value:x}", module.Simhash(value))
-
-    def one(self, query: int) -> Any:
-        return self._index.get_near_dups(self._make(query))
-
-    def batch(self, queries: Simhashes) -> list[Any]:
-        return [self.one(query) for query in queries.tolist()]
-
-    def pairs(self, queries: Simhashes) -> set[tuple[int, int]]:
-        return {(at, int(name, 16)) for at, names in enumerate(self.batch(queries)) for name in names}
+    return Contestant(
+        name="PyPI simhash `SimhashIndex(k=3)`",
+        fingerprints=len(stored),
+        batch=lambda queries: list(map(one, queries.tolist())),
+        pairs=lambda answers: {(at, int(name, 16)) for at, names in enumerate(answers) for name in names},
+        one=one,
+        is_slow=True,
+    )
 
 
 def _octets(simhashes: Simhashes) -> NDArray[np.uint8]:
     octets: NDArray[np.uint8] = simhashes.astype(">u8").view(np.uint8).reshape(-1, 8)
     return octets
-
-
-Contestant = Ours | Faiss | PyPI
-
-
-COLUMNS = ("fingerprints", "one query, median", "99 %", "ours is", "batch of {small}", "of {large}")
-SINGLES = 1_000
 
 
 class Planted:
@@ -159,104 +139,72 @@ class Planted:
 
 
 def measure_queries(sizes: Sizes) -> list[Table]:
-    """Build all indexes over the same fingerprints, check that they agree, and time them."""
+    """Build all indexes over the same fingerprints, check that they agree, and time them in turns."""
     planted = Planted(sizes)
-    with _our_index(planted, sizes) as ours:
-        peers: list[Contestant] = [
-            Faiss.multi(planted.stored),
-            Faiss.flipping(planted.stored),
-            Faiss.flat(planted.stored),
-            PyPI(planted.stored[: sizes.index_fingerprints]),
-        ]
-        check([ours, *peers], planted, sizes)
-        return [_table([ours, *peers], planted, sizes), _details(ours, peers[0], planted, sizes)]
-
-
-@contextmanager
-def _our_index(planted: Planted, sizes: Sizes) -> Iterator[Ours]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         index = create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba", bands=0)
         index.store.put_rows(block_rows(index.profile.blocks, planted.stored), timestamp=1)
         for entries in made_entries(planted.stored[: sizes.stored]):
             index.add_entries(entries)
-        yield Ours(index)
+        # Hash maps over 16 bits each, and over 24 of which up to three are flipped: both are complete within 3 bits.
+        module = peer("faiss")
+        flipping = module.IndexBinaryHash(64, 24)
+        flipping.nflip = DISTANCE
+        multi = module.IndexBinaryMultiHash(64, 4, 16)
+        contestants = [
+            ours(index),
+            faiss("`IndexBinaryMultiHash(64, 4, 16)`", multi, planted.stored, is_slow=False),
+            faiss("`IndexBinaryHash(64, 24)`, nflip 3", flipping, planted.stored),
+            faiss("`IndexBinaryFlat(64)`", module.IndexBinaryFlat(64), planted.stored),
+            pypi(planted.stored[: sizes.index_fingerprints]),
+        ]
+        check(contestants, planted, sizes)
+        tables = [_singles(contestants, planted, sizes), _batches(index, contestants, planted, sizes)]
         index.close()
+    return tables
 
 
 def check(contestants: list[Contestant], planted: Planted, sizes: Sizes) -> None:
     """Refuse answers that are not those of a comparison with every fingerprint."""
     few = planted.queries[: sizes.flat_queries]
     for contestant in contestants:
-        wanted = planted.answer(few, contestant.fingerprints)
-        if contestant.pairs(few) != wanted:
+        if contestant.pairs(contestant.batch(few)) != planted.answer(few, contestant.fingerprints):
             raise SimhashError(f"{contestant.name} does not answer what comparing with all of them does")
     exact = [c for c in contestants if c.fingerprints == sizes.fingerprints and not c.is_slow]
     some = planted.queries[: sizes.queries // 10]
-    if len({frozenset(contestant.pairs(some)) for contestant in exact}) > 1:
+    if len({frozenset(contestant.pairs(contestant.batch(some))) for contestant in exact}) > 1:
         raise SimhashError("the answers to a batch differ")
 
 
-def _table(contestants: list[Contestant], planted: Planted, sizes: Sizes) -> Table:
-    singles = planted.queries[:SINGLES].tolist()
-    ones = [min(rounds) for rounds in zip(*_rounds(contestants, singles, sizes), strict=True)]
-    batches = [_batches(contestant, planted, sizes) for contestant in contestants]
-    rows = [
-        [
-            contestant.name,
-            count(contestant.fingerprints),
-            microseconds(median),
-            microseconds(late),
-            times(ones[0][0], median),
-            *batch,
-        ]
-        for contestant, (median, late), batch in zip(contestants, ones, batches, strict=True)
-    ]
-    columns = [head.format(small=count(sizes.queries // 10), large=count(sizes.queries)) for head in COLUMNS]
+def _singles(contestants: list[Contestant], planted: Planted, sizes: Sizes) -> Table:
+    queries = planted.queries[:SINGLES].tolist()
+    rounds = [[one_by_one(each.one, queries) for each in contestants] for _ in range(sizes.repeats)]
+    # The best of all rounds by its median, then by the last hundredth.
+    best = [min((percentile(s, 0.5), percentile(s, 0.99)) for s in taken) for taken in zip(*rounds, strict=True)]
     return Table(
-        title=f"Fingerprints within {DISTANCE} bits, among {count(sizes.fingerprints)}, time a query",
-        columns=["index", *columns],
-        rows=rows,
-        notes=[
-            f"{count(len(singles))} single queries; the best of {sizes.repeats} rounds in turns. “Ours is” compares "
-            "the medians. “—”: not faster in a batch."
+        title=f"Fingerprints within {DISTANCE} bits, among {count(sizes.fingerprints)}, one query at a time",
+        columns=["index", "fingerprints", "median", "99 %", "ours is"],
+        rows=[
+            [each.name, count(each.fingerprints), *map(microseconds, figures), times(best[0][0], figures[0])]
+            for each, figures in zip(contestants, best, strict=True)
         ],
+        notes=[f"{count(len(queries))} queries; the best of {sizes.repeats} rounds. “Ours is” compares the medians."],
     )
 
 
-def _rounds(contestants: list[Contestant], singles: list[int], sizes: Sizes) -> Iterator[list[tuple[float, float]]]:
-    """Give median and 99 % of each contestant, round after round."""
-    for _ in range(sizes.repeats):
-        seconds = [one_by_one(contestant.one, singles) for contestant in contestants]
-        yield [(percentile(each, 0.5), percentile(each, 0.99)) for each in seconds]
-
-
-def _batches(contestant: Contestant, planted: Planted, sizes: Sizes) -> list[str]:
-    if contestant.is_slow:
-        return ["—", "—"]
-    cells = []
-    for number in (sizes.queries // 10, sizes.queries):
-        [timed] = in_turns([partial(contestant.batch, planted.queries[:number])], repeats=sizes.repeats)
-        cells.append(microseconds(timed.best / number))
-    return cells
-
-
-def _details(ours: Ours, multi: Contestant, planted: Planted, sizes: Sizes) -> Table:
-    """Compare what is asked of each: the fingerprints, and the documents behind them."""
-    rows = []
+def _batches(index: Index, contestants: list[Contestant], planted: Planted, sizes: Sizes) -> Table:
+    """Compare those that are faster in a batch, and `Index.query_entries`, which has the documents, too."""
+    fast = [each for each in contestants if not each.is_slow]
+    rows = [[name] for name in (*(each.name for each in fast), "`Index.query_entries`")]
     for number in (sizes.queries // 10, sizes.queries):
         some = planted.queries[:number]
-        whole = partial(ours.index.query_entries, _as_queries(some), rule=ours.index.rule(match="distance"))
-        found, theirs, answered = in_turns(
-            [partial(ours.batch, some), partial(multi.batch, some), whole], repeats=sizes.repeats
-        )
-        rows.append([count(number), times(found.best, theirs.best), microseconds(answered.best / number)])
-    return Table(
-        title=f"Batches, against {multi.name} in turns, and with documents",
-        columns=["queries", "ours is", "`Index.query_entries`, a query"],
-        rows=rows,
-    )
-
-
-def _as_queries(simhashes: NDArray[np.uint64]) -> Entries:
-    bare = Entries.of_fingerprints([f"query {at}" for at in range(len(simhashes))], simhashes)
-    return replace(bare, features=np.full(len(simhashes), 100, np.int32))
+        bare = Entries.of_fingerprints([f"query {at}" for at in range(number)], some)
+        asked = replace(bare, features=np.full(number, 100, np.int32))
+        documents = partial(index.query_entries, asked, rule=index.rule(match="distance"))
+        timed = in_turns([*(partial(each.batch, some) for each in fast), documents], repeats=sizes.repeats)
+        for row, each in zip(rows, timed, strict=True):
+            row += [microseconds(each.best / number), times(timed[0].best, each.best)]
+    columns = [
+        head for number in (sizes.queries // 10, sizes.queries) for head in (f"batch of {count(number)}", "ours is")
+    ]
+    return Table(title="The same in batches, time a query", columns=["index", *columns], rows=rows)

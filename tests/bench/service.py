@@ -4,12 +4,11 @@ import json
 import re
 import selectors
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import count as counting
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -17,13 +16,12 @@ from urllib.request import Request, urlopen
 
 from support.serving import JSON, NDJSON, Server, ndjson, serving
 
-from bench.documents import Sentences
+from bench.documents import Sentences, document_id
 from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, one_by_one, percentile, processor_seconds, rate
 from bench.sizes import Sizes
 from simhash_hbase.corpus.options import processors
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index, open_index
 
 Document = tuple[str, str]
@@ -60,7 +58,6 @@ def _post(server: Server, path: str, body: bytes, headers: dict[str, str]) -> by
 
 
 def body_of(documents: Documents) -> bytes:
-    """Write documents as the lines of a body."""
     return ndjson([{"id": name, "text": text} for name, text in documents])
 
 
@@ -89,7 +86,6 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
         return len(self.ascending) / self.seconds
 
 
@@ -146,19 +142,21 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
 
 
 def request_of(path: str, record: dict[str, str]) -> bytes:
-    """Write a request with a JSON body."""
     body = json.dumps(record, ensure_ascii=False).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 WORKERS = (1, 2)
+PATHS = {"query": "/v1/queries", "claim": "/v1/claims", "add": "/v1/documents"}
+"""What is measured: methods of an index, and the paths where the service does the same."""
+MS = 1000
+# The rate that Meta's Hasher-Matcher-Actioner names as its target.
+TARGET = ["Meta's HMA: its target, not measured here", "", "4,000", "", "", ""]
 
-STREAMS: dict[str, tuple[str, Callable[[Index, Documents], Iterable[object]]]] = {
-    "claim, all new": ("/v1/claims", lambda index, documents: index.claim_many(documents)),
-    "add, all new": ("/v1/documents", lambda index, documents: index.add_many(documents)),
-    "query": ("/v1/queries", lambda index, documents: index.query_many(documents)),
-}
+
+def _named(method: str) -> str:
+    return method if method == "query" else f"{method}, all new"
 
 
 def measure_service(sizes: Sizes) -> list[Table]:
@@ -166,13 +164,13 @@ def measure_service(sizes: Sizes) -> list[Table]:
     sentences = Sentences(2 * sizes.service_documents)
     # Every second one would be a near copy of the one before.
     texts = [sentences.text(numbers) for numbers in islice(sentences.documents, 0, None, 2)]
-    documents = [(f"https://example.org/articles/{at:011d}", text) for at, text in enumerate(texts)]
-    rounds = [{name: _streams(name, documents) for name in STREAMS} for _ in range(sizes.repeats)]
+    documents = [(document_id(at), text) for at, text in enumerate(texts)]
+    rounds = [{method: _streams(method, documents) for method in PATHS} for _ in range(sizes.repeats)]
     rows = []
-    for name in STREAMS:
-        library, *services = (min(taken) for taken in zip(*(each[name] for each in rounds), strict=True))
+    for method in PATHS:
+        library, *services = (min(taken) for taken in zip(*(each[method] for each in rounds), strict=True))
         rates = [f"{rate(len(documents), took)} ({100 * library / took:.0f} %)" for took in services]
-        rows.append([name, rate(len(documents), library), *rates])
+        rows.append([_named(method), rate(len(documents), library), *rates])
     return [
         Table(
             title="Streams over HTTP, documents a second",
@@ -186,38 +184,23 @@ def measure_service(sizes: Sizes) -> list[Table]:
     ]
 
 
-def _streams(name: str, documents: Documents) -> list[float]:
+def _streams(method: str, documents: Documents) -> list[float]:
     """Time the library, and the service with one and with two that analyse."""
-    path, ask = STREAMS[name]
-    held = documents if name == "query" else ()
+    held = documents if method == "query" else ()
     with new_index(held) as url, open_index(url) as index:
         index.analysis.texts(["warm-up"], [documents[0][1]])
-        seconds = [_timed(lambda: sum(1 for _ in ask(index, documents)), len(documents))]
+        start = perf_counter()
+        answered = [sum(1 for _ in getattr(index, f"{method}_many")(documents))]
+        seconds = [perf_counter() - start]
     body = body_of(documents)
     for workers in WORKERS:
         with new_index(held) as url, served(url, "--workers", str(workers)) as server:
-            seconds.append(_timed(partial(stream, server, path, body), len(documents)))
+            start = perf_counter()
+            answered.append(stream(server, PATHS[method], body))
+            seconds.append(perf_counter() - start)
+    if set(answered) != {len(documents)}:
+        raise SimhashError(f"{answered} documents were answered of {len(documents)}")
     return seconds
-
-
-def _timed(work: Callable[[], int], expected: int) -> float:
-    start = perf_counter()
-    done = work()
-    seconds = perf_counter() - start
-    if done != expected:
-        raise SimhashError(f"{done} documents were answered of {expected}")
-    return seconds
-
-
-MS = 1000
-# The rate that Meta's Hasher-Matcher-Actioner names as its target.
-TARGET = ["Meta's HMA: its target, not measured here", "", "4,000", "", "", ""]
-
-CALLS: dict[str, tuple[str, Callable[[Index, Document], object]]] = {
-    "query": ("/v1/queries", lambda index, document: index.query(document[1])),
-    "claim, all new": ("/v1/claims", lambda index, document: index.claim(*document)),
-    "add, all new": ("/v1/documents", lambda index, document: index.add(*document)),
-}
 
 
 def measure_singles(sizes: Sizes) -> list[Table]:
@@ -249,31 +232,29 @@ class _Source:
         self.fresh = map(self._document, counting(sizes.service_held))
 
     def _document(self, at: int) -> Document:
-        return f"https://example.org/articles/{at:011d}", self._sentences.text(self._numbers[at % len(self._numbers)])
+        return document_id(at), self._sentences.text(self._numbers[at % len(self._numbers)])
 
-    def documents(self, name: str) -> Iterator[Document]:
+    def documents(self, method: str) -> Iterator[Document]:
         """Yield stored documents to ask for, or new ones to claim or to add."""
-        if name != "query":
-            yield from self.fresh
-        while True:
-            yield from self.held
+        return cycle(self.held) if method == "query" else self.fresh
 
 
 def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
     rows = []
-    for name in CALLS:
-        rows.append(_of_library(name, url, list(islice(source.documents(name), sizes.service_singles))))
+    for method in PATHS:
+        rows.append(_of_library(method, url, list(islice(source.documents(method), sizes.service_singles))))
         # One address may have three quarters of the requests at a time.
         for processes in (1, processors()):
             requests = str(2 * max(sizes.service_clients) * processes)
             with served(url, "--max-requests", requests, "--processes", str(processes)) as server:
-                what = f"{name}: service, {processes} process{'es' * (processes > 1)}"
+                what = f"{_named(method)}: service, {processes} process{'es' * (processes > 1)}"
                 # Each process answers some before it is timed.
                 for _ in range(sizes.service_clients[-1]):
                     _post(server, "/v1/queries", json.dumps({"text": source.held[0][1]}).encode(), JSON)
-                rows += [_of_clients(name, what, server, clients, source, sizes) for clients in sizes.service_clients]
+                rows += [_of_clients(method, what, server, clients, source, sizes) for clients in sizes.service_clients]
                 if processes == 1:
-                    rows.append(_of_stream(name, server, list(islice(source.documents(name), sizes.service_documents))))
+                    some = list(islice(source.documents(method), sizes.service_documents))
+                    rows.append(_of_stream(method, server, some))
     return Table(
         title=f"Single requests over HTTP, {place}",
         columns=["what", "clients", "a second", "median", "99 %", "processor time an answer"],
@@ -286,19 +267,19 @@ def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
     )
 
 
-def _of_library(name: str, url: str, documents: Sequence[Document]) -> list[str]:
-    _, call = CALLS[name]
+def _of_library(method: str, url: str, documents: Sequence[Document]) -> list[str]:
     with open_index(url) as index:
         index.query(documents[0][1])
-        ascending = one_by_one(lambda document: call(index, document), documents)
-    return _row(f"{name}: `Index`", "", Load(seconds=sum(ascending), ascending=ascending))
+        call, words = getattr(index, method), slice(1, 2) if method == "query" else slice(2)
+        ascending = one_by_one(lambda document: call(*document[words]), documents)
+    return _row(f"{_named(method)}: `Index`", "", Load(seconds=sum(ascending), ascending=ascending))
 
 
-def _of_clients(name: str, what: str, server: Server, clients: int, source: _Source, sizes: Sizes) -> list[str]:
-    path, _ = CALLS[name]
-    named = name != "query"
-    documents = source.documents(name)
-    requests = (request_of(path, {"id": of, "text": text} if named else {"text": text}) for of, text in documents)
+def _of_clients(method: str, what: str, server: Server, clients: int, source: _Source, sizes: Sizes) -> list[str]:
+    requests = (
+        request_of(PATHS[method], {"text": text} if method == "query" else {"id": name, "text": text})
+        for name, text in source.documents(method)
+    )
     before = used_seconds(server)
     load = ask_for(sizes.service_seconds, server.port, clients, requests)
     used = used_seconds(server) - before
@@ -310,11 +291,10 @@ def _row(name: str, clients: str, load: Load, used: float | None = None) -> list
     return [name, clients, count(load.rate), *times, "" if used is None else fixed(MS * used, " ms")]
 
 
-def _of_stream(name: str, server: Server, documents: Sequence[Document]) -> list[str]:
-    path, _ = CALLS[name]
+def _of_stream(method: str, server: Server, documents: Sequence[Document]) -> list[str]:
     body = body_of(documents)
     before, start = used_seconds(server), perf_counter()
-    answered = stream(server, path, body)
+    answered = stream(server, PATHS[method], body)
     seconds = perf_counter() - start
     used = (used_seconds(server) - before) / answered
-    return [f"{name}: service, one stream", "1", rate(answered, seconds), "", "", fixed(MS * used, " ms")]
+    return [f"{_named(method)}: service, one stream", "1", rate(answered, seconds), "", "", fixed(MS * used, " ms")]

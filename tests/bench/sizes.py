@@ -9,64 +9,35 @@ class Sizes:
 
     sets: tuple[str, ...] = ("laws-zh", "laws-en", "lctt", "graph")
     """Sets of documents to fingerprint, as `bench.documents` names them."""
-    dedup_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph")
-    """Sets to decide."""
-    repeats: int = 3
-    """Repetitions, of which the best counts."""
-    texts: int = 300
-    """Documents of a set that are fingerprinted by everyone."""
-    warm_texts: int = 2_000
-    """Other documents of the set that come before, for tables that fill as words are seen."""
-    fingerprints: int = 1_000_000
-    """Uniform fingerprints in the index that is queried."""
-    stored: int = 50_000
-    """Of these, documents with all their cells: every hit is among them."""
-    queries: int = 100_000
-    """Queries of the largest batch; the others are a tenth, and single ones a hundredth of it."""
-    index_fingerprints: int = 1_000_000
-    """Fingerprints for PyPI simhash's index, which takes about 1 KB each."""
-    flat_queries: int = 200
-    """Queries that are compared with every fingerprint."""
-    lsh_documents: int = 100_000
-    """Documents in the comparison with MinHash LSH."""
-    lsh_texts: int = 3_000
-    """Of these, documents whose signatures are computed from their texts by both."""
-    load_documents: int = 100_000
-    """Documents that are loaded for time and bytes."""
-    dedup_documents: int = 2_000
-    """Documents of a set that ``dedup`` decides."""
-    text_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph", "laws-en")
-    """Sets whose texts go from a file to rows."""
-    text_documents: int = 5_000
-    """Documents of each."""
-    text_rounds: int = 2
-    """So many times."""
-    memory_documents: tuple[int, int] = (50_000, 200_000)
-    """Between these two, the memory of ``dedup`` is seen to grow."""
-    service_documents: int = 4_000
-    """Documents that are sent to a service in one stream."""
-    service_singles: int = 500
-    """Single queries that are sent to a service."""
-    service_held: int = 20_000
-    """Documents in the index before clients send single requests."""
-    service_clients: tuple[int, ...] = (1, 8, 32, 128)
-    """So many clients at a time."""
-    service_seconds: float = 5.0
-    """For so long each."""
-    claim_held: int = 20_000
-    """Documents in the index before others are claimed."""
-    claim_batch: int = 2_000
-    """Documents that are claimed at a time."""
-    claim_batches: int = 7
-    """So many times."""
-    hbase_singles: int = 300
-    """Single queries that every client of HBase answers in a round."""
+    dedup_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph")  # Sets to decide.
+    repeats: int = 3  # Repetitions, of which the best counts.
+    texts: int = 300  # Documents of a set that are fingerprinted by everyone.
+    warm_texts: int = 2_000  # Other documents of the set that come before, for tables that fill as words are seen.
+    fingerprints: int = 1_000_000  # Uniform fingerprints in the index that is queried.
+    stored: int = 50_000  # Of these, documents with all their cells: every hit is among them.
+    queries: int = 100_000  # Queries of the largest batch; the others are a tenth, and single ones a hundredth of it.
+    index_fingerprints: int = 1_000_000  # Fingerprints for PyPI simhash's index, which takes about 1 KB each.
+    flat_queries: int = 200  # Queries that are compared with every fingerprint.
+    load_documents: int = 100_000  # Documents that are loaded for time and bytes.
+    dedup_documents: int = 2_000  # Documents of a set that ``dedup`` decides.
+    text_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph", "laws-en")  # Sets whose texts go from a file to rows.
+    text_documents: int = 5_000  # Documents of each.
+    text_rounds: int = 2  # So many times.
+    memory_documents: tuple[int, int] = (50_000, 200_000)  # Between these two, the memory of ``dedup`` is seen to grow.
+    service_documents: int = 4_000  # Documents that are sent to a service in one stream.
+    service_singles: int = 500  # Single queries that are sent to a service.
+    service_held: int = 20_000  # Documents in the index before clients send single requests.
+    service_clients: tuple[int, ...] = (1, 8, 32, 128)  # So many clients at a time.
+    service_seconds: float = 5.0  # For so long each.
+    claim_held: int = 20_000  # Documents in the index before others are claimed.
+    claim_batch: int = 2_000  # Documents that are claimed at a time.
+    claim_batches: int = 7  # So many times.
+    hbase_singles: int = 300  # Single queries that every client of HBase answers in a round.
     hbase_rounds: int = 7
     """Rounds of single queries on HBase: server and clients share the processors, so the best of few is not enough."""
     hbase_warm: int = 2_000
     """Queries that each client of HBase answers before: Java compiles what was called ten thousands of times."""
-    hbase_documents: int = 100_000
-    """Documents that are put into HBase, and loaded with all families."""
+    hbase_documents: int = 100_000  # Documents that are put into HBase, and loaded with all families.
     hbase_files: tuple[tuple[str, str], ...] = (
         ("NONE", "NONE"),
         ("FAST_DIFF", "NONE"),
@@ -75,20 +46,12 @@ class Sizes:
         ("FAST_DIFF", "ZSTD"),
     )
     """Data block encodings and codecs under which HBase writes its files anew."""
-    crowded: int = 300_000
-    """Fingerprints whose prefixes have many rows."""
-    crowded_queries: int = 2_000
-    """Queries of these."""
     growth: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     """Documents in the indexes whose costs are compared, the smallest first."""
-    growth_queries: int = 1_000
-    """Single queries of each; a batch has ten times as many."""
-    growth_repeats: int = 7
-    """Repetitions of a batch: the best of three differs by a third from run to run."""
-    growth_rate: int = 4_000
-    """Lookups a second that are asked of the largest."""
-    growth_minutes: float = 10.0
-    """For so long."""
+    growth_queries: int = 1_000  # Single queries of each; a batch has ten times as many.
+    growth_repeats: int = 7  # Repetitions of a batch: the best of three differs by a third from run to run.
+    growth_rate: int = 4_000  # Lookups a second that are asked of the largest.
+    growth_minutes: float = 10.0  # For so long.
 
 
 DEFAULT = Sizes()
@@ -104,8 +67,6 @@ TINY = Sizes(
     queries=400,
     index_fingerprints=2_000,
     flat_queries=20,
-    lsh_documents=200,
-    lsh_texts=30,
     load_documents=300,
     dedup_documents=40,
     text_sets=("graph",),
@@ -125,8 +86,6 @@ TINY = Sizes(
     hbase_warm=5,
     hbase_documents=300,
     hbase_files=(("NONE", "NONE"), ("FAST_DIFF", "SNAPPY")),
-    crowded=3_000,
-    crowded_queries=200,
     growth=(300, 900),
     growth_queries=20,
     growth_repeats=1,

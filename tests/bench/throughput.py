@@ -10,11 +10,10 @@ from itertools import islice
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import perf_counter
-from typing import NamedTuple
 
 from peers import entrants
 
-from bench.deduping import CLI, ENVIRONMENT, write_lines
+from bench.deduping import CLI, write_lines
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, count, fixed, peer, rate
 from bench.sizes import Sizes
@@ -33,13 +32,6 @@ PEERS = {
 """Their modules, their classes in `peers.entrants`, and their rows."""
 
 
-class _Cost(NamedTuple):
-    """What something took, in seconds."""
-
-    processor: float
-    clock: float
-
-
 Contestant = Callable[[], None]
 
 
@@ -55,14 +47,17 @@ def _table(name: str, sizes: Sizes) -> Table:
         file = Path(folder) / "documents.jsonl"
         write_lines(file, ({"id": document_id(at), "text": text} for at, text in enumerate(texts)))
         contestants, missing = _contestants(texts, file)
-        costs: dict[str, list[_Cost]] = {each: [] for each in contestants}
-        for _ in range(sizes.text_rounds):
-            for each, work in contestants.items():
-                costs[each].append(_spent(work))
+        rounds = [{each: _spent(work) for each, work in contestants.items()} for _ in range(sizes.text_rounds)]
+    best = {
+        each: [min(taken) for taken in zip(*(spent[each] for spent in rounds), strict=True)] for each in contestants
+    }
     return Table(
         title=f"{name}: {count(len(texts))} documents of {fixed(megabytes, ' MB')} from text",
         columns=["what", *COLUMNS],
-        rows=[[each, _ratio(found, costs[FLOOR]), *_rates(found, len(texts))] for each, found in costs.items()],
+        rows=[
+            [each, f"{processor / best[FLOOR][0]:.2f} x", rate(len(texts), processor), rate(len(texts), clock)]
+            for each, (processor, clock) in best.items()
+        ],
         notes=[f"The best of {sizes.text_rounds}.", *missing],
     )
 
@@ -90,23 +85,16 @@ def _contestants(texts: Sequence[str], file: Path) -> tuple[dict[str, Contestant
     return found, missing
 
 
-def _spent(work: Contestant) -> _Cost:
+def _spent(work: Contestant) -> tuple[float, float]:
+    """Return the seconds of processors, those of child processes too, and by the clock."""
     before, start = _processor(), perf_counter()
     work()
-    return _Cost(_processor() - before, perf_counter() - start)
+    return _processor() - before, perf_counter() - start
 
 
 def _processor() -> float:
     used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def _rates(costs: Sequence[_Cost], documents: int) -> list[str]:
-    return [rate(documents, min(column)) for column in zip(*costs, strict=True)]
-
-
-def _ratio(costs: Sequence[_Cost], floor: Sequence[_Cost]) -> str:
-    return f"{min(each.processor for each in costs) / min(each.processor for each in floor):.2f} x"
 
 
 def _cut(texts: Sequence[str]) -> None:
@@ -141,7 +129,7 @@ def _load(fresh: Iterator[Path], file: Path, workers: int) -> None:
 
 
 def _run(*command: str) -> None:
-    subprocess.run([*CLI, *command, "--quiet"], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+    subprocess.run([*CLI, *command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
 def _add(entrant: str, texts: Sequence[str]) -> None:

@@ -10,57 +10,18 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from multiprocessing import get_context
 
 from claim_simulator.mutations import MUTATIONS, take_out
-from claim_simulator.simulate import AT_ONCE, Batch, simulate, simulate_some
+from claim_simulator.simulate import AT_ONCE, simulate, simulate_some
 
 SCHEDULES = 5_000
 
 
 def main(arguments: Sequence[str]) -> int:
     """Simulate, and print what was found; 1 when something is wrong."""
-    given = _parser().parse_args(arguments)
-    mutation = f" --mutation {given.mutation}" if given.mutation else ""
-    if given.seed is not None:
-        return _replay(given.seed, given.mutation)
-    began, done, had = time.monotonic(), 0, Counter()
-    for part in _parts(given):
-        done += part.schedules
-        had.update(part.had)
-        if part.wrong:
-            seed, what = part.wrong
-            print(f"WRONG: {what}\nafter {done:,} schedules; to see it: simulate-claims --seed {seed}{mutation}")
-            return 1
-        seconds = time.monotonic() - began
-        if not done % 1_000:
-            print(f"{done:,} schedules, {seconds:.0f} s", flush=True)
-        if given.seconds is not None and seconds > given.seconds:
-            break
-    print(", ".join(f"{count:,} {name}" for name, count in sorted(had.items())))
-    print(f"{done:,} schedules from seed {given.first} found nothing wrong; {60 * done / seconds:,.0f} a minute")
-    return 0
-
-
-def _parts(given: argparse.Namespace) -> Iterator[Batch]:
-    """Simulate some schedules at a time, in several processes."""
-    # The part that is taken out stays out, and nothing is inherited but the name of it.
-    with get_context("spawn").Pool(given.processes, take_out, (given.mutation,)) as pool:
-        firsts = range(given.first, given.first + given.schedules, AT_ONCE)
-        yield from pool.imap(partial(simulate_some, end=given.first + given.schedules), firsts)
-
-
-def _replay(seed: int, mutation: str | None) -> int:
-    take_out(mutation)
-    result = simulate(seed)
-    print("\n".join(result.trace))
-    print("\n".join(f"WRONG: {wrong}" for wrong in result.wrong) or "found nothing wrong")
-    return int(bool(result.wrong))
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="simulate-claims", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -71,7 +32,32 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, help="run this one schedule and print its steps")
     add("--processes", type=int, default=os.cpu_count(), help="processes at once (one a core)")
     add("--mutation", choices=MUTATIONS, help="the part of the protocol to remove")
-    return parser
+    given = parser.parse_args(arguments)
+    if given.seed is not None:
+        take_out(given.mutation)
+        world = simulate(given.seed)
+        print(*world.trace, sep="\n")
+        print(*[f"WRONG: {wrong}" for wrong in world.wrong] or ["found nothing wrong"], sep="\n")
+        return int(bool(world.wrong))
+    began, done, had, end = time.monotonic(), 0, Counter(), given.first + given.schedules
+    # The part that is taken out stays out, and nothing is inherited but the name of it.
+    with get_context("spawn").Pool(given.processes, take_out, (given.mutation,)) as pool:
+        for part in pool.imap(partial(simulate_some, end=end), range(given.first, end, AT_ONCE)):
+            done += part.schedules
+            had.update(part.had)
+            if part.wrong:
+                seed, what = part.wrong
+                again = f"--seed {seed}" + (f" --mutation {given.mutation}" if given.mutation else "")
+                print(f"WRONG: {what}\nafter {done:,} schedules; to see it: simulate-claims {again}")
+                return 1
+            seconds = time.monotonic() - began
+            if not done % 1_000:
+                print(f"{done:,} schedules, {seconds:.0f} s", flush=True)
+            if given.seconds is not None and seconds > given.seconds:
+                break
+    print(", ".join(f"{count:,} {name}" for name, count in sorted(had.items())))
+    print(f"{done:,} schedules from seed {given.first} found nothing wrong; {60 * done / seconds:,.0f} a minute")
+    return 0
 
 
 if __name__ == "__main__":

@@ -12,14 +12,8 @@ NEVER = -1
 class Server:
     """Rows of all families; of a cell's versions the one with the highest timestamp is read, of equal ones the later.
 
-    Parameters
-    ----------
-    clock : callable
-        Its own time in ms.
-    changed : callable
-        Called after each change of a document cell, with the cell before and the one after it.
-    hidden : callable
-        Called after each delete.
+    `changed` is called after each change of a document cell, with the cell before and the one after it; `hidden` after
+    each delete.
     """
 
     def __init__(
@@ -35,11 +29,9 @@ class Server:
         self._rows_hidden: dict[tuple[int, int], int] = {}
 
     def get(self, family: str, row: bytes, qualifier: bytes) -> Cell | None:
-        """Read a cell."""
         return self.cells[family].get(row, {}).get(qualifier)
 
     def row(self, family: str, row: bytes) -> list[Cell]:
-        """Read a row, in the order of its qualifiers."""
         held = self.cells[family].get(row, {})
         return [held[qualifier] for qualifier in sorted(held)]
 
@@ -69,11 +61,9 @@ class Server:
         self._hidden()
 
     def has_row(self, prefix: int, simhash: int) -> bool:
-        """Look up a block row."""
         return simhash in self.blocks.get(prefix, ())
 
     def put_row(self, prefix: int, simhash: int, stamp: int) -> None:
-        """Write a block row, unless it is hidden."""
         if stamp > self._rows_hidden.get((prefix, simhash), NEVER):
             held = self.blocks.setdefault(prefix, {})
             held[simhash] = max(stamp, held.get(simhash, NEVER))

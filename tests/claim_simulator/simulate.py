@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 from typing import NamedTuple
 from unittest.mock import patch
 
-from claim_simulator.client import SimulatedStore
-from claim_simulator.clusters import Document, as_entries
-from claim_simulator.schedule import LEASE_S, Schedule, Task, make_schedule
+from claim_simulator.client import SimulatedStore, call_at_once
+from claim_simulator.schedule import LEASE_S, Document, Schedule, Task, as_entries, make_schedule
 from claim_simulator.server import Server
 from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World
@@ -32,17 +32,8 @@ LONG_S = 7200.0
 AT_ONCE = 50
 
 
-class Result(NamedTuple):
-    """What came of a schedule."""
-
-    wrong: list[str]
-    trace: list[str]
-    had: Counter[str]
-    """Claims that were answered, and what went wrong on the way."""
-
-
-def simulate(seed: int) -> Result:
-    """Run the schedule of a seed; the same one each time."""
+def simulate(seed: int) -> World:
+    """Run the schedule of a seed, the same one each time; return what came of it."""
     chosen = Random(seed)
     return _Simulation(make_schedule(chosen, seed), chosen).run()
 
@@ -50,7 +41,6 @@ def simulate(seed: int) -> Result:
 class Batch(NamedTuple):
     """What came of some schedules."""
 
-    first: int
     schedules: int
     had: Counter[str]
     """Claims that were answered, and what went wrong on the way."""
@@ -62,11 +52,11 @@ def simulate_some(first: int, end: int) -> Batch:
     """Simulate schedules up to the first in which something is wrong."""
     had: Counter[str] = Counter()
     for seed in range(first, min(first + AT_ONCE, end)):
-        result = simulate(seed)
-        had.update(result.had)
-        if result.wrong:
-            return Batch(first, seed - first + 1, had, (seed, result.wrong[0]))
-    return Batch(first, min(AT_ONCE, end - first), had, None)
+        world = simulate(seed)
+        had.update(world.had)
+        if world.wrong:
+            return Batch(seed - first + 1, had, (seed, world.wrong[0]))
+    return Batch(min(AT_ONCE, end - first), had, None)
 
 
 class _Simulation:
@@ -88,16 +78,16 @@ class _Simulation:
         )
         world.killed, world.compact = self._return, self._server.compact
 
-    def run(self) -> Result:
+    def run(self) -> World:
         world = self._world
         with simulated(world, self._chosen):
-            Index.create(_Direct(self._server), self._schedule.profile, clock=world.server_ms)
+            Index.create(SimulatedStore(self._server, call_at_once), self._schedule.profile, clock=world.server_ms)
             for number, tasks in enumerate(self._schedule.writers):
                 self._enter(f"writer {number}", tasks, world.chosen.uniform(0, 0.02))
             world.run()
             if not world.wrong:
                 self._end()
-        return Result(world.wrong, world.trace, world.had)
+        return world
 
     # -- writers
 
@@ -124,7 +114,7 @@ class _Simulation:
     def _index(self, actor: Actor) -> Index:
         world = self._world
         timer = Timer(lambda: world.now, world.sleep)
-        index = Index(_Direct(self._server), clock=lambda: world.wall_ms(actor), timer=timer)
+        index = Index(SimulatedStore(self._server, call_at_once), clock=lambda: world.wall_ms(actor), timer=timer)
         index._store = self._store(actor)
         index.collection = _AsStored()
         return index
@@ -133,6 +123,7 @@ class _Simulation:
         return SimulatedStore(self._server, lambda *given, **named: self._world.call(actor, *given, **named))
 
     def _try(self, actor: Actor, index: Index, task: Task) -> None:
+        """Do a task until nothing of it is left; a claim returns the documents that have no decision yet."""
         documents = task.documents
         for _ in range(TRIES):
             actor.operation = Operation(task.kind, actor.name, frozenset(self._watch.acknowledged))
@@ -164,31 +155,25 @@ class _Simulation:
             for answer in answers
         ]
 
-    def _add(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
+    def _add(self, index: Index, documents: tuple[Document, ...]) -> None:
         index.add_entries(as_entries(documents))
         self._note(self._watch.acknowledge(documents))
-        return ()
 
-    def _dedup(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
+    def _dedup(self, index: Index, documents: tuple[Document, ...]) -> None:
         decisions = self._stored(index.dedup_entries(as_entries(documents), index.deduplicator()))
         self._note(self._watch.wrong_claim(documents, decisions))
-        return ()
 
-    def _remove(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
+    def _remove(self, index: Index, documents: tuple[Document, ...]) -> None:
         list(index.remove_many([document.id for document in documents]))
-        return ()
 
-    def _vacuum(self, index: Index, _: object) -> tuple[()]:
+    def _vacuum(self, index: Index, _: object) -> None:
         index.vacuum()
-        return ()
 
-    def _repair(self, index: Index, _: object) -> tuple[()]:
+    def _repair(self, index: Index, _: object) -> None:
         index.verify(repair=True)
-        return ()
 
-    def _day(self, *_: object) -> tuple[()]:
+    def _day(self, *_: object) -> None:
         self._world.sleep(self._chosen.uniform(0.2, 1.1) * DAY_S)
-        return ()
 
     # -- what is checked
 
@@ -236,30 +221,11 @@ class _AsStored(Collection):
         return document_id
 
 
-class _Direct(SimulatedStore):
-    """The server without a world around it."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(server, lambda name, parts, **_: [part() for part in parts])
-
-
-class _Time:
-    def __init__(self, world) -> None:
-        self._world = world
-        self.sleep = world.sleep
-
-    def monotonic(self) -> float:
-        return self._world.now
-
-    def time(self) -> float:
-        """Not what writers go by; only whether it and the monotonic clock differ is asked."""
-        return self._world.now
-
-
 @contextmanager
 def simulated(world, chosen: Random) -> Iterator[None]:
     """Let the package live in a world for a while."""
-    time = _Time(world)
+    # The wall clock is not what writers go by; only whether it and the monotonic clock differ is asked.
+    time = SimpleNamespace(sleep=world.sleep, monotonic=lambda: world.now, time=lambda: world.now)
     with ExitStack() as stack:
         for module, name, stand_in in (
             (write, "time", time),

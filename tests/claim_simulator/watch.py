@@ -17,7 +17,7 @@ from typing import NamedTuple, Optional
 
 from support.bruteforce import Written, matches, similarity
 
-from claim_simulator.clusters import Document
+from claim_simulator.schedule import Document
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import collection_of
@@ -88,24 +88,15 @@ class Stood(NamedTuple):
 
 @dataclass
 class Watch:
-    """Follows all document cells of one schedule.
-
-    Parameters
-    ----------
-    profile : Profile
-        Its rule says what is near.
-    documents : list of Document
-        All texts, each under its id.
-    latest : callable
-        A time in ms that no clock is ahead of.
-    is_findable : callable
-        Tells whether the server holds all rows of a text.
-    """
+    """Follows all document cells of one schedule."""
 
     profile: Profile
     documents: list[Document]
+    """All texts, each under its id."""
     latest: Callable[[], int]
+    """A time in ms that no clock is ahead of."""
     is_findable: Callable[[Document], bool]
+    """Tells whether the server holds all rows of a text."""
     acknowledged: set[int] = field(default_factory=set)
     _states: dict[str, DocumentState] = field(default_factory=dict)
     _gone: set[int] = field(default_factory=set)
@@ -234,7 +225,9 @@ class Watch:
         if state.of is None or state.of_text is None:
             return None
         text = self._texts[state.of, *state.of_text]
-        return text if _measured(own, self.documents[text]) == (state.distance, state.similarity) else NO_TEXT
+        other = self.documents[text]
+        measured = (own.simhash ^ other.simhash).bit_count(), similarity(own.sketch, other.sketch)
+        return text if measured == (state.distance, state.similarity) else NO_TEXT
 
     def _is_near(self, one: int, other: int) -> bool:
         """Tell whether two documents are within reach of each other; not whether two texts of one are."""
@@ -267,13 +260,8 @@ class Watch:
         return self._texts[document.id, document.simhash, document.digest[:TEXT_BYTES]]
 
     def undecided(self) -> list[str]:
-        """List the ids without a decision."""
         return [name for name in dict.fromkeys(each.id for each in self.documents) if self._decision(name) is None]
 
 
 def _written(document: Document) -> Written:
     return Written(document.simhash, document.sketch, document.segments)
-
-
-def _measured(one: Document, other: Document) -> tuple[int, float | None]:
-    return (one.simhash ^ other.simhash).bit_count(), similarity(one.sketch, other.sketch)

@@ -80,11 +80,9 @@ class Actor:
         return self._never_began or self._greenlet.dead
 
     def go_on(self) -> None:
-        """Let it go on to where it stops next."""
         self._greenlet.switch()
 
     def kill(self) -> None:
-        """End it where it is."""
         if self._greenlet:
             self._greenlet.throw(Killed)
         else:
@@ -92,15 +90,7 @@ class Actor:
 
 
 class World:
-    """Everything outside of the writers.
-
-    Parameters
-    ----------
-    chosen : Random
-        What happens.
-    trouble : Trouble
-        How much.
-    """
+    """Everything outside of the writers."""
 
     def __init__(self, chosen: Random, trouble: Trouble) -> None:
         self.chosen = chosen
@@ -127,16 +117,15 @@ class World:
     # -- clocks
 
     def server_ms(self) -> int:
-        """Read the server's clock."""
         return BEGAN_MS + int(self.now * 1000) + self.server_ahead_ms
 
     def wall_ms(self, actor: Actor) -> int:
-        """Read a writer's clock."""
         return BEGAN_MS + int(self.now * 1000) + actor.ahead_ms
 
     def sleep(self, seconds: float) -> None:
         """Let a writer sleep, or time pass where nobody else is there."""
-        actor = self._current()
+        here = getcurrent()
+        actor = next((actor for actor in self._actors if actor._greenlet is here), None)
         if actor is None:
             self.now += seconds
         else:
@@ -146,7 +135,6 @@ class World:
     # -- the scheduler
 
     def enter(self, actor: Actor, *, after: float = 0.0) -> None:
-        """Bring a writer in."""
         actor.wake = self.now + after
         self._actors.append(actor)
 
@@ -188,10 +176,6 @@ class World:
             if is_awaited and self.chosen.random() < 0.5:
                 self._late[number] = late._replace(due=self.now + self.chosen.uniform(0, 3 * STEP_S))
 
-    def _current(self) -> Actor | None:
-        here = getcurrent()
-        return next((actor for actor in self._actors if actor._greenlet is here), None)
-
     def _stop(self, actor: Actor, what: str) -> None:
         self.trace.append(f"{self.now:9.3f} {actor.name} {what}")
         self._hub.switch()
@@ -202,8 +186,7 @@ class World:
         return part()
 
     def _do_late(self) -> None:
-        due = sorted((late for late in self._late if late.due <= self.now), key=lambda late: late.due)
-        for late in due:
+        for late in sorted((late for late in self._late if late.due <= self.now), key=lambda late: late.due):
             self._late.remove(late)
             self._do(late.operation, late.name, late.part, is_late=True)
 

@@ -14,24 +14,21 @@ from simhash_hbase.stores.hbase.launcher.home import FILES, Home
 from simhash_hbase.stores.hbase.launcher.local import HBASE, SITE, Layout, LocalServer, Role, gateway, master
 
 SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}
-WORDS = {
-    **dict.fromkeys((*SIGNALS, "start"), "PROCESS"),
-    "regions": "TABLE",
-    "move": "TABLE NUMBER [PROCESS]",
-    "split": "TABLE KEY",
-    "merge": "TABLE NUMBER",
-}
-"""What follows an action."""
 ACTIONS = {
-    "up": "start it, wait until the gateways answer, print their addresses", "down": "stop it; the data stays",
-    "clean": "stop it and remove its data",
-    "status": "print the addresses and the processes; exit 1 when it does not answer",
-    "kill": "end processes at once (SIGKILL), named one by one or by kind",
-    "pause": "stop processes for a while (SIGSTOP)", "resume": "let paused processes go on",
-    "start": "start processes that ended", "regions": "print number, first key and server of each region of a table",
-    "move": "move a region to a region server, or to any other",
-    "split": "split a region at a key, in hexadecimal digits", "merge": "merge a region with the next one",
-}  # fmt: skip
+    "up": ("", "start it, wait until the gateways answer, print their addresses"),
+    "down": ("", "stop it; the data stays"),
+    "clean": ("", "stop it and remove its data"),
+    "status": ("", "print the addresses and the processes; exit 1 when it does not answer"),
+    "kill": ("PROCESS", "end processes at once (SIGKILL), named one by one or by kind"),
+    "pause": ("PROCESS", "stop processes for a while (SIGSTOP)"),
+    "resume": ("PROCESS", "let paused processes go on"),
+    "start": ("PROCESS", "start processes that ended"),
+    "regions": ("TABLE", "print number, first key and server of each region of a table"),
+    "move": ("TABLE NUMBER [PROCESS]", "move a region to a region server, or to any other"),
+    "split": ("TABLE KEY", "split a region at a key, in hexadecimal digits"),
+    "merge": ("TABLE NUMBER", "merge a region with the next one"),
+}
+"""What follows an action, and what it does."""
 HERE = Path(__file__).parent
 QUIET = {**os.environ, "LOG_LEVEL": "OFF"}
 REGION_ADMIN = HERE / "RegionAdmin.java"
@@ -137,8 +134,11 @@ class ClusterServer(LocalServer):
 def main(words) -> int:
     """Carry out one action on a cluster."""
     parser = argparse.ArgumentParser(prog="faults cluster", description=__doc__)
-    parser.add_argument("action", choices=ACTIONS, help="; ".join(f"{name}: {text}" for name, text in ACTIONS.items()))
-    parser.add_argument("names", nargs="*", metavar="WORD", help="; ".join(f"{a} {word}" for a, word in WORDS.items()))
+    parser.add_argument(
+        "action", choices=ACTIONS, help="; ".join(f"{name}: {text}" for name, (_, text) in ACTIONS.items())
+    )
+    following = "; ".join(f"{name} {words}" for name, (words, _) in ACTIONS.items() if words)
+    parser.add_argument("names", nargs="*", metavar="WORD", help=following)
     parser.add_argument("--dir", type=Path, help="folder of the cluster (default .cache/hbase/cluster)")
     parser.add_argument("--json", action="store_true", help="with status: everything, for programs")
     given = parser.parse_args(words)
@@ -154,10 +154,10 @@ def main(words) -> int:
 
 def check_words(action, names):
     """Refuse too few or too many words behind an action."""
-    wanted = WORDS.get(action, "").split()
+    wanted = ACTIONS[action][0].split()
     fewest, most = sum(word[0] != "[" for word in wanted), 99 if wanted == ["PROCESS"] else len(wanted)
     if not fewest <= len(names) <= most:
-        raise InvalidArgument(f"{action} takes {WORDS.get(action, 'no words')}, not {' '.join(names) or 'nothing'}")
+        raise InvalidArgument(f"{action} takes {ACTIONS[action][0] or 'no words'}, not {' '.join(names) or 'nothing'}")
 
 
 def _carry_out(server, given) -> int:

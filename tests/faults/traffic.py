@@ -73,18 +73,9 @@ class Log:
 
 
 class Traffic:
-    """Adds, claims, queries and walks over one index until it is told to stop.
+    """Adds, claims, queries and walks over one index until it is told to stop, a thread and a clock for each kind.
 
-    Parameters
-    ----------
-    open_index : callable
-        Opens the index with a clock; each thread has its own.
-    seed : int
-        Of the documents.
-    kinds : sequence of str
-        A thread each.
-    use : callable, optional
-        Opens what the threads use instead.
+    `use` opens what the threads use instead of the index.
     """
 
     def __init__(self, open_index, seed, kinds=("add", "claim", "claim 2", "query", "verify"), *, use=None):
@@ -102,8 +93,15 @@ class Traffic:
     def __enter__(self):
         with self._open(self.clocks[next(iter(self.clocks))]) as index:
             index.add_entries(entries(self.base))
-        self._expected = self._near(chosen := self._queries())
-        self._asked = chosen
+        chosen, simhashes = random.Random(self._seed + 1), list(self.base.values())
+        self._asked = [
+            flip(chosen.choice(simhashes), chosen.sample(range(64), chosen.randint(0, 3))) for _ in range(QUERIES)
+        ]
+        names, stored = list(self.base), np.array(simhashes, np.uint64)
+        self._expected = []
+        for query in self._asked:
+            distances = np.bitwise_count(stored ^ np.uint64(query))
+            self._expected.append({names[at]: int(distances[at]) for at in np.flatnonzero(distances <= 3)})
         for thread in self._threads:
             thread.start()
         self.await_all(time.monotonic())
@@ -124,20 +122,16 @@ class Traffic:
 
     def await_all(self, since):
         """Wait until each kind of call that began after a moment was answered; return the seconds that took."""
-        end = time.monotonic() + END_S
-        while missing := self._unanswered(since):
+        end, kinds = time.monotonic() + END_S, set(self.clocks) - {"verify"}
+        while True:
+            first = {}
+            for kind, began, ended in list(self.log.calls):
+                if began >= since:
+                    first[kind] = min(ended, first.get(kind, ended))
+            if not (missing := kinds - set(first)):
+                return max(first[kind] for kind in kinds) - since
             assert time.monotonic() < end, f"no answer to {missing}; refused: {self.log.refused}"
             time.sleep(0.05)
-        firsts = [
-            min(ended for kind, began, ended in list(self.log.calls) if kind == name and began >= since)
-            for name in self.clocks
-            if name != "verify"
-        ]
-        return max(firsts) - since
-
-    def _unanswered(self, since):
-        answered = {kind for kind, began, _ in list(self.log.calls) if began >= since}
-        return set(self.clocks) - answered - {"verify"}
 
     def _run(self, kind):
         act = {"add": self._add, "query": self._query, "verify": self._verify}.get(kind, self._claim)
@@ -175,19 +169,6 @@ class Traffic:
             told = (batch[decision.id], decision.is_original, decision.of)
             if self.log.decided.setdefault(decision.id, told) != told:
                 self.log.wrong.append(f"{decision.id} was told {self.log.decided[decision.id]}, then {told}")
-
-    def _queries(self):
-        chosen = random.Random(self._seed + 1)
-        simhashes = list(self.base.values())
-        return [flip(chosen.choice(simhashes), chosen.sample(range(64), chosen.randint(0, 3))) for _ in range(QUERIES)]
-
-    def _near(self, queries):
-        names, stored = list(self.base), np.array(list(self.base.values()), np.uint64)
-        found = []
-        for query in queries:
-            distances = np.bitwise_count(stored ^ np.uint64(query))
-            found.append({names[at]: int(distances[at]) for at in np.flatnonzero(distances <= 3)})
-        return found
 
     def _query(self, index, chosen):
         answers = index.query_entries(entries([(f"query {n}", simhash) for n, simhash in enumerate(self._asked)]))

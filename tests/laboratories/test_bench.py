@@ -8,7 +8,7 @@ import pytest
 from bench.__main__ import DEFAULT_PARTS, PARTS
 from bench.hbase import check_clients
 from bench.measuring import processor_seconds
-from bench.queries import Planted, check
+from bench.queries import Contestant, Planted, check
 from bench.sizes import TINY
 from support.own_hbase import server_status
 
@@ -48,20 +48,11 @@ def test_the_fingerprints_of_both_ways_are_equal():
     assert {row[1] for row in ratios.rows} == {"100.0 %"}
 
 
-class Forgetful:
-    """Answers nothing."""
-
-    name = "forgetful"
-    fingerprints = TINY.fingerprints
-    is_slow = False
-
-    def pairs(self, queries):
-        return set()
-
-
 def test_an_index_that_misses_neighbours_is_told_of():
+    forgetful = Contestant(name="forgetful", fingerprints=TINY.fingerprints, batch=set, pairs=lambda _: set(), one=set)
+
     with pytest.raises(SimhashError, match="forgetful does not answer"):
-        check([Forgetful()], Planted(TINY), TINY)
+        check([forgetful], Planted(TINY), TINY)
 
 
 def test_a_client_of_hbase_that_misses_neighbours_is_told_of():

@@ -3,52 +3,59 @@
 from dataclasses import replace
 
 import pytest
-from bench import fixed_rate
+from bench import growth
 from bench.documents import document_id
-from bench.growth import ROUNDS, Loaded, Place, measured
-from bench.growth_corpora import made_corpus, neighbours, picked, queries
+from bench.growth import made_corpus, neighbours, picked, queries
 from bench.sizes import TINY
 
-SECONDS = {"small": 1.0, "large": 4.0}
 
+class Clock:
+    """Time that passes by answers and by sleep alone: an answer takes what a function of its number says."""
 
-class Asked:
-    """Two indexes that answer nothing and take different times, and what they were asked."""
+    def __init__(self, answers=None):
+        self.now, self.answers, self.calls = 0.0, answers, 0
 
-    def __init__(self):
-        self.calls = []
-        self.now = 0.0
+    def sleep(self, seconds):
+        self.now += seconds
 
-    def loaded(self, name, documents):
-        made = Place(Answers(self, name), None, lambda: 10 * documents, None, lambda: self.now)
-        spread = queries("uniform", documents, 200, TINY)
-        return Loaded(made, documents, 1.0, spread, spread.take(range(100)), spread.take(range(50)))
+    def query_entries(self, _):
+        self.now += self.answers(self.calls)
+        self.calls += 1
 
 
 class Answers:
-    def __init__(self, asked, name):
-        self.asked = asked
-        self.name = name
+    """Answers nothing, and takes so many seconds for each query."""
+
+    def __init__(self, clock, name, seconds, asked):
+        self.clock, self.name, self.seconds, self.asked = clock, name, seconds, asked
 
     def query_entries(self, entries):
-        self.asked.calls.append((self.name, len(entries)))
-        self.asked.now += SECONDS[self.name] * len(entries)
+        self.asked.append((self.name, len(entries)))
+        self.clock.now += self.seconds * len(entries)
         return []
 
 
 def test_after_a_first_time_that_does_not_count_indexes_take_turns_and_pay_for_their_own():
-    asked = Asked()
+    clock, asked = Clock(), []
+
+    def grown(name, documents, seconds):
+        spread = queries("uniform", documents, 200, TINY)
+        return growth.Grown(
+            documents=documents, index=Answers(clock, name, seconds, asked), writer=None, seconds=1.0,
+            size=lambda: 10 * documents, used=lambda: clock.now,
+            batches=[spread, spread.take(range(100)), spread.take(range(50))],
+        )  # fmt: skip
+
     sizes = replace(TINY, growth_repeats=2, growth_queries=40)
+    figures = growth.measured([grown("small", 300, 1.0), grown("large", 900, 4.0)], sizes)
 
-    small, large = measured([asked.loaded("small", 300), asked.loaded("large", 900)], sizes)
-
-    first = [(name, size) for name in SECONDS for size in (200, 100, 50)]
-    singles = [*[("small", 1)] * 4, *[("large", 1)] * 4] * ROUNDS
-    batches = [(name, size) for size in (200, 100, 50) for name in SECONDS] * 2
-    assert asked.calls == first + singles + batches
-    assert [value for value, _ in small.cells][3:5] == [10, 1.0]
-    assert [value for value, _ in large.cells][3:5] == [10, 4.0]
-    assert [[value for value, _ in each.cells][-3:] for each in (small, large)] == [[1.0] * 3, [4.0] * 3]
+    first = [(name, size) for name in ("small", "large") for size in (200, 100, 50)]
+    singles = [*[("small", 1)] * 4, *[("large", 1)] * 4] * growth.ROUNDS
+    batches = [(name, size) for size in (200, 100, 50) for name in ("small", "large")] * 2
+    assert asked == first + singles + batches
+    for each, documents, seconds in zip(figures, (300, 900), (1.0, 4.0), strict=True):
+        assert each[:5] == [documents, 1.0, documents, 10, seconds]
+        assert each[-4:] == [*[seconds] * 3, 0]
 
 
 @pytest.mark.parametrize("numbers", [range(0, 5_000, 7), range(1_990, 4_100), range(4_999, 5_000)])
@@ -79,51 +86,33 @@ def test_neighbours_among_templates_are_copies_of_the_same_pages_in_every_size(d
     assert digests(neighbours("templates", documents, 100, TINY)) == pages
 
 
-class Clock:
-    """Time that passes by answers and by sleep alone."""
+@pytest.mark.parametrize(
+    ("minutes", "cold", "answers", "rows"),
+    [
+        # The last of the cold batches takes 40 ms, within the time until the next is due.
+        (2.0, 200 + 1_200, (0.04, 0.01), ("40.0 ms", "minute", "10.0 ms")),
+        (1.0, 120 + 600, (0.04, 0.01), ("40.0 ms", "half", "10.0 ms")),
+        # The first one of the second minute was due at 60 s, and waited for the one that took until 62 s.
+        (3.0, 201, (None, 0.0), ("62,000.0 ms", "minute", "2,000.0 ms")),
+    ],
+    ids=["a cold minute", "a cold half", "one that is late"],
+)
+def test_a_cold_beginning_is_told_apart_and_an_answer_counts_from_when_it_was_due(
+    monkeypatch, minutes, cold, answers, rows
+):
+    slow, fast = answers
 
-    def __init__(self, answers):
-        self.now = 0.0
-        self.answers = answers
-        self.calls = 0
+    def takes(call):
+        return (62.0 if call == cold - 1 else 0.0) if slow is None else (slow if call < cold else fast)
 
-    def sleep(self, seconds):
-        self.now += seconds
+    clock = Clock(takes)
+    monkeypatch.setattr(growth, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(growth, "sleep", clock.sleep)
 
-    def query_entries(self, _):
-        self.now += self.answers(self.calls)
-        self.calls += 1
+    table = growth.measure_steady(clock, queries("uniform", 300, 300, TINY), rate=200, minutes=minutes)
 
-
-@pytest.fixture
-def steady(monkeypatch):
-    """Return a function that measures for some minutes how late answers are that take so long."""
-
-    def measure(answers, minutes):
-        clock = Clock(answers)
-        monkeypatch.setattr(fixed_rate, "perf_counter", lambda: clock.now)
-        monkeypatch.setattr(fixed_rate, "sleep", clock.sleep)
-        asked = queries("uniform", 300, 300, TINY)
-        return dict(fixed_rate.measure_steady(clock, asked, rate=200, minutes=minutes).rows)
-
-    return measure
-
-
-@pytest.mark.parametrize(("minutes", "batches", "when"), [(2.0, 2_400, "minute"), (1.0, 1_200, "half")])
-def test_a_cold_beginning_is_told_apart(steady, minutes, batches, when):
-    warm = round(fixed_rate.WARM_S if minutes > 1.7 else 6 * minutes) * fixed_rate.BATCHES_A_SECOND
-    slow = min(1_200, batches // 2)
-    # The last of the cold batches takes 40 ms, within the time until the next is due.
-    rows = steady(lambda call: 0.04 if call < warm + slow else 0.01, minutes)
-
-    assert rows["lookups"] == f"{10 * batches:,}"
-    assert rows["longest"] == rows["99 %"] == "40.0 ms"
-    assert rows[f"99 % after the first {when}"] == rows[f"longest after the first {when}"] == "10.0 ms"
-
-
-def test_an_answer_counts_from_when_its_batch_was_due(steady):
-    rows = steady(lambda call: 62.0 if call == 200 else 0.0, 3.0)
-
-    assert rows["longest"] == "62,000.0 ms"
-    # The first one of the second minute was due at 60 s, and waited for the one that took until 62 s.
-    assert rows["longest after the first minute"] == "2,000.0 ms"
+    longest, when, later = rows
+    measured = dict(table.rows)
+    assert measured["lookups"] == f"{round(12_000 * minutes):,}"
+    assert measured["longest"] == longest
+    assert measured[f"longest after the first {when}"] == later

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from claim_simulator.clusters import Document
 from claim_simulator.mutations import MUTATIONS
-from claim_simulator.schedule import PROFILES, TTL_DAYS
+from claim_simulator.schedule import PROFILES, TTL_DAYS, Document
 from claim_simulator.server import Server
 from claim_simulator.watch import Operation, Watch
 

@@ -2,15 +2,12 @@
 
 import gzip
 import json
-import shutil
-import subprocess
 from itertools import combinations
 
 import numpy as np
 import pytest
 from demo import chinese
-from evaluate import CLASSICAL, LEARNED, RECALL_ONLY, SETS, Figures, bin_of, main, mean, missed, row, run, sample, score
-from support.fresh_clone import ROOT
+from evaluate import CLASSICAL, LEARNED, RECALL_ONLY, Figures, bin_of, main, mean, missed, row, run, sample, score
 from support.labelled import Corpus, Similarities, folder, halves, read_corpus
 from support.sketching import jaccard
 
@@ -86,18 +83,6 @@ def test_pairs_with_a_side_left_out_are_not_listed(corpus):
     assert (measured.listed[0], measured.returned) == (5, 5)
 
 
-@pytest.mark.parametrize("word", ["--help", "-h"])
-def test_help_is_printed_without_an_installation(word, tmp_path):
-    scripts = tmp_path / "scripts"
-    scripts.mkdir()
-    shutil.copy(ROOT / "scripts" / "evaluate", scripts)
-
-    done = subprocess.run([scripts / "evaluate", word], capture_output=True, text=True, check=True)
-
-    assert "./scripts/evaluate [SET…]" in done.stdout
-    assert all(f"{choice}" in done.stdout for choice in ("--exact", "--peers", *SETS))
-
-
 def test_no_group_is_in_both_halves(corpus):
     one, other = halves(corpus)
 
@@ -105,11 +90,6 @@ def test_no_group_is_in_both_halves(corpus):
     assert {corpus.groups[i] for i in one}.isdisjoint(corpus.groups[i] for i in other)
     assert one
     assert other
-
-
-def test_a_sample_is_the_same_for_the_same_seed():
-    assert sample(range(5_000), 1) == sample(range(5_000), 1) != sample(range(5_000), 2)
-    assert sample(range(10), 1) == list(range(10))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 from bench.measuring import peer
 from demo import chinese
 from evaluate import STRICT
-from peers import worker
 from peers.entrants import ENTRANTS
 from peers.truth import similar_pairs
 from support.labelled import Corpus, Similarities
@@ -20,10 +19,6 @@ from support.labelled import Corpus, Similarities
 from simhash_hbase.errors import MissingExtra
 
 NEEDS = {"datasketch": "datasketch", "Lance": "lance", "rensa": "rensa", "PyPI": "simhash"}
-
-
-def needed(entrant):
-    return next((module for name, module in NEEDS.items() if name in entrant), None)
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +47,11 @@ def test_all_similar_pairs_are_those_of_comparing_each_with_each():
 
 @pytest.mark.parametrize("entrant", ENTRANTS)
 def test_an_index_finds_copies_and_tells_what_it_took(entrant, corpus):
-    if needed(entrant):
-        pytest.importorskip(needed(entrant), reason="./scripts/install dev,peers", exc_type=ImportError)
+    for module in (module for name, module in NEEDS.items() if name in entrant):
+        pytest.importorskip(module, reason="./scripts/install dev,peers", exc_type=ImportError)
 
     with closing(ENTRANTS[entrant](corpus.texts)) as measured:
-        result = worker.measure(measured, corpus.texts)
+        result = peers.measure(measured, corpus.texts)
 
     assert len(result.answers) == 1 + ("Lance" in entrant)
     for pairs in result.answers.values():
@@ -66,8 +61,8 @@ def test_an_index_finds_copies_and_tells_what_it_took(entrant, corpus):
 
 
 def test_the_table_has_a_row_for_each_index(monkeypatch, corpus, capsys):
-    alike = worker.Result(answers={"": {*corpus.pairs, (0, 3)}}, add=2.0, one=0.001, size=3_600)
-    monkeypatch.setattr(peers, "measured", lambda number, name: alike)
+    alike = peers.Result(answers={"": {*corpus.pairs, (0, 3)}}, add=2.0, one=0.001, size=3_600)
+    monkeypatch.setattr(peers, "measured", lambda entrant, name: alike)
     monkeypatch.setattr(peers, "read", lambda name: replace(corpus, name=name))
 
     assert peers.main(["made"]) == 0

@@ -6,38 +6,80 @@ J >= 0.8; precision is of the pairs that come back.
 """
 
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from statistics import median
+from time import process_time
 
-import msgspec
-import numpy as np
-from evaluate import JUDGED, MOST_JUDGED, REQUIRED_RECALL, SEEDS, STRICT, score
-from support.labelled import Pair, Similarities
+from bench.documents import Sentences
+from evaluate import REQUIRED_RECALL, STRICT, precision, score
+from support.labelled import Corpus, Similarities, folder, read_corpus
 
-from peers.entrants import ENTRANTS
+from peers.entrants import ENTRANTS, Answers, Entrant
 from peers.truth import similar_pairs
-from peers.worker import MADE, Result, read
 
+MADE = "made"
+MADE_DOCUMENTS = 5_000
+SINGLES = 100
 SETS = (*REQUIRED_RECALL, MADE)
 HEAD = (
     "| set | index | recall J >= .95 | .9-.95 | .8-.9 | all pairs J >= .8 | pairs returned | precision J >= .8 "
     "| J >= .75 | documents /s | one query | bytes a document |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
-TESTS = Path(__file__).parents[1]
 # Processor time counts, and threads that wait for each other spend it.
 ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "LANCE_CPU_THREADS"), "1")
 
 
-def measured(number: int, name: str) -> Result:
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What one entrant did."""
+
+    answers: Answers
+    add: float
+    """Processor seconds from texts to documents that are found."""
+    one: float
+    """Processor seconds of one query by a text, the median."""
+    size: int
+    """Bytes of the index."""
+
+
+def read(name: str) -> Corpus:
+    """Read a shared set, or make documents of twelve sentences and copies that lack half of one, without groups."""
+    if name != MADE:
+        return read_corpus(name, folder())
+    sentences = Sentences(MADE_DOCUMENTS)
+    texts = [sentences.text(numbers) for numbers in sentences.documents.tolist()]
+    pairs = [(at, at + 1) for at in range(0, len(texts), 2)]
+    return Corpus(name=MADE, ids=[str(at) for at in range(len(texts))], groups=[], texts=texts, pairs=pairs)
+
+
+def measure(entrant: Entrant, texts: Sequence[str]) -> Result:
+    """Add all texts, ask for each, then for some alone."""
+    start = process_time()
+    entrant.add(texts)
+    added = process_time() - start
+    size, answers = entrant.size(), entrant.ask_all(texts)
+    singles = []
+    for text in texts[:: max(1, len(texts) // SINGLES)]:
+        start = process_time()
+        entrant.ask(text)
+        singles.append(process_time() - start)
+    return Result(answers=answers, add=added, one=median(singles), size=size)
+
+
+def measured(entrant: str, name: str) -> Result:
     """Let a process of its own measure an entrant."""
-    with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch:
-        file = Path(scratch) / "result"
-        command = [sys.executable, "-W", "ignore", "-m", "peers.worker", str(number), name, str(file)]
-        subprocess.run(command, env={**os.environ, **ALONE, "LANCE_LOG": "error", "PYTHONPATH": str(TESTS)}, check=True)
-        return msgspec.msgpack.decode(file.read_bytes(), type=Result)
+    os.environ.update(ALONE, LANCE_LOG="error", PYTHONWARNINGS="ignore")
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(_measured_here, entrant, name).result()
+
+
+def _measured_here(entrant: str, name: str) -> Result:
+    texts = read(name).texts
+    return measure(ENTRANTS[entrant](texts), texts)
 
 
 def rows(name: str) -> Iterator[str]:
@@ -46,30 +88,19 @@ def rows(name: str) -> Iterator[str]:
     exact = Similarities(corpus.texts)
     similar = similar_pairs(corpus.texts, exact)
     print(f"{name}: {len(similar):,} pairs with J >= {STRICT}", file=sys.stderr, flush=True)
-    for number, entrant in enumerate(ENTRANTS):
-        result = measured(number, name)
+    for entrant in ENTRANTS:
+        result = measured(entrant, name)
         for how, pairs in result.answers.items():
             _, recall = score(corpus.pairs, pairs, exact)
-            shares = [*recall[:3], len(similar & pairs) / len(similar), *_precision(pairs, exact)]
-            yield _row(f"{name} | {entrant}{how}", shares, len(pairs), result, len(corpus.texts))
-
-
-def _precision(returned: set[Pair], exact: Similarities) -> list[float | None]:
-    judged = sorted(returned)
-    if len(judged) > MOST_JUDGED:
-        judged = [judged[at] for at in sorted(np.random.default_rng(SEEDS[0]).permutation(len(judged))[:MOST_JUDGED])]
-    similar = exact.of_many(judged)
-    return [float((similar >= least).mean()) if judged else None for least in (STRICT, JUDGED)]
-
-
-def _row(head: str, shares: Sequence[float | None], returned: int, result: Result, documents: int) -> str:
-    told = ["-" if share is None else f"{share:.3f}" for share in shares]
-    figures = [f"{documents / result.add:,.0f}", f"{result.one * 1e3:.2f} ms", f"{result.size / documents:,.0f}"]
-    return f"| {' | '.join([head, *told[:4], f'{returned:,}', *told[4:], *figures])} |"
+            shares = [*recall[:3], len(similar & pairs) / len(similar), *precision(pairs, exact)[1:]]
+            told = ["-" if share is None else f"{share:.3f}" for share in shares]
+            documents = len(corpus.texts)
+            figures = f"{documents / result.add:,.0f} | {result.one * 1e3:.2f} ms | {result.size / documents:,.0f}"
+            cells = [name, entrant + how, *told[:4], f"{len(pairs):,}", *told[4:], figures]
+            yield f"| {' | '.join(cells)} |"
 
 
 def main(names: Sequence[str]) -> int:
-    """Print the table."""
     print(HEAD)
     for name in names or SETS:
         for line in rows(name):

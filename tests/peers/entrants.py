@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from bench.lsh import PERMUTATIONS, SHINGLE, THRESHOLD, signature
 from bench.measuring import anonymous_bytes, peer, quiet
 from evaluate import CHUNK, LEARNED, SEEDS, TEN_ROWS, Recipe, sample
 from support.labelled import Pair
@@ -17,6 +16,9 @@ from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.opening import create_index
 
 EXTRAS = "dev,peers"
+THRESHOLD = 0.8
+PERMUTATIONS = 128
+SHINGLE = 5
 BANDS = 16
 DISTANCE = 3
 LARGEST_BYTE = 255
@@ -103,6 +105,11 @@ class _InMemory:
         """Leave it to the process."""
 
 
+def _shingles(text: str) -> list[str]:
+    [normal] = Batch([text]).normal_forms()
+    return [normal[at : at + SHINGLE] for at in range(max(1, len(normal) - SHINGLE + 1))]
+
+
 class Datasketch(_InMemory):
     """datasketch's MinHash LSH; the signatures that are kept to ask for all texts do not count."""
 
@@ -115,7 +122,7 @@ class Datasketch(_InMemory):
 
     def add(self, texts: Sequence[str]) -> None:
         for at, text in enumerate(texts):
-            made = signature(self._module, text)
+            made = self._signature(text)
             self._signatures[at] = made.hashvalues
             self._lsh.insert(at, made)
 
@@ -128,7 +135,12 @@ class Datasketch(_InMemory):
         return {"": found}
 
     def ask(self, text: str) -> Any:
-        return self._lsh.query(signature(self._module, text))
+        return self._lsh.query(self._signature(text))
+
+    def _signature(self, text: str) -> Any:
+        made = self._module.MinHash(PERMUTATIONS)
+        made.update_batch({shingle.encode() for shingle in _shingles(text)})
+        return made
 
 
 class Rensa(_InMemory):
@@ -140,8 +152,8 @@ class Rensa(_InMemory):
         super().__init__()
 
     def _signature(self, text: str) -> Any:
-        made, [normal] = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42), Batch([text]).normal_forms()
-        made.update([normal[at : at + SHINGLE] for at in range(max(1, len(normal) - SHINGLE + 1))])
+        made = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42)
+        made.update(_shingles(text))
         return made
 
     def add(self, texts: Sequence[str]) -> None:

@@ -30,31 +30,6 @@ def test_the_version_is_in_one_place_and_the_changelog_has_it_first():
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "simhash_hbase/__init__.py"
 
 
-def test_the_licence_is_whole():
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-
-    assert "Version 2.0, January 2004" in text
-    assert "END OF TERMS AND CONDITIONS" in text
-    assert [number for number in range(1, 10) if f"   {number}. " not in text] == []
-
-
-def test_the_citation_names_the_licence_and_no_version_of_its_own():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-
-    assert citation["license"] == PROJECT["project"]["license"]
-    assert "version" not in citation
-
-
-def test_pre_commit_runs_lint_itself():
-    [repository] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
-
-    assert [hook["entry"] for hook in repository["hooks"]] == ["./scripts/lint"]
-
-
-def test_editors_wrap_where_lint_does():
-    assert f"max_line_length = {PROJECT['tool']['ruff']['line-length']}" in (ROOT / ".editorconfig").read_text()
-
-
 def test_groups_are_made_of_extras():
     extras = PROJECT["project"]["optional-dependencies"]
     for requirements in PROJECT["dependency-groups"].values():

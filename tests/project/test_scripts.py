@@ -56,15 +56,11 @@ def report(tmp_path):
 
 
 def test_chosen_tests_that_need_no_hbase_start_none_and_neither_lint_nor_install_packages(script):
-    calls, done = script("test", "tests/rows/test_rowkey.py")
+    calls, done = script("test", "tests/rows/test_rowkey.py", "tests/index")
 
     assert done.returncode == 0, done.stderr
-    collected = "pytest --collect-only -qq tests/rows/test_rowkey.py -m hbase"
-    assert calls == ["install test", collected, "pytest -n 2 tests/rows/test_rowkey.py"]
-
-
-def test_tests_of_rooms_that_use_no_extra_install_none(script):
-    assert script("test", "tests/kernel/test_sketch.py", "tests/index")[0][0] == "install test"
+    collected = "pytest --collect-only -qq tests/rows/test_rowkey.py tests/index -m hbase"
+    assert calls == ["install test", collected, "pytest -n 2 tests/rows/test_rowkey.py tests/index"]
 
 
 def test_a_quick_run_is_lint_and_the_tests_without_servers(script):
@@ -146,29 +142,22 @@ def test_a_picture_names_the_font_that_is_missing(script, report, tmp_path, name
     assert "fonts-noto-cjk" in done.stderr
 
 
-def about(name):
-    """Return what a script says of itself."""
-    return (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1].removeprefix("# ")
+SHELL_SCRIPTS = ["docs", "evaluate", "install", "lint", "picture", "quickstart", "test"]
 
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
-@pytest.mark.parametrize("name", ["docs", "install", "lint", "picture", "quickstart", "test"])
-def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, name, word):
+@pytest.mark.parametrize("name", [*SHELL_SCRIPTS, "bench", "faults", "simulate-claims"])
+def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, tmp_path, name, word):
+    about = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1].removeprefix("# ")
+    # What is behind the last three knows its options, where it is installed.
+    if name not in SHELL_SCRIPTS:
+        shutil.rmtree(tmp_path / "clone" / ".venv")
+
     calls, done = script(name, word)
 
     assert (calls, done.returncode, done.stderr) == ([], 0, "")
-    assert done.stdout.splitlines()[0] == about(name)
-    assert f"./scripts/{name}" in about(name)
-
-
-@pytest.mark.parametrize("name", ["bench", "faults", "simulate-claims"])
-def test_help_of_a_program_that_is_not_installed_is_what_its_script_says_of_itself(script, tmp_path, name):
-    shutil.rmtree(tmp_path / "clone" / ".venv")
-
-    calls, done = script(name, "--help")
-
-    assert (calls, done.returncode, done.stderr) == ([], 0, "")
-    assert done.stdout.splitlines()[0] == about(name)
+    assert done.stdout.splitlines()[0] == about
+    assert f"./scripts/{name}" in about
 
 
 @pytest.mark.parametrize("name", ["picture", "quickstart"])

@@ -50,23 +50,8 @@ def test_the_python_of_the_pages_is_typed(tmp_path):
     assert checked(tmp_path, files) == (0, f"Success: no issues found in {len(files)} source files\n")
 
 
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        ('create_index("memory:", analyser="shingle")', "call-arg"),
-        ('create_index("memory:", analyzer="shingles")', "arg-type"),
-        ('create_index("memory:", similarity="0.9")', "arg-type"),
-        ('create_index("memory:", ttl_days=30, band_distance=16, sketch=False)', None),
-    ],
-)
-def test_a_wrong_option_of_an_index_is_told_before_it_runs(tmp_path, code, error):
-    status, printed = checked(tmp_path, {"used.py": f"from simhash_hbase import create_index\n\n{code}\n"})
-
-    assert (status, printed.count("error:")) == ((0, 0) if error is None else (1, 1))
-    assert error is None or f"[{error}]" in printed
-
-
-TABLES = """
+INDEX = "from simhash_hbase import create_index\n\n"
+TABLES = """\
 import polars
 from simhash_hbase.tables import drop_near_duplicates, mark_near_duplicates
 
@@ -77,21 +62,27 @@ texts: list[str] = drop_near_duplicates(["one", "two"])
 rows: list[dict[str, object]] = drop_near_duplicates([{"text": "one"}])
 marked = mark_near_duplicates(["one", "two"])[0]["duplicate_of"]
 """
+TOLD = {
+    INDEX + 'create_index("memory:", analyser="shingle")': "call-arg",
+    INDEX + 'create_index("memory:", analyzer="shingles")': "arg-type",
+    INDEX + 'create_index("memory:", similarity="0.9")': "arg-type",
+    INDEX + 'create_index("memory:", ttl_days=30, band_distance=16, sketch=False)': None,
+    TABLES: None,
+    TABLES + "wrong: polars.LazyFrame = drop_near_duplicates(frame)": "assignment",
+    TABLES + "drop_near_duplicates(frame, similarty=0.9)": "call-overload",
+}
+"""Programs, and the error that each is told in its last line."""
 
 
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        ("", None),
-        ("wrong: polars.LazyFrame = drop_near_duplicates(frame)", "assignment"),
-        ("drop_near_duplicates(frame, similarty=0.9)", "call-overload"),
-    ],
-)
-def test_tables_are_of_the_type_that_was_given(tmp_path, code, error):
-    status, printed = checked(tmp_path, {"used.py": TABLES + code + "\n"})
+def test_a_wrong_option_and_a_wrong_type_are_told_before_they_run(tmp_path):
+    files = {f"used{number}.py": f"{code}\n" for number, code in enumerate(TOLD)}
 
-    assert status == (error is not None), printed
-    assert error is None or ("used.py:11: error: " in printed and f"[{error}]" in printed)
+    _, printed = checked(tmp_path, files)
+
+    told = set(re.findall(r"^(\w+\.py):(\d+): error: .*\[([\w-]+)\]$", printed, re.MULTILINE))
+    last = {name: str(len(code.splitlines())) for name, code in files.items()}
+    expected = {(name, last[name], error) for name, error in zip(files, TOLD.values(), strict=True) if error}
+    assert told == expected, printed
 
 
 def test_options_are_the_fields_of_a_profile_that_nobody_else_decides():

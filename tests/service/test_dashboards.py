@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.corpus import near_copies
 from support.listening import free_port
 from support.prometheus import DOCKER, promtool, watching
-from support.serving import NDJSON
+from support.serving import NDJSON, wait_for
 
 from simhash_hbase import open_index
 
@@ -214,14 +214,14 @@ def test_a_prometheus_of_the_shipped_configuration_reads_the_service(url, server
     use(client)
 
     with watching(tmp_path / "prometheus.yml", free_port(), tmp_path) as prometheus:
-        prometheus.wait_until(lambda: prometheus.query("count_over_time(simhash_queries_total[1m]) > 1"))
+        wait_for(lambda: prometheus.query("count_over_time(simhash_queries_total[1m]) > 1"))
 
         assert [series["value"][1] for series in prometheus.query("simhash_queries_total")] == ["6"]
         assert [series["value"][1] for series in prometheus.query('up{job="simhash"}')] == ["1"]
         empty = [expression for expression in shown() if not prometheus.query(expression)]
         # This store is a folder.
         assert all(named(expression) & OF_STORES for expression in empty)
-        prometheus.wait_until(lambda: [health for health, _ in rules_of(prometheus)] == ["ok"] * len(ALERTS))
+        wait_for(lambda: [health for health, _ in rules_of(prometheus)] == ["ok"] * len(ALERTS))
         # On a busy machine a request may be slow for a moment, which does not fire.
         assert {state for _, state in rules_of(prometheus)} <= {"inactive", "pending"}
 

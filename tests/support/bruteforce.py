@@ -14,19 +14,7 @@ SKETCH_BITS = 64 * SKETCH_WORDS
 
 
 def entries(documents, *, sketches=None, features=None, digests=None, lengths=None, bands=None):
-    """Make entries of a mapping of ids to fingerprints, or of pairs of the two.
-
-    Parameters
-    ----------
-    documents : mapping or sequence of (str, int)
-        Ids and fingerprints.
-    sketches : sequence of (int or None), optional
-        512-bit integers.
-    features, digests, lengths : sequence, optional
-        Columns of the same names.
-    bands : sequence of sequences of int, optional
-        Segments of the sketch rows; of no meaning where there is no sketch.
-    """
+    """Make entries of a mapping of ids to fingerprints, or of pairs; sketches are integers of 512 bits, or None."""
     pairs = list(documents.items()) if isinstance(documents, dict) else list(documents)
     made = Entries.of_fingerprints([name for name, _ in pairs], np.array([s for _, s in pairs], dtype=np.uint64))
     if sketches is not None:
@@ -41,7 +29,6 @@ def entries(documents, *, sketches=None, features=None, digests=None, lengths=No
 
 
 def flip(value, bits):
-    """Flip bits of an integer."""
     for bit in bits:
         value ^= 1 << bit
     return value
@@ -69,23 +56,12 @@ def sketch_near(sketch, differing, *, seed=0):
 
 
 def neighbours(documents, simhash, distance, *, without=None):
-    """Compare a fingerprint with every document of a mapping of ids to fingerprints.
-
-    Returns
-    -------
-    list of (str, int)
-        Id and distance, nearest first, then by id.
-    """
-    found = [
-        (name, (other ^ simhash).bit_count())
-        for name, other in documents.items()
-        if (other ^ simhash).bit_count() <= distance and name != without
-    ]
-    return sorted(found, key=lambda pair: (pair[1], pair[0]))
+    """Compare a fingerprint with every document: ids and distances, nearest first, then by id."""
+    every = [(name, (other ^ simhash).bit_count()) for name, other in documents.items() if name != without]
+    return sorted((pair for pair in every if pair[1] <= distance), key=lambda pair: (pair[1], pair[0]))
 
 
 def answered(answer):
-    """Reduce an answer to what `neighbours` returns."""
     return [(match.id, match.distance) for match in answer.matches]
 
 
@@ -108,7 +84,6 @@ class Written(NamedTuple):
 
 
 def written_entries(documents, bands):
-    """Make entries of a mapping of ids to `Written`."""
     empty = (0,) * bands
     return entries(
         {name: one.simhash for name, one in documents.items()},
@@ -158,6 +133,5 @@ def crowd(count, *, seed, bands=6):
 
 
 def unmask(view):
-    """Have a collection use the rows that others use."""
     view.collection._simhash_mask, view.collection._segment_mask = 0, np.uint32(0)
     view.collection._simhash_array = np.uint64(0)

@@ -13,13 +13,7 @@ HTML = [("Content-Type", "text/html; charset=utf-8")]
 
 
 class Crawl:
-    """A WARC in memory.
-
-    Parameters
-    ----------
-    compressed : bool
-        A gzip member a record.
-    """
+    """A WARC in memory; compressed, each record is a gzip member."""
 
     def __init__(self, *, compressed=True):
         self._file = io.BytesIO()
@@ -32,7 +26,6 @@ class Crawl:
         self._writer.write_record(self._writer.create_warcinfo_record("a.warc.gz", {"software": "a test"}))
 
     def answer(self, url, body, headers=HTML, *, status="200 OK", kind="response", more=()):
-        """Write what a server answered."""
         http = StatusAndHeaders(status, list(headers), protocol="HTTP/1.1")
         self._record(url, kind, body, http_headers=http, more=more)
 

@@ -9,18 +9,7 @@ from contextlib import suppress
 class Duplex:
     """One request on a connection of its own, its body in chunks of any size.
 
-    Parameters
-    ----------
-    server : Server
-        Where.
-    path : str
-        Of the route.
-    key : str
-        Name of the key.
-    media : str
-        Of the body.
-    buffers : int, optional
-        Bytes of the socket's own buffers, small so that what is not read soon stops who sends it.
+    Small buffers of the socket let what is not read soon stop who sends it.
     """
 
     def __init__(self, server, path, *, key="all", media="application/x-ndjson", buffers=None):
@@ -36,7 +25,6 @@ class Duplex:
         )
 
     def send(self, data):
-        """Send a piece of the body."""
         self._socket.sendall(b"%x\r\n%s\r\n" % (len(data), data))
 
     def send_plain(self, data):
@@ -44,7 +32,6 @@ class Duplex:
         self._socket.sendall(data)
 
     def finish(self):
-        """Say that the body is complete."""
         self._socket.sendall(b"0\r\n\r\n")
 
     def flood(self, piece, pieces, *, stuck_s):
@@ -74,7 +61,6 @@ class Duplex:
             yield from whole
 
     def rest(self):
-        """Read to the end of the connection."""
         return self._read.read()
 
     def wait_until_ended(self, end_s):
@@ -90,7 +76,6 @@ class Duplex:
         return thread
 
     def close(self):
-        """End the connection at once."""
         self._read.close()
         self._socket.close()
 

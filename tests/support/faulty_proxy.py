@@ -15,41 +15,29 @@ EXECUTION_S = 120.0
 
 
 class HeldRequest:
-    """A request that a gateway has received and executes only when it is let go.
-
-    Parameters
-    ----------
-    is_meant : callable
-        Is given each piece of a request and tells whether it is the one; the first one is.
-    """
+    """A request that a gateway has received and executes only when it is let go: the first piece that is meant."""
 
     def __init__(self, is_meant):
         self._is_meant = is_meant
         self._go = threading.Event()
-        self._ended = threading.Event()
+        self.ended = threading.Event()  # The gateway has done all that it was sent.
         self.gateway = None
 
-    def is_meant(self, piece):
-        """Tell whether a piece of a connection is the request."""
-        return self.gateway is None and self._is_meant(piece)
-
-    def hold(self, piece, gateway):
-        """Keep it until it is let go; then it is all that the gateway gets, whoever waits for an answer."""
+    def holds(self, piece, gateway):
+        """Keep the request until it is let go; then it is all that the gateway gets, whoever waits for an answer."""
+        if self.gateway is not None or not self._is_meant(piece):
+            return False
         self.gateway = gateway
         self._go.wait()
         gateway.sendall(piece)
         gateway.shutdown(socket.SHUT_WR)
-        self._ended.wait()
-
-    def end(self):
-        """Note that the gateway has done all that it was sent."""
-        self._ended.set()
+        self.ended.wait()
+        return True
 
     def execute(self):
-        """Let it go, and wait until it is done."""
         assert self.gateway is not None, "there was no such request"
         self._go.set()
-        assert self._ended.wait(EXECUTION_S)
+        assert self.ended.wait(EXECUTION_S)
 
 
 class FaultyProxy:
@@ -134,7 +122,8 @@ class FaultyProxy:
             while piece := source.recv(PIECE):
                 if not is_reply:
                     size.reply = 0
-                    self._ask(piece, sink)
+                    if self.held is None or not self.held.holds(piece, sink):
+                        sink.sendall(piece)
                     continue
                 size.reply += len(piece)
                 while self.largest_reply is not None and size.reply > self.largest_reply and not self._closed:
@@ -142,14 +131,8 @@ class FaultyProxy:
                 if not self._let_pass(piece, source, sink):
                     break
         if self._is_held(source):
-            self.held.end()
+            self.held.ended.set()
         _close(source, sink)
-
-    def _ask(self, piece, gateway):
-        if self.held is not None and self.held.is_meant(piece):
-            self.held.hold(piece, gateway)
-        else:
-            gateway.sendall(piece)
 
     def _is_held(self, gateway):
         return self.held is not None and self.held.gateway is gateway
@@ -203,12 +186,10 @@ def _close(*ends):
 
 
 def proxy_to(version):
-    """Start a proxy before the gateway of a Thrift version."""
     host, _, port = address(version).rpartition(":")
     return FaultyProxy(host, int(port))
 
 
 def proxied_options(version, table, /, *proxies, **options):
-    """Return options for a table that is reached through proxies."""
     gateways = tuple(Gateway("127.0.0.1", proxy.port) for proxy in proxies)
     return hbase_options(version, table, gateways=gateways, **options)

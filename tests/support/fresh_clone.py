@@ -33,7 +33,6 @@ def tracked(*patterns):
 
 
 def pages():
-    """Return the texts of all pages by their paths below the project."""
     return {path: (ROOT / path).read_text(encoding="utf-8") for path in tracked("*.md")}
 
 

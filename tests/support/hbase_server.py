@@ -24,15 +24,21 @@ AT_ONCE = 8
 
 
 @cache
+def launcher_status():
+    """Return what the launcher tells of the server; nothing where it knows none."""
+    asked = subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    return json.loads(asked.stdout) if asked.stdout else {}
+
+
+@cache
 def addresses():
     """Return the gateways' addresses by Thrift version; empty when no server answers."""
     if ":" in CHOSEN:
         # host:port of Thrift 2, thrift1=host:port, or both with a comma between.
         given = [part.rpartition("=") for part in CHOSEN.split(",")]
         return {{"": 2, "thrift2": 2, "thrift1": 1}[name]: there for name, _, there in given}
-    asked = subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT)
-    status = json.loads(asked.stdout) if asked.stdout else {}
-    return {version: status[f"thrift{version}"] for version in (1, 2) if status.get(f"thrift{version}")}
+    given = {version: launcher_status().get(f"thrift{version}") for version in (1, 2)}
+    return {version: there for version, there in given.items() if there}
 
 
 def address(version):
@@ -43,7 +49,6 @@ def address(version):
 
 
 def hbase_options(version, table, /, **options) -> HBaseOptions:
-    """Return options for a table at the running server."""
     return replace(parse_url(f"hbase://{address(version)}/{table}"), **options)
 
 
@@ -82,7 +87,6 @@ class Tables:
         self._kept.append(name)
 
     def close(self):
-        """Drop everything."""
         self._drop_all(self._spare + self._taken + self._kept)
         self._gateways.close()
 
@@ -113,13 +117,11 @@ _tables = []
 
 
 def tables() -> Tables:
-    """Return the tables of this run."""
     if not _tables:
         _tables.append(Tables())
     return _tables[0]
 
 
 def drop_tables():
-    """Drop what this run made."""
     while _tables:
         _tables.pop().close()

@@ -48,7 +48,6 @@ class Similarities:
         self._shingles = lru_cache(CACHED_DOCUMENTS)(lambda at: shingles(self.texts[at]))
 
     def of(self, pair: Pair) -> float:
-        """Give the similarity of two documents."""
         if pair not in self.known:
             a, b = map(self._shingles, pair)
             common = len(np.intersect1d(a, b, assume_unique=True))
@@ -56,7 +55,6 @@ class Similarities:
         return self.known[pair]
 
     def of_many(self, pairs: Iterable[Pair]) -> NDArray[np.float64]:
-        """Give the similarities of pairs, in their order."""
         return np.array([self.of(pair) for pair in pairs])
 
 
@@ -74,12 +72,10 @@ def shingles(text: str) -> NDArray[np.uint64]:
 
 
 def folder() -> Path:
-    """Say where the shared documents are."""
     return Path(os.environ.get("SIMHASH_HBASE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def read_corpus(name: str, where: Path) -> Corpus:
-    """Read a set."""
     with gzip.open(where / f"docs.{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         documents = [json.loads(line) for line in lines]
     at = {document["id"]: i for i, document in enumerate(documents)}
@@ -95,14 +91,9 @@ def read_corpus(name: str, where: Path) -> Corpus:
     )
 
 
-def in_first_half(group: str) -> bool:
-    """Put about half of the groups on one side, always the same ones."""
-    return blake2b(group.encode(), digest_size=1).digest()[0] % 2 == 0
-
-
 def halves(corpus: Corpus) -> tuple[list[int], list[int]]:
-    """Cut a set in two, no group on both sides."""
+    """Cut a set in two, no group on both sides: about half of the groups on one, always the same ones."""
     sides: tuple[list[int], list[int]] = ([], [])
     for at, group in enumerate(corpus.groups):
-        sides[in_first_half(group)].append(at)
+        sides[blake2b(group.encode(), digest_size=1).digest()[0] % 2 == 0].append(at)
     return sides

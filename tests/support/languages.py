@@ -22,7 +22,6 @@ PASSAGES = Path(__file__).with_name("languages.jsonl")
 COPIES = 4
 """Of each kind of edit, a passage."""
 SEED = 12
-HEAD = "| language | passages | letters | copies | recall |\n|---|---|---|---|---|"
 
 _PAIRED = "\u3040-\u30ff\u4e00-\u9fff"
 _THAI = "\u0e00-\u0e7f"
@@ -33,13 +32,6 @@ _WORDS = re.compile(
 )
 
 Form = Callable[[str], str]
-
-
-class Span(NamedTuple):
-    """Where a word is."""
-
-    start: int
-    stop: int
 
 
 class Row(NamedTuple):
@@ -60,7 +52,6 @@ class Row(NamedTuple):
 
 
 def read_passages() -> dict[str, list[str]]:
-    """Read the passages by language."""
     by_language: dict[str, list[str]] = {}
     for line in PASSAGES.read_text("utf-8").splitlines():
         record = json.loads(line)
@@ -87,9 +78,9 @@ FORMS: dict[str, tuple[str, Form]] = {
 """Languages whose copies come in another form: the language, and what makes the form."""
 
 
-def words(text: str) -> list[Span]:
+def words(text: str) -> list[tuple[int, int]]:
     """Find the words of a text, roughly: what has a letter or a digit in it."""
-    return [Span(*match.span()) for match in _WORDS.finditer(text) if any(map(str.isalnum, match.group()))]
+    return [match.span() for match in _WORDS.finditer(text) if any(map(str.isalnum, match.group()))]
 
 
 def replaced(text: str, other: str, chosen: random.Random) -> str:
@@ -99,13 +90,11 @@ def replaced(text: str, other: str, chosen: random.Random) -> str:
 
 
 def deleted(text: str, other: str, chosen: random.Random) -> str:
-    """Leave out a word."""
     start, stop = chosen.choice(words(text))
     return text[:start] + text[stop:]
 
 
 def inserted(text: str, other: str, chosen: random.Random) -> str:
-    """Put a word of another text before one."""
     start, _ = chosen.choice(words(text))
     blank = " " if text[start - 1 : start].isspace() else ""
     return text[:start] + _word(other, chosen) + blank + text[start:]
@@ -168,19 +157,9 @@ def measure(language: str, texts: Sequence[str], form: Form = str) -> Row:
     return Row(language, len(texts), round(sum(map(len, map(normalize, texts))) / len(texts)), asked, found, others)
 
 
-def rows() -> list[Row]:
-    """Measure every language, and every form."""
-    passages = read_passages()
-    plain = [measure(language, texts) for language, texts in passages.items()]
-    return plain + [measure(name, passages[language], form) for name, (language, form) in FORMS.items()]
-
-
-def main() -> None:
-    """Print the table."""
-    print(HEAD)
-    for row in rows():
-        print(f"| {row.language} | {row.passages} | {row.letters} | {row.copies} | {row.recall:.3f} |")
-
-
 if __name__ == "__main__":
-    main()
+    print("| language | passages | letters | copies | recall |\n|---|---|---|---|---|")
+    passages = read_passages()
+    for name, (language, form) in ({each: (each, str) for each in passages} | FORMS).items():
+        row = measure(name, passages[language], form)
+        print(f"| {row.language} | {row.passages} | {row.letters} | {row.copies} | {row.recall:.3f} |")

@@ -5,7 +5,7 @@ import subprocess
 import time
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 from support.patience import END_S
@@ -53,11 +53,16 @@ def served(handler, context=None):
         server.shutdown()
 
 
-class _Files(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        """Write no log."""
+class Silent(BaseHTTPRequestHandler):
+    """Writes no log."""
+
+    def log_message(self, *words):
+        pass
+
+
+class Files(Silent, SimpleHTTPRequestHandler):
+    """Serves a folder."""
 
 
 def folder_served(folder):
-    """Serve a folder as a web site."""
-    return served(partial(_Files, directory=folder))
+    return served(partial(Files, directory=folder))

@@ -4,29 +4,22 @@ import json
 import os
 import subprocess
 from contextlib import ExitStack, contextmanager
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from support.gates import absent
-from support.hbase_server import ENVIRONMENT, SCRIPT, STATUS, address
+from support.hbase_server import ENVIRONMENT, SCRIPT, address, launcher_status
 from support.listening import free_port, listening
 from support.patience import START
-
-
-@cache
-def _status():
-    shown = subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT)
-    return json.loads(shown.stdout)
 
 
 def server_status() -> dict[str, str]:
     """Return the folders of the server, its configuration and its jars; skip the test where they cannot be reached."""
     address(2)
-    if "conf" not in _status():
+    if "conf" not in launcher_status():
         pytest.skip("the server's files cannot be reached: it was started --with docker")
-    return _status()
+    return launcher_status()
 
 
 @contextmanager
@@ -60,9 +53,9 @@ def own_gateway(version, log, *options):
 def local_status(version):
     """Return the status of the server, which must be one of plain processes on this machine."""
     address(version)
-    if not _status().get("pids"):
+    if not launcher_status().get("pids"):
         pytest.skip("no gateway can be started beside one in a container or on another machine")
-    return _status()
+    return launcher_status()
 
 
 @contextmanager
@@ -109,6 +102,5 @@ def http_address(version, folder):
 
 
 def stop_http_gateways():
-    """Stop the shared gateways."""
     _addresses.clear()
     _running.close()

@@ -7,7 +7,6 @@ from support.chromium import WIDE, launch, open_page
 
 
 def take(browser, report, path):
-    """Take a picture of the whole page."""
     with open_page(browser, size=WIDE) as page:
         page.goto(f"file://{Path(report).resolve()}")
         page.screenshot(path=path, full_page=True)

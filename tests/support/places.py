@@ -108,15 +108,7 @@ HBASE_PLACES = {"thrift1": Thrift1, "thrift2": _HBase}
 
 
 class IndexMaker:
-    """Makes indexes in one kind of place, opens them again, and closes them all at the end.
-
-    Parameters
-    ----------
-    place : Memory or Embedded
-        Or another class with ``create()`` and ``reopen(store)``.
-    clock : Clock
-        The clock of the indexes, and of stores that take one.
-    """
+    """Makes indexes in one kind of place, opens them again, and closes them all at the end."""
 
     def __init__(self, place, clock):
         self.clock = clock
@@ -129,7 +121,6 @@ class IndexMaker:
         return self._keep(Index.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
 
     def reopen(self, index):
-        """Close an index and open it again."""
         return self._keep(Index(self._place.reopen(index.store), clock=self.clock))
 
     def close(self):

@@ -3,11 +3,13 @@
 import math
 import struct
 import unicodedata
+from collections import Counter
 from functools import cache
 from hashlib import blake2b, md5
 from itertools import combinations
 
 import mmh3
+import msgspec
 
 GOLDEN = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
@@ -46,31 +48,25 @@ def id_digest(name):
 
 def is_mark(character):
     number = ord(character)
-    if number in (0xF73, 0xF75, 0xF81, 0xFF9E, 0xFF9F):
-        return True
-    return 0x300 <= number <= 0x1FFFF and unicodedata.combining(character) != 0
+    is_combining = 0x300 <= number <= 0x1FFFF and unicodedata.combining(character) != 0
+    return is_combining or number in (0xF73, 0xF75, 0xF81, 0xFF9E, 0xFF9F)
 
 
 def bounded(text):
-    found, run = [], 0
+    found, run = "", 0
     for character in text:
-        if not is_mark(character):
-            run = 0
-        elif run == 30:
-            found.append("\u034f")
-            run = 1
-        else:
-            run += 1
-        found.append(character)
-    return "".join(found)
+        run = run + 1 if is_mark(character) else 0
+        if run == 31:
+            found, run = found + "\u034f", 1
+        found += character
+    return found
 
 
 @cache
 def joining():
-    found = set(filter(is_mark, map(chr, range(0x20000)))) | set(
-        map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)])
-    )
-    for character in map(chr, range(0x20000)):
+    every = [chr(number) for number in range(0x20000)]
+    found = {*filter(is_mark, every), *every[0x1161:0x1176], *every[0x11A8:0x11C3]}
+    for character in every:
         parts = unicodedata.decomposition(character).split()
         if len(parts) == 2 and "<" not in parts[0]:
             found.add(chr(int(parts[1], 16)))
@@ -240,22 +236,15 @@ def in_units(weight):
     return round(weight * 65536)
 
 
-def counted(features):
-    counts = {}
-    for feature in features:
-        counts[feature] = counts.get(feature, 0) + 1
-    return counts
-
-
 def shingle_features(plain, profile):
     size = profile["shingle"]
     runs = [plain[at : at + size] for at in range(max(1, len(plain) - size + 1))] if plain else []
-    return {run: 1.0 if profile["binary"] else float(count) for run, count in counted(runs).items()}
+    return {run: 1.0 if profile["binary"] else float(count) for run, count in Counter(runs).items()}
 
 
 def learned_features(tokens, documents, frequencies):
     weights = {word: math.log(1 + documents / frequencies.get(word, 1)) for word in tokens}
-    return {word: count * weights[word] for word, count in counted(tokens).items()}
+    return {word: count * weights[word] for word, count in Counter(tokens).items()}
 
 
 def jieba_words(tokens, stop_words):
@@ -316,48 +305,9 @@ def index_row(name):
     return bytes(4) + b"\xfe" + name.encode("ascii")
 
 
-def packed_integer(value):
-    if value < 0x80:
-        return bytes([value])
-    for head, width in ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8)):
-        if value < 1 << 8 * width:
-            return bytes([head]) + value.to_bytes(width, "big")
-    raise ValueError(value)
-
-
-def packed_length(small, heads, length):
-    """Write the head of a value: `small` is the first short form and how many it has."""
-    first, most = small
-    if length < most:
-        return bytes([first + length])
-    for head, width in heads:
-        if length < 1 << 8 * width:
-            return bytes([head]) + length.to_bytes(width, "big")
-    raise ValueError(length)
-
-
 def msgpack(value):
-    """Write MessagePack with the shortest form of each value."""
-    if value is None:
-        return b"\xc0"
-    if isinstance(value, int):
-        return packed_integer(value)
-    if isinstance(value, float):
-        return b"\xcb" + struct.pack(">d", value)
-    return packed_several(value)
-
-
-def packed_several(value):
-    if isinstance(value, str):
-        data = value.encode()
-        return packed_length((0xA0, 32), ((0xD9, 1), (0xDA, 2), (0xDB, 4)), len(data)) + data
-    if isinstance(value, bytes):
-        return packed_length((0, 0), ((0xC4, 1), (0xC5, 2), (0xC6, 4)), len(value)) + value
-    if isinstance(value, dict):
-        head = packed_length((0x80, 16), ((0xDE, 2), (0xDF, 4)), len(value))
-        return head + b"".join(msgpack(key) + msgpack(item) for key, item in value.items())
-    head = packed_length((0x90, 16), ((0xDC, 2), (0xDD, 4)), len(value))
-    return head + b"".join(map(msgpack, value))
+    """Write MessagePack with the shortest form of each value, as msgspec does."""
+    return msgspec.msgpack.encode(value)
 
 
 def similarity(a, b):

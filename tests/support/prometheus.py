@@ -2,20 +2,20 @@
 
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
 from support.gates import absent
+from support.listening import listening
 from support.patience import END_S
+from support.serving import wait_for
 
 DOCKER = Path(__file__).parents[2] / "docker"
 # Where ./scripts/test unpacks Debian's package: installed, it would start a server of its own.
 UNPACKED = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin"
-LOOK_S = 0.1
 
 
 def program(name: str) -> str:
@@ -36,9 +36,8 @@ def promtool(*words: str | Path) -> str:
 class Prometheus:
     """A running Prometheus."""
 
-    def __init__(self, client: httpx.Client, process: subprocess.Popen[bytes]):
+    def __init__(self, client: httpx.Client):
         self._client = client
-        self._process = process
 
     def get(self, path: str, **parameters: str) -> dict:
         answer = self._client.get(f"/api/v1/{path}", params=parameters)
@@ -46,23 +45,7 @@ class Prometheus:
         return answer.json()["data"]
 
     def query(self, expression: str) -> list[dict]:
-        """Return the series of an expression as they are now."""
         return self.get("query", query=expression)["result"]
-
-    def wait_until(self, is_true: Callable[[], object]) -> None:
-        """Look again and again, until something is true or there was time enough."""
-        end = time.monotonic() + END_S
-        while not self._is(is_true):
-            assert time.monotonic() < end, "Prometheus did not get there"
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(LOOK_S)
-                raise AssertionError("Prometheus ended")
-
-    def _is(self, true: Callable[[], object]) -> bool:
-        """Tell whether something is true; while the server starts, nothing is."""
-        with suppress(httpx.ConnectError):
-            return self._client.get("/-/ready").status_code == httpx.codes.OK and bool(true())
-        return False
 
 
 @contextmanager
@@ -71,11 +54,8 @@ def watching(config: Path, port: int, folder: Path) -> Iterator[Prometheus]:
     address = f"127.0.0.1:{port}"
     words = [f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={address}"]
     with (
-        (folder / "prometheus.log").open("wb") as log,
-        subprocess.Popen([program("prometheus"), *words], stderr=log) as process,
+        listening([program("prometheus"), *words], port, folder / "prometheus.log"),
         httpx.Client(base_url=f"http://{address}", timeout=END_S) as client,
     ):
-        try:
-            yield Prometheus(client, process)
-        finally:
-            process.terminate()
+        wait_for(lambda: client.get("/-/ready").status_code == httpx.codes.OK)
+        yield Prometheus(client)

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -13,10 +12,10 @@ from simhash_hbase.stores.hbase.launcher.downloads import Downloads
 from simhash_hbase.stores.hbase.launcher.home import cache_folder
 from support.corpus import near_copies
 from support.gates import absent
-from support.listening import free_port, listening, served
+from support.listening import Silent, free_port, listening, served
 
 
-class JsonHandler(BaseHTTPRequestHandler):
+class JsonHandler(Silent):
     """Answers with bytes or JSON, and keeps the connection."""
 
     protocol_version = "HTTP/1.1"
@@ -29,15 +28,12 @@ class JsonHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *words):
-        pass
-
 
 RECORDS = near_copies(40, 3)
 WEB = b"".join(json.dumps(record).encode() + b"\n" for record in RECORDS)
 
 
-class Web(BaseHTTPRequestHandler):
+class Web(Silent):
     """Serves `data`, and ends an answer after so many bytes, as networks do."""
 
     data, ranges, cut, asked = WEB, True, None, ()
@@ -74,9 +70,6 @@ class Web(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(length))
         self.end_headers()
-
-    def log_message(self, *words):
-        pass
 
 
 @contextmanager

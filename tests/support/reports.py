@@ -28,7 +28,6 @@ class Report:
         return self.data["clusters"]
 
     def figure(self, name):
-        """Return the number of a tile."""
         return unescape(re.search(rf'<div id="{name}">.*?<dd class="number">(.*?)</dd>', self.html)[1])
 
     def count(self, name):
@@ -52,7 +51,6 @@ class Report:
 
     @property
     def text(self):
-        """Return the words of the page outside of its lists."""
         body = re.sub(r"<(style|script)\b.*?</\1>", "", self.html, flags=re.DOTALL)
         return unescape(" ".join(re.sub(r"<[^>]*>", " ", body).split()))
 

@@ -20,7 +20,6 @@ class Result:
 
     @property
     def records(self):
-        """Read standard output as JSON lines."""
         return [json.loads(line) for line in self.out.decode().splitlines()]
 
     @property
@@ -64,25 +63,21 @@ def command(*words):
 
 
 def start(*words, **options):
-    """Start a command as a process of its own."""
     # Unbuffered: what is read of standard output by hand is not read ahead.
     return subprocess.Popen(command(*words), bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
 def finish(process, data=None):
-    """Wait for a process."""
     out, err = process.communicate(data, timeout=END_S)
     return Result(process.returncode, out, err.decode())
 
 
 def run(*words, data=None, env=None, **options):
-    """Run a command as a process of its own."""
     environment = {**os.environ, **(env or {})}
     return finish(start(*words, stdin=subprocess.PIPE, env=environment, **options), data)
 
 
 def python(program):
-    """Run a program of Python as a process of its own."""
     return finish(subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
 

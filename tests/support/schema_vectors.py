@@ -160,7 +160,14 @@ def vectors():
         "hashes": [hash_vector(text) for text in HASHED],
         "weighted": [weighted_vector(*each) for each in WEIGHTED],
         "words": word_vectors(),
-        "schemes": [scheme_vector(name) for name in SCHEMES],
+        "schemes": [
+            {
+                "scheme": name,
+                "fingerprint": f"{SIMHASH:016x}",
+                "rows": [key.hex() for key in row_keys(Scheme.parse(name), SIMHASH)],
+            }
+            for name in SCHEMES
+        ],
         "cells": cell_vectors(),
         "collections": [collection_vector(shingled, *each) for each in COLLECTIONS],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
@@ -170,14 +177,27 @@ def vectors():
 
 def text_vector(profile, name, text, times):
     whole = text * times
-    digest, size, minima = minima_of(whole)
+    normal = normalize(whole)
+    minima = b"".join(value.to_bytes(8, "big") for value in slow_minima(whole) or [2**64 - 1] * 512)
     listed = analyzer_features(profile, None, whole)
     analysed = Analysis(profile).texts([name], [whole], [{"source": name}])
-    vector = {"id": name, "text": text, "times": times, "length": len(whole)}
-    vector |= {"normalized": normalize(whole) if times == 1 else None, "normalized_length": size, "digest": digest}
-    vector |= {"shingle_hashes": first_hashes(whole), "minima_digest": blake2b(minima, digest_size=16).hexdigest()}
-    vector["features"] = listed if len(listed) <= LISTED else None
+    vector = {
+        "id": name,
+        "text": text,
+        "times": times,
+        "length": len(whole),
+        "normalized": normal if times == 1 else None,
+        "normalized_length": len(normal),
+        "digest": hash_of(normal.encode()),
+        "shingle_hashes": [f"{value:016x}" for value in shingle_hashes(whole)[:3]],
+        "minima_digest": hash_of(minima),
+        "features": listed if len(listed) <= LISTED else None,
+    }
     return vector | stored(profile, name, analysed.entries if analysed.kept else None)
+
+
+def hash_of(data):
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def collection_vector(profile, collection, name):
@@ -188,17 +208,6 @@ def collection_vector(profile, collection, name):
     return {"collection": collection, "id": name, "text": text, "stored_id": stored_id} | stored(
         profile, stored_id, kept
     )
-
-
-def minima_of(text):
-    normal = normalize(text)
-    minima = slow_minima(text) or [2**64 - 1] * 512
-    digest = blake2b(normal.encode(), digest_size=16).hexdigest()
-    return digest, len(normal), b"".join(value.to_bytes(8, "big") for value in minima)
-
-
-def first_hashes(text):
-    return [f"{value:016x}" for value in shingle_hashes(text)[:3]]
 
 
 def analyzer_features(profile, idf, text):
@@ -292,11 +301,6 @@ def word_vectors():
     found[0] |= {"idf_table": zlib.decompress(table.encode()).hex(), "idf": table.digest()}
     found[1]["stop_words"] = sorted(STOP_WORDS)
     return found
-
-
-def scheme_vector(name):
-    scheme = Scheme.parse(name)
-    return {"scheme": name, "fingerprint": f"{SIMHASH:016x}", "rows": [key.hex() for key in row_keys(scheme, SIMHASH)]}
 
 
 def cell_vectors():

@@ -47,7 +47,6 @@ def decided(path: Path, words: Sequence[str]) -> Run:
 
 
 def row(corpus: Corpus, exact: Similarities, name: str, run: Run) -> str:
-    """Write one row of the table."""
     at = {document: number for number, document in enumerate(corpus.ids)}
     pairs = [(at[decision["id"]], at[decision["of"]]) for decision in run.decisions if decision["of"]]
     originals = {at[decision["id"]] for decision in run.decisions if not decision["of"]}
@@ -61,7 +60,6 @@ def row(corpus: Corpus, exact: Similarities, name: str, run: Run) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure sets and print the table."""
     where = folder()
     print(HEAD)
     for name in arguments or list(REQUIRED_RECALL):

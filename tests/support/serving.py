@@ -116,12 +116,10 @@ def check_log(log: str, keys: dict[str, str]) -> None:
 
 
 def lines(response: httpx.Response) -> list[dict]:
-    """Return the objects of an answer in JSON lines."""
     return [json.loads(line) for line in response.text.splitlines()]
 
 
 def ndjson(records: list[dict]) -> bytes:
-    """Write a body of lines."""
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 

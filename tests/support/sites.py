@@ -32,24 +32,15 @@ class Site:
     lang: str
 
     def page(self, text, title, *, charset="utf-8", share=9):
-        """Put an article into the frame.
-
-        Parameters
-        ----------
-        text : str
-            Lines are paragraphs.
-        title : str
-            Of the article.
-        charset : str
-            What the page declares.
-        share : int
-            Characters of frame for each of the text.
-        """
+        """Put an article, whose lines are paragraphs, into a frame of `share` times its characters."""
         chance = random.Random(f"{self.lang} {self.number}")
         pieces = self._pieces(chance, share * len(text))
         name = f"{_words(chance, self.lang, 2)}{self.number}"
         paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in text.splitlines() if line.strip())
-        body = LAYOUTS[self.number % len(LAYOUTS)](pieces, html.escape(title), paragraphs)
+        cut = len(pieces) // 3
+        top, side, foot = ("".join(some) for some in (pieces[:cut], pieces[cut : 2 * cut], pieces[2 * cut :]))
+        layout = LAYOUTS[self.number % len(LAYOUTS)]
+        body = layout.format(top=top, side=side, foot=foot, title=html.escape(title), text=paragraphs)
         return (
             f'<!DOCTYPE html>\n<html lang="{self.lang}"><head><meta charset="{charset}">'
             f"<title>{html.escape(title)} - {name}</title>"
@@ -88,36 +79,14 @@ def _words(chance, lang, count):
     return ("" if lang == "zh" else " ").join(chance.choices(WORDS[lang].split(), k=count))
 
 
-def _thirds(pieces):
-    cut = len(pieces) // 3
-    return "".join(pieces[:cut]), "".join(pieces[cut : 2 * cut]), "".join(pieces[2 * cut :])
-
-
-def _semantic(pieces, title, paragraphs):
-    top, side, foot = _thirds(pieces)
-    article = f"<main><article><h1>{title}</h1>{paragraphs}</article></main>"
-    return f"<header><nav>{top}</nav></header>{article}<aside>{side}</aside><footer>{foot}</footer>"
-
-
-def _blog(pieces, title, paragraphs):
-    top, side, foot = _thirds(pieces)
-    post = f'<div class="post"><h2>{title}</h2><div class="entry-content">{paragraphs}</div></div>'
-    columns = f'<div id="content">{post}</div><div id="sidebar">{side}</div>'
-    return f'<div id="header">{top}</div>{columns}<div id="footer">{foot}</div>'
-
-
-def _portal(pieces, title, paragraphs):
-    top, side, foot = _thirds(pieces)
-    left = f'<div class="left"><h1>{title}</h1><div class="article-body">{paragraphs}</div></div>'
-    columns = f'<div class="wrap">{left}<div class="right sidebar">{side}</div></div>'
-    return f'<div class="topbar">{top}</div>{columns}<div class="copyright">{foot}</div>'
-
-
-def _table(pieces, title, paragraphs):
-    top, side, foot = _thirds(pieces)
-    text = f"<td><h1>{title}</h1>{paragraphs}</td>"
-    row = f'<tr><td class="menu">{side}</td>{text}</tr>'
-    return f'<table><tr><td colspan="2" class="nav">{top}</td></tr>{row}<tr><td class="footer">{foot}</td></tr></table>'
-
-
-LAYOUTS = (_semantic, _blog, _portal, _table)
+LAYOUTS = (
+    "<header><nav>{top}</nav></header><main><article><h1>{title}</h1>{text}</article></main>"
+    "<aside>{side}</aside><footer>{foot}</footer>",
+    '<div id="header">{top}</div><div id="content"><div class="post"><h2>{title}</h2>'
+    '<div class="entry-content">{text}</div></div></div><div id="sidebar">{side}</div><div id="footer">{foot}</div>',
+    '<div class="topbar">{top}</div><div class="wrap"><div class="left"><h1>{title}</h1>'
+    '<div class="article-body">{text}</div></div><div class="right sidebar">{side}</div></div>'
+    '<div class="copyright">{foot}</div>',
+    '<table><tr><td colspan="2" class="nav">{top}</td></tr><tr><td class="menu">{side}</td>'
+    '<td><h1>{title}</h1>{text}</td></tr><tr><td class="footer">{foot}</td></tr></table>',
+)

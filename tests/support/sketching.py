@@ -5,12 +5,10 @@ from support import plain_schema as plain
 
 
 def sketch_many(texts):
-    """Sketch texts by the kernel; shape (texts, 8)."""
     return Batch(texts).sketch().sketches
 
 
 def shingle_hashes(text):
-    """Hash the shingles of a text, one after the other."""
     return plain.shingle_hashes(normalize(text))
 
 
@@ -32,7 +30,6 @@ def slow_sketch(text):
 
 
 def slow_segments(text, bands, bins):
-    """Return a hash of each group of minima."""
     return plain.segments(plain.filled_minima(normalize(text)), {"bands": bands, "band_bins": bins})
 
 
@@ -50,7 +47,6 @@ def containment(a, b, *, size=5):
 
 
 def distinct(text, *, size=5):
-    """Count the different character shingles of a text."""
     return len(_shingles(normalize(text), size))
 
 

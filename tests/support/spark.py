@@ -5,7 +5,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -24,8 +23,9 @@ from simhash_hbase.spark import session
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.memory import MemoryStore
 from support.listening import free_port, wait_for_port
-from support.patience import END_S
+from support.results import Printed
 from support.rows import contents
+from support.serving import wait_for
 
 QUICK = {
     # A test is over before a thorough compiler would have paid off.
@@ -51,29 +51,18 @@ def quiet_session(options):
     gc.collect()
 
 
-class Lines:
-    """Takes decisions as they are printed."""
-
-    def __init__(self):
-        self.taken = []
-
-    def line(self, record):
-        self.taken.append(json_line(record).decode().rstrip("\n"))
-
-    def flush(self):
-        pass
-
-
 def decisions_of_one_machine(sources, *, settings=None, index=None, keep="first"):
-    """Decide as `dedup` does; with an index, as a dry run against it."""
-    lines = Lines()
+    """Decide as `dedup` does; with an index, as a dry run against it. Return the lines and the summary."""
+    printed = Printed()
     reading = Reading(settings=settings or InputOptions(), workers=1)
     options = DedupOptions(keep=keep, dry_run=index is not None, learn=index is None)
-    with Deduplication(sources, options, reading=reading, lines=lines) as corpus:
+    with Deduplication(sources, options, reading=reading, lines=printed) as corpus:
         if index is not None:
-            return lines.taken, corpus.run(index)
-        with create_index("memory:", learn_from=corpus.texts()) as made:
-            return lines.taken, corpus.run(made)
+            summary = corpus.run(index)
+        else:
+            with create_index("memory:", learn_from=corpus.texts()) as made:
+                summary = corpus.run(made)
+    return [json_line(record).decode().rstrip("\n") for record in printed.lines], summary
 
 
 def cells_of_load(index, source, stamp, folder, options=None):
@@ -138,13 +127,6 @@ def process(folder, name, *words):
             started.terminate()
 
 
-def await_workers(log):
-    end = time.monotonic() + END_S
-    while log.read_text().count("Registering worker") < WORKERS:
-        assert time.monotonic() < end, log.read_text()[-2000:]
-        time.sleep(0.1)
-
-
 @contextmanager
 def standalone(folder):
     """Yield the address of a master that has two workers of one core each."""
@@ -158,5 +140,5 @@ def standalone(folder):
         for number in range(WORKERS):
             words = ["--host", HERE, "--cores", "1", "--memory", "1g", "--webui-port", str(free_port()), url]
             all_.enter_context(process(folder, f"worker{number}", f"{PACKAGE}.worker.Worker", *words))
-        await_workers(log)
+        wait_for(lambda: log.read_text().count("Registering worker") == WORKERS)
         yield url

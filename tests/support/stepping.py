@@ -138,7 +138,6 @@ class Stage:
         return actor
 
     def index(self, store, *, clock_ms=0, sleep=None):
-        """Open the index with this stage's clocks."""
         return Index(
             store, clock=lambda: self.now_ms + clock_ms, timer=Timer(lambda: self.seconds, sleep or self.advance)
         )
@@ -169,6 +168,5 @@ class Stage:
         raise AssertionError("they never end")
 
     def close(self):
-        """End everybody."""
         for actor in self.waiting:
             actor.step("kill")

@@ -63,7 +63,6 @@ class Terminal:
         self.shown = ""
 
     def type(self, keys):
-        """Type on its keyboard."""
         os.write(self._master, keys.encode())
 
     def read_until(self, pattern):
@@ -74,7 +73,6 @@ class Terminal:
             self.shown += some
 
     def finish(self):
-        """Read to the end, and return the exit code and what was shown."""
         stopper = Timer(END_S, self.process.kill)
         stopper.start()
         while some := read_some(self._master):
@@ -86,7 +84,6 @@ class Terminal:
 
 
 def on_terminal(*words, **options):
-    """Run a command to its end as a process."""
     return Terminal(*words, **options).finish()
 
 

@@ -199,7 +199,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         except msgspec.ValidationError as error:
             if isinstance(error.__cause__, InvalidProfile):
                 raise error.__cause__ from None
-            raise InvalidProfile(f"profile: {error}") from error
+            reason, _, place = str(error).partition(" - at `$.")
+            name = place.rstrip("`")
+            fault = f"{name} is {fields[name]!r}: {reason}" if name in fields else str(error)
+            raise InvalidProfile(f"profile: {fault}") from error
 
     def replace(self, **fields: object) -> "Profile":
         """Make a profile that differs in some fields, and in those of bands as these need it, checked anew."""

@@ -9,8 +9,9 @@ from thriftpy2.thrift import TApplicationException, TException
 from simhash_hbase.errors import IndexMissing, StoreBusy, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.thrift import exchange as exchanging
-from simhash_hbase.stores.hbase.thrift.exchange import DEADLINES_IN_ALL, Exchange, PageSize, after_tries
+from simhash_hbase.stores.hbase.thrift import retry
+from simhash_hbase.stores.hbase.thrift.exchange import Exchange, PageSize
+from simhash_hbase.stores.hbase.thrift.retry import DEADLINES_IN_ALL, after_tries
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import thrift_errors
 
@@ -69,7 +70,7 @@ def clock(monkeypatch):
         made.slept.append(seconds)
         made.now += seconds
 
-    monkeypatch.setattr(exchanging, "time", SimpleNamespace(monotonic=lambda: made.now, sleep=sleep))
+    monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: made.now, sleep=sleep))
     return made
 
 
@@ -119,7 +120,7 @@ def test_without_any_answer_the_deadline_ends_it(clock):
 
     with pytest.raises(StoreUnavailable, match=r"^cut \(tried \d+ times in (5\d\.\d|60\.0) s\)$"):
         exchange(lender).hold(asking(), sockets=1)
-    assert OPTIONS.deadline_s - exchanging.LONGEST_PAUSE_S <= clock.now - 1000 <= OPTIONS.deadline_s
+    assert OPTIONS.deadline_s - retry.LONGEST_PAUSE_S <= clock.now - 1000 <= OPTIONS.deadline_s
 
 
 def test_each_answer_starts_the_deadline_anew_until_ten_deadlines_are_over(clock):

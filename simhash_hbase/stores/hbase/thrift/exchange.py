@@ -1,7 +1,5 @@
 """Many calls under way at once without threads, retried where that is safe, in smaller parts after a time-out."""
 
-import random
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -12,6 +10,7 @@ from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeou
 from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.pool import Pool
+from simhash_hbase.stores.hbase.thrift.retry import RetryTimer
 from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, Reply, thrift_errors
 
 K = TypeVar("K")
@@ -21,11 +20,7 @@ Conversation: TypeAlias = Generator[Sequence[Call], list[Reply], T]
 """Yields calls, receives their answers, and returns the result. A time-out is thrown into it, and must leave it."""
 Task: TypeAlias = Callable[[], Conversation[T]]  # Starts a conversation, from its beginning each time.
 
-FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 2.0
 DOUBT_S = 2.0
-# A gateway that answers only now and then may hold up a batch for this many deadlines.
-DEADLINES_IN_ALL = 10
 # A page of this many rows or prefixes is not cut further: a gateway that cannot answer it answers nothing.
 LEAST = 16
 MOST_DIVISOR = 1 << 10
@@ -99,7 +94,7 @@ class Exchange:
         timeout_s: float | None = None,
     ) -> list[T]:
         """Hold many conversations."""
-        retries = _RetryTimer(self._options.deadline_s)
+        retries = RetryTimer(self._options.deadline_s)
         work = _TaskQueue(tasks)
         doubt = self._refuse_if_disabled if writes else None
         while waiting := work.start_over():
@@ -263,41 +258,3 @@ def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:
     except BaseException:
         line.connection.close()
         raise
-
-
-class _RetryTimer:
-    """Waits longer and longer between tries, until the time without any answer or the total time is too long."""
-
-    def __init__(self, deadline_s: float) -> None:
-        self._deadline_s = deadline_s
-        self._failed: float | None = None
-        self._all_tries = 0
-        self._begin()
-
-    def wait(self, error: Retryable, *, progress: bool) -> None:
-        """Sleep before the next try, or raise the error when no time is left for one."""
-        if progress:
-            self._begin()
-        now = time.monotonic()
-        self._failed = now if self._failed is None else self._failed
-        self._tries += 1
-        self._all_tries += 1
-        waited, in_all = now - self._started, now - self._failed
-        # Random, so that clients that failed together do not retry together.
-        pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._tries)
-        if waited + pause > self._deadline_s:
-            raise after_tries(error, self._tries, waited) from error
-        if in_all + pause > DEADLINES_IN_ALL * self._deadline_s:
-            raise after_tries(error, self._all_tries, in_all) from error
-        time.sleep(pause)
-
-    def _begin(self) -> None:
-        self._started = time.monotonic()
-        self._tries = 0
-
-
-def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
-    """Add the number of tries to an error."""
-    if tries == 1:
-        return error
-    return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")

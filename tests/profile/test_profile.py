@@ -53,6 +53,11 @@ def test_an_unknown_name_is_named_beside_the_known_ones(given_options, names):
     assert str(refused.value) == f"profile: {field} {name!r}: wanted one of {names}"
 
 
+def test_a_value_out_of_range_is_named_with_its_field():
+    with pytest.raises(InvalidProfile, match=r"^profile: similarity is 2: Expected `float` <= 1\.0$"):
+        Profile.resolve(similarity=2)
+
+
 @pytest.mark.parametrize("given_options", [{"analyser": "jieba"}, {"threshold": 0.9}, {"Top": 3, "seed": 1}])
 def test_an_unknown_field_is_named_beside_the_known_ones(given_options):
     named = next(iter(given_options))

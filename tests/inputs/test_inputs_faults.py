@@ -201,7 +201,7 @@ FOLDER, SIMHASH, FEATURES = {"format": "folder"}, {"simhash_field": "s"}, {"feat
             FEATURES | {"max_document_bytes": 1_000},
             "the record with its features is longer than 1,000 bytes",
         ),
-        ("a.jsonl.gz", gzip.compress(GOOD)[:-6] + b"\xff" * 6, {}, "damaged"),
+        ("a.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-6] + b"\xff" * 6, {}, "damaged"),
         ("a.csv", b'id,text\n1,"x\ny\xff"\n', {}, "the bytes are not utf-8: 0xff at byte 2 of line 3"),
         ("a.csv", b'id,text\n2,"open\n' + b"3,row\n" * 2_000, {}, "takes all lines to the last, 2,001 in all"),
         ("a.dat", b"\xef\xbb\xbfabc\xff", FOLDER, "the bytes are not utf-8: 0xff at byte 7"),

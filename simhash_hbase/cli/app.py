@@ -14,7 +14,7 @@ import click
 from click import shell_completion as shells
 
 from simhash_hbase.cli import exits
-from simhash_hbase.cli.help import CONFIG, Group, Option, command, option
+from simhash_hbase.cli.help import CONFIG, Group, Option, command, option, wanted_number
 from simhash_hbase.cli.screen import terminal
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
@@ -158,12 +158,27 @@ def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict
         own = table if isinstance(table, dict) else {}
         for key, value in (*common.items(), *own.items()):
             if (item := options.get(key.replace("-", "_"))) is not None:
-                # Words, as of a variable: to click `true` is no number then.
-                values = [str(each) for each in (value if isinstance(value, list) else [value])]
-                settings[name][str(item.name)] = values if item.multiple else " ".join(values)
+                settings[name][str(item.name)] = _checked(path, item, value)
             elif key in own:
                 raise InvalidArgument(f"{path}: command {name} has no option {key!r}")
     return settings
+
+
+def _checked(path: str, item: Option, value: object) -> object:
+    """Refuse a value that click would make another one of: ``true`` is no number."""
+    types: tuple[type, ...]
+    if item.is_flag:
+        types, wanted = (bool,), "true or false"
+    elif (number := wanted_number(item.type)) is not None:
+        types, wanted = (int, str) if isinstance(item.type, click.types.IntParamType) else (int, float, str), number
+    else:
+        types, wanted = (str,), "a text in quotes, or a list of them" if item.multiple else "a text in quotes"
+    values = value if item.multiple and isinstance(value, list) else [value]
+    for each in values:
+        if not isinstance(each, types) or (isinstance(each, bool) and bool not in types):
+            shown = str(each).lower() if isinstance(each, bool) else repr(each)
+            raise InvalidArgument(f"{path}: {item.key} is {shown}: wanted {wanted}")
+    return values if item.multiple else value
 
 
 class Bash(shells.BashComplete):
@@ -245,7 +260,8 @@ def _run(words: list[str]) -> tuple[int, str]:
         return exits.PIPE_CLOSED, ""
     except (SimhashError, OSError, MemoryError) as error:
         if state.debug:
-            traceback.print_exception(error)
+            with suppress(OSError):
+                traceback.print_exception(error)
         code = exits.WRONG_USAGE if isinstance(error, InvalidArgument | InvalidProfile) else exits.FAILED
         return code, exits.with_sources(exits.sentence_of(error), state.settings)
 

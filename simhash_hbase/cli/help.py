@@ -54,6 +54,18 @@ _COMMANDS = {
 }
 
 
+def wanted_number(kind: click.ParamType[object]) -> str | None:
+    """Describe the numbers that an option takes; None if it takes something else."""
+    if not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+        return None
+    words = ["a whole number" if isinstance(kind, click.types.IntParamType) else "a number"]
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        if kind.min is not None:
+            words.append(f"above {kind.min}" if kind.min_open else f"from {kind.min}")
+        words += [f"to {kind.max}"] if kind.max is not None else ["" if kind.min_open else "up"]
+    return " ".join(filter(None, words))
+
+
 class Option(click.Option):
     """An option that says what it is for, and may come from a variable that is named like it.
 
@@ -72,6 +84,16 @@ class Option(click.Option):
     def key(self) -> str:
         """Its name in a settings file: the long one, with underscores."""
         return max(self.opts, key=len).lstrip("-").replace("-", "_")
+
+    def type_cast_value(self, ctx: click.Context, value: object) -> object:
+        """Convert a value; of one that is no number, or out of range, say what is wanted."""
+        try:
+            return super().type_cast_value(ctx, value)
+        except click.BadParameter as error:
+            if (wanted := wanted_number(self.type)) is None:
+                raise
+            hint = self.get_error_hint(ctx).strip("'")
+            raise click.UsageError(f"{hint} is {value!r}: wanted {wanted}", ctx) from error
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
         """Say where a bad value was set, if not on the command line."""
@@ -119,18 +141,20 @@ class Command(click.Command):
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
+        finally:
+            # What was set outside of the command line is remembered, for errors: an option may check its value itself.
+            if isinstance(ctx.obj, RunState):
+                ctx.obj.settings = {
+                    item.key: (item.get_error_hint(ctx), ctx.params.get(item.name or ""))
+                    for item in self.params
+                    if isinstance(item, Option) and ctx.get_parameter_source(item.name or "") in _OUTSIDE
+                }
 
     def invoke(self, ctx: click.Context) -> object:
-        """Call the command; what was set outside of the command line is remembered, for errors."""
-        if isinstance(ctx.obj, RunState):
-            ctx.obj.settings = {
-                item.key: (item.get_error_hint(ctx), ctx.params.get(item.name or ""))
-                for item in self.params
-                if isinstance(item, Option) and ctx.get_parameter_source(item.name or "") in _OUTSIDE
-            }
-            if self.interrupted is not None:
-                left = self.interrupted
-                ctx.obj.interrupted = left if isinstance(left, str) else left(**ctx.params)
+        """Call the command; what an interrupt leaves is remembered, for its message."""
+        if isinstance(ctx.obj, RunState) and self.interrupted is not None:
+            left = self.interrupted
+            ctx.obj.interrupted = left if isinstance(left, str) else left(**ctx.params)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -15,7 +15,7 @@ from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.pipeline.worker import Workers
 
-PART_SIZE = 1 << 21  # Characters or, of lines of JSON, bytes of a part that a process cuts at a time.
+PART_SIZE = 1 << 21  # Of a part that a process cuts at a time: bytes of lines of JSON, two for each character else.
 EARLY_SIZE = 1 << 26  # Of all parts: the words that are kept until the idf is learned take some 100 MB.
 WAITING = 4  # Parts for each process.
 NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
@@ -42,10 +42,11 @@ class EarlyCut:
 
     def add(self, record: Document | Line) -> None:
         """Offer the next text."""
-        if self._left <= 0:
+        size = len(record.content) if isinstance(record, Line) else 2 * len(record.text or "")
+        if self._left <= 0 or not size:
             return
         self._part.append(record)
-        self._size += len(record.content) if isinstance(record, Line) else len(record.text or "")
+        self._size += size
         if self._size < PART_SIZE:
             return
         if sum(not job.done() for job in self._jobs) < self._most_waiting:
@@ -69,7 +70,7 @@ def cut_texts(_: Analysis | None, records: list[Document | Line], seed: int) -> 
 def texts_of(
     named: Sequence[str], settings: InputOptions, watch: Watch, *, early: EarlyCut | None = None
 ) -> Iterator[str]:
-    """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported."""
+    """Read texts to learn from, as many as are learned from; what of them cannot be read is counted and reported."""
     sources, consumed = as_sources(named), Progress()
     with watch.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
         sample = TextSample()

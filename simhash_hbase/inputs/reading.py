@@ -7,7 +7,7 @@ from typing import cast
 from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
-from simhash_hbase.inputs.records import Builder, Document, Line, Page, Place, Record, Reject, Scanned, checked_text
+from simhash_hbase.inputs.records import Document, Line, Page, Place, Record, Reject, Scanned, checked_text
 from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
@@ -160,7 +160,7 @@ def extract(record: Scanned | Line) -> Record:
     """Return the document of a line, or of a page: its bytes decoded, the main text taken out; others as they are."""
     if isinstance(record, Line):
         lines = import_module("simhash_hbase.inputs.lines")
-        parsed: Record = lines.json_record(record, Builder(record.options, advise=True).build)
+        parsed: Record = lines.json_record(record)
         return parsed
     if not isinstance(record, Page):
         return record

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.corpus.run import places_of
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import InputOptions, Reject, repeated_id
+from simhash_hbase.inputs import InputOptions, Reject, Scanned, repeated_id
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.profile.matching import Sketches
@@ -121,12 +121,13 @@ class Input:
         """List the files and count their lines."""
         files = records.input_files(spark, named, options)
         raw = records.raw_frame(spark, files, options)
-        counted = records.count_records(raw, records.record_reader(files, options))
+        counted = records.count_records(raw, records.record_reader(files, options, readers=records.SAMPLED))
         return cls(files, options, raw, Order.of(files, counted))
 
     def texts(self) -> list[str]:
         """Take the sample for an idf table."""
-        return records.sample_texts(self.raw, records.record_reader(self.files, self.options, self.order), self.order)
+        read = records.record_reader(self.files, self.options, self.order, records.SAMPLED)
+        return records.sample_texts(self.raw, read, self.order)
 
     def documents(self, analysis: Analysis) -> DataFrame:
         """Analyse all records; refused ones stay among them, with the reason."""
@@ -135,7 +136,8 @@ class Input:
         preference = self.options.preference or Preference()
 
         def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for chunk in analyse(chain.from_iterable(part.records for part in read(batches)), shared.value):
+            scanned = cast("Iterator[Scanned]", chain.from_iterable(part.records for part in read(batches)))
+            for chunk in analyse(scanned, shared.value):
                 kept = chunk.kept
                 positions = [order.position(document.place) for document in kept]
                 yield documents_batch(positions, chunk.entries, places_of(preference, chunk.entries, kept))

@@ -67,9 +67,8 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
         asked = prefixes_of(batch)
         owners, columns = np.nonzero(asked != NO_PREFIX)
         prefixes = asked[owners, columns]
-        count = np.ones(len(prefixes), np.int64)
-        for prefix in slots.keys() & set(prefixes.tolist()):
-            count[prefixes == prefix] = slots[prefix]
+        at = np.searchsorted(hot_prefixes, prefixes)
+        count = np.where(hot_prefixes[at] == prefixes, sizes[at], 1)
         slot = ((integers(batch["point"]).view(np.uint64)[owners] * MIX) >> np.uint64(33)).astype(np.int64) % count
         copies = np.repeat(np.arange(len(owners)), count)
         other = np.arange(len(copies)) - np.repeat(np.cumsum(count) - count, count)
@@ -85,9 +84,12 @@ def meeting_rows(points: DataFrame, profile: Profile, *, hot: int) -> DataFrame:
         )
 
     count = int(points.sparkSession.conf.get("spark.sql.shuffle.partitions"))
-    sizes = by_batch(points, PREFIX, prefixes).groupBy("prefix").count().where(F.col("count") > hot)
+    counted = by_batch(points, PREFIX, prefixes).groupBy("prefix").count().where(F.col("count") > hot)
     most = max(2, isqrt(2 * CELLS_A_PARTITION * count))
-    slots = {row[0]: min(ceil(row[1] / hot), most) for row in sizes.collect()}
+    slots = sorted((row[0], min(ceil(row[1] / hot), most)) for row in counted.collect())
+    # No prefix is behind the last one, so that every prefix has a place.
+    hot_prefixes = np.array([*(prefix for prefix, _ in slots), NO_PREFIX], np.uint64)
+    sizes = np.array([*(size for _, size in slots), 1], np.int64)
     together = by_batch(points, MEETING, rows).repartition(count, "prefix", "cell")
     return together.sortWithinPartitions("prefix", "cell", "point").mapInArrow(groups_of_several, MEETING)
 
@@ -295,12 +297,16 @@ def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, sta
             counts = np.bincount(groups.group[is_original], minlength=len(groups.starts))
             right = left + counts[groups.group[rows]]
             for pairs in groups.compare(rows, left, right, order):
+                targets, sources = groups.points[pairs.rows], groups.points[pairs.others]
+                apart = pairs.distances.astype(np.int32)
+                unlike = np.where(np.isnan(pairs.similarities), 1.0, -pairs.similarities)
+                best = nameable(targets, sources, apart, unlike)
                 yield batch_of(
                     NEAREST,
-                    target=groups.points[pairs.rows],
-                    source=groups.points[pairs.others],
-                    distance=pairs.distances.astype(np.int32),
-                    dissimilarity=np.where(np.isnan(pairs.similarities), 1.0, -pairs.similarities),
+                    target=targets[best],
+                    source=sources[best],
+                    distance=apart[best],
+                    dissimilarity=unlike[best],
                 )
 
     originals = rows.mapInArrow(nearest, NEAREST)
@@ -323,3 +329,25 @@ def with_states(documents: DataFrame, state: PointStates) -> DataFrame:
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in documents.schema)
     stated = by_batch(documents, f"{columns}, original boolean", known)
     return stated.withColumn("kept", F.col("original") & (F.col("position") == F.col("point")))
+
+
+def nameable(
+    targets: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    distances: NDArray[np.int32],
+    dissimilarities: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    """Choose of each target the best source, and those before it that a document before that one may have to name.
+
+    Of hundreds of originals around one point they are a few; each copy of the point would be joined with all of them.
+    """
+    order = np.lexsort((sources, dissimilarities, distances, targets))
+    if not len(order):
+        return order
+    number = np.cumsum(np.diff(targets[order], prepend=targets[order[0]]) != 0)
+    # Lower for each further target than for all before it, so the least so far is the least of the same target.
+    falling = sources[order] - number * (int(sources.max()) + 1)
+    least = np.minimum.accumulate(falling)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = falling[1:] < least[:-1]
+    return order[first]

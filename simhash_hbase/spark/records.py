@@ -19,10 +19,10 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.idf import Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
-from simhash_hbase.inputs.lines import json_records, text_records
+from simhash_hbase.inputs.lines import json_lines, json_records, text_records
 from simhash_hbase.inputs.parquet import record_of, values_of
-from simhash_hbase.inputs.reading import format_of
-from simhash_hbase.inputs.records import Builder, listed, name_the_field
+from simhash_hbase.inputs.reading import extract, format_of
+from simhash_hbase.inputs.records import Builder, Line, listed, name_the_field
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Stream
 
@@ -127,6 +127,8 @@ def _below(system: JavaObject, status: JavaObject) -> Iterator[JavaObject]:
 
 MARK = b"\xef\xbb\xbf"
 LINES = {"jsonl": json_records, "text": text_records}
+SAMPLED = {"jsonl": json_lines, "text": text_records}
+"""What a sample is taken of: on one machine, too, lines of JSON that are decoded when they are in it."""
 
 Split: TypeAlias = tuple[str, int]
 """A file's name, and the byte at which a split of it begins; of Parquet the row at which a batch does."""
@@ -137,7 +139,7 @@ class SplitRecords:
     """The records of a split, or of some of its rows."""
 
     split: Split
-    records: Iterator[Scanned]
+    records: Iterator[Scanned | Line]
     lines: int = 0  # Those that were read; complete when the records are.
 
 
@@ -149,7 +151,7 @@ class Counted:
     """What a first pass has counted."""
 
     lines: int
-    records: int  # Those that are not refused by the reader.
+    records: int  # Those that a sample is taken of.
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,12 @@ def raw_frame(spark: SparkSession, files: Sequence[InputFile], options: InputOpt
     return frame.select(F.col("_metadata.file_path").alias("path"), row.alias("start"), values.alias("value"))
 
 
-def record_reader(files: Sequence[InputFile], options: InputOptions, order: Order | None = None) -> Records:
+def record_reader(
+    files: Sequence[InputFile],
+    options: InputOptions,
+    order: Order | None = None,
+    readers: Mapping[str, Callable[[Stream, str, InputOptions, int], Iterator[Scanned | Line]]] = LINES,
+) -> Records:
     """Make what turns batches of `raw_frame` into the records of each split; without an order lines count from 1."""
     names = {key: file.name for file in files for key in file.keys}
     kind = files[0].format
@@ -219,12 +226,13 @@ def record_reader(files: Sequence[InputFile], options: InputOptions, order: Orde
             yield (line.removeprefix(MARK) if part.lines == 1 and start == 0 else line) + b"\n"
 
     def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
+        codec = checked_codec(options.encoding)
         rows = chain.from_iterable(zip(*(c.to_pylist() for c in batch.columns), strict=True) for batch in batches)
         for (path, start), some in groupby(rows, key=lambda row: row[:2]):
             part = SplitRecords((names[path], start), iter(()))
-            stream = Stream(blocks(some, part), codec=checked_codec(options.encoding), encoding=options.encoding)
+            stream = Stream(blocks(some, part), codec=codec, encoding=codec)
             before = 0 if order is None else order.splits[part.split].lines
-            part.records = LINES[kind](stream, names[path], options, before + 1)
+            part.records = readers[kind](stream, names[path], options, before + 1)
             yield part
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
@@ -255,7 +263,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in read(batches):
-            records = sum(isinstance(record, Document) for record in part.records)
+            records = sum(not isinstance(record, Reject) for record in part.records)
             name, start = part.split
             yield batch_of(COUNTS, name=[name], start=[start], lines=[part.lines], records=[records])
 
@@ -275,10 +283,10 @@ def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
 
     def take(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in read(batches):
-            whole = (record for record in part.records if isinstance(record, Document))
-            for number, record in enumerate(whole, order.splits[part.split].records):
-                if number in numbers:
-                    yield batch_of(TEXTS, number=[number], text=[record.text])
+            offered = (record for record in part.records if not isinstance(record, Reject))
+            for number, record in enumerate(offered, order.splits[part.split].records):
+                if number in numbers and isinstance(document := extract(record), Document):
+                    yield batch_of(TEXTS, number=[number], text=[document.text])
 
     texts = {row.number: row.text for row in raw.mapInArrow(take, TEXTS).collect()}
     sampled = [text for number in sample.items if (text := texts.get(number))]

@@ -77,7 +77,10 @@ def test_a_list_of_ids_that_is_missing_or_no_text_is_a_failure(cli, filled, tmp_
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--distance", "65"), "invalid value for '--distance': 65 is not in the range 0<=x<=64"),
+        (("--distance", "x"), "--distance is 'x': wanted a whole number from 0 to 64"),
+        (("--distance", "65"), "--distance is '65': wanted a whole number from 0 to 64"),
+        (("--similarity", "much"), "--similarity is 'much': wanted a number from 0 to 1"),
+        (("--limit", "0"), "--limit is '0': wanted a whole number from 1 up"),
         (("--limit",), "option '--limit' requires an argument"),
         (("--no-such-option",), "no such option '--no-such-option'"),
     ],

@@ -59,9 +59,14 @@ def test_options_may_come_from_a_file_a_variable_and_the_command_line_in_this_or
         (b"a = = b", "{} is not TOML: "),
         (b'quiet = true\nencoding = "\xff"\n', "{} is not UTF-8 from its byte 26 on, as TOML has to be"),
         (None, "{} cannot be read: No such file or directory"),
-        (b"workers = true", "invalid value for workers in {}: 'True' is not a valid integer"),
-        (b"workers = 2.5", "invalid value for workers in {}: '2.5' is not a valid integer"),
-        (b"[add]\nquiet = 3", "invalid value for quiet in {}: '3' is not a valid boolean"),
+        (b"workers = true", "{}: workers is true: wanted a whole number from 1 up"),
+        (b"workers = 2.5", "{}: workers is 2.5: wanted a whole number from 1 up"),
+        (b"[add]\nquiet = 3", "{}: quiet is 3: wanted true or false"),
+        (b"quiet = 'no'", "{}: quiet is 'no': wanted true or false"),
+        (b"rejects = true", "{}: rejects is true: wanted a text in quotes"),
+        (b"encoding = ['utf-8']", "{}: encoding is ['utf-8']: wanted a text in quotes"),
+        (b"metadata-field = [1]", "{}: metadata_field is 1: wanted a text in quotes, or a list of them"),
+        (b"[query]\nsimilarity = true", "{}: similarity is true: wanted a number from 0 to 1"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_and_its_place_named(cli, empty, config, file, content, message):
@@ -167,6 +172,15 @@ def test_a_bad_value_names_the_variable_or_the_file_and_key_that_it_is_from(
     assert f"variable SIMHASH_HBASE_{key.upper()}" in of_variable.sentence
     assert "set by" not in of_words.sentence
     assert all(value in done.sentence for done in (of_words, of_file, of_variable))
+
+
+def test_a_collection_that_cannot_be_names_the_variable_that_it_is_from(cli, empty, file, monkeypatch):
+    monkeypatch.setenv("SIMHASH_HBASE_COLLECTION", "a" * 129)
+
+    refused = cli("add", empty, file)
+
+    assert refused.usage_error.startswith("the name of a collection is ")
+    assert refused.sentence.endswith("(set by variable SIMHASH_HBASE_COLLECTION)")
 
 
 @pytest.mark.parametrize("cache", ["", "/proc/none"], ids=["without a home folder", "where not even root may write"])

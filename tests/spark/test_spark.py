@@ -15,7 +15,10 @@ from support.spark import QUICK, SOCKETS, corpus, decisions_of_one_machine, quie
 from simhash_hbase.cli.app import main
 from simhash_hbase.cli.exits import SOME_REFUSED
 from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.corpus.options import Watch
+from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.idf import LEARN_FROM
 from simhash_hbase.index.candidates import asked_prefixes
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.inputs.options import Preference
@@ -69,6 +72,31 @@ def test_lines_in_many_splits_and_a_hot_prefix_in_many_parts(spark, tmp_path):
     assert lines == expected
     assert (done.documents, done.originals, len(refused)) == (summary.documents, summary.originals, summary.refused)
     assert 100 < done.originals < done.documents - 50
+
+
+def test_the_sample_of_lines_of_which_many_are_refused_is_that_of_one_machine(spark, tmp_path):
+    lines = [{"id": f"d{at}", "text" if at % 3 else "body": f"文档 {at}"} for at in range(2 * LEARN_FROM)]
+    source = write_lines(tmp_path / "corpus.jsonl", lines)
+    # Its bytes are read as those of UTF-8, which it is a part of.
+    settings = InputOptions(encoding="ascii")
+
+    texts = Input.of(spark, [source], settings).texts()
+
+    assert texts == list(texts_of([source], settings, Watch()))
+    assert LEARN_FROM / 2 < len(texts) < LEARN_FROM
+
+
+def test_of_many_originals_around_a_point_those_are_listed_that_one_of_its_copies_may_have_to_name():
+    targets, sources = np.array([8, 8, 8, 8, 9, 9]), np.array([5, 2, 7, 4, 6, 3])
+    distances, dissimilarities = np.array([1, 2, 1, 2, 3, 3], np.int32), np.array([0.5, 0.5, 0.2, 0.1, -0.1, 0.0])
+
+    chosen = deciding.nameable(targets, sources, distances, dissimilarities)
+
+    # The best, then the best of those before it, and so on: a copy between 2 and 4 can name the first alone.
+    assert [(targets[at], sources[at]) for at in chosen] == [(8, 7), (8, 5), (8, 4), (8, 2), (9, 6), (9, 3)]
+    many = np.arange(1000)
+    same = np.zeros(1000)
+    assert deciding.nameable(same.astype(np.int64), many, same.astype(np.int32), same).tolist() == [0]
 
 
 def test_rows_of_parquet_and_packed_text_in_the_order_of_their_files(spark, tmp_path):

@@ -16,7 +16,7 @@ from simhash_hbase.cli.screen.terminal import show_starting
 from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
-from simhash_hbase.profile import choices
+from simhash_hbase.profile import defaults
 from simhash_hbase.rows.table import COMPRESSIONS
 
 if TYPE_CHECKING:
@@ -182,16 +182,16 @@ sample = collected(
 """``--learn-from`` and how its files are read, for a command that reads no other documents."""
 
 _fingerprints = (
-    _profile("--analyzer", type=click.Choice(get_args(choices.AnalyzerName)),
+    _profile("--analyzer", type=click.Choice(get_args(defaults.AnalyzerName)),
              show_default="learned with a sample, else jieba", help="How a text becomes features."),
-    _profile("--top", type=click.IntRange(1), metavar="N", show_default=f"{choices.TOP} for jieba, else all",
+    _profile("--top", type=click.IntRange(1), metavar="N", show_default=f"{defaults.TOP} for jieba, else all",
              help="Number of features that count, the heaviest ones."),
-    _profile("--shingle", type=click.IntRange(1), metavar="N", show_default=str(choices.SHINGLE),
+    _profile("--shingle", type=click.IntRange(1), metavar="N", show_default=str(defaults.SHINGLE),
              help="Characters in a shingle."),
     _profile("--binary", is_flag=True, default=None, help="Count each shingle once, however often it occurs."),
-    _profile("--hash", type=click.Choice(get_args(choices.HashName)),
-             show_default=choices.HASH, help="Hash of a feature."),
-    _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default=str(choices.SEED),
+    _profile("--hash", type=click.Choice(get_args(defaults.HashName)),
+             show_default=defaults.HASH, help="Hash of a feature."),
+    _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default=str(defaults.SEED),
              help="Seed of the hash."),
 )  # fmt: skip
 
@@ -212,7 +212,7 @@ class BandDistanceType(click.ParamType[tuple[int, ...]]):
 
 
 def _short_default(name: str) -> str:
-    return f"{choices.SHORT_DEFAULTS[name]}; {choices.SHORT_WITHOUT_BANDS[name]} without bands"
+    return f"{defaults.SHORT_DEFAULTS[name]}; {defaults.SHORT_WITHOUT_BANDS[name]} without bands"
 
 
 ttl = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
@@ -233,37 +233,37 @@ load = (
 index = collected(
     "index_choice",
     *_fingerprints,
-    _index("--scheme", metavar="BxC", show_default=choices.SCHEME,
+    _index("--scheme", metavar="BxC", show_default=defaults.SCHEME,
            help="Number of blocks x blocks in each table's key."),
-    _index("--distance", type=click.IntRange(0, 63), metavar="BITS", show_default=str(choices.DISTANCE),
+    _index("--distance", type=click.IntRange(0, 63), metavar="BITS", show_default=str(defaults.DISTANCE),
            help="Distance up to which answers are complete."),
-    _index("--match", type=click.Choice(get_args(choices.MatchName)), show_default="verified, with sketches",
+    _index("--match", type=click.Choice(get_args(defaults.MatchName)), show_default="verified, with sketches",
            help="Rule for near-duplicates."),
-    _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default=str(choices.SIMILARITY),
+    _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default=str(defaults.SIMILARITY),
            help="Least similarity for rule verified."),
     _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
-    _index("--bands", type=click.IntRange(0), metavar="N", show_default=f"{choices.DEFAULT_BANDS} for verified, else 0",
+    _index("--bands", type=click.IntRange(0), metavar="N", show_default=f"{defaults.BANDS} for verified, else 0",
            help="Number of sketch rows of a document; 0 for none."),
-    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default=str(choices.BAND_DEFAULTS["band_bins"]),
+    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default=str(defaults.BAND_DEFAULTS["band_bins"]),
            help="Number of the sketch's minima in each band."),
     _index("--band-distance", type=BandDistanceType(), metavar="BITS,…",
-           show_default=",".join(map(str, choices.BAND_DISTANCE)),
+           show_default=",".join(map(str, defaults.BAND_DISTANCE)),
            help="Most bits that differ where one band joins two documents, two bands, and so on; 64 for any."),
     _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS",
-           show_default=str(choices.BAND_DEFAULTS["free_distance"]),
+           show_default=str(defaults.BAND_DEFAULTS["free_distance"]),
            help="Beyond so many bits each one asks for 1/256 more similarity; 64 for none."),
     _index("--short", type=click.IntRange(0), metavar="N", show_default=_short_default("short"),
            help="A text with fewer features is called short."),
     _index("--short-characters", type=click.IntRange(0), metavar="N", show_default=_short_default("short_characters"),
            help="A text with fewer characters is called short, too; with --short 0 by these alone."),
-    _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default=str(choices.MAX_ROWS_PER_PREFIX),
+    _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default=str(defaults.MAX_ROWS_PER_PREFIX),
            help="Most rows one scan reads; a cut answer is marked truncated."),
-    _index("--max-members", type=click.IntRange(1), metavar="N", show_default=str(choices.MAX_MEMBERS),
+    _index("--max-members", type=click.IntRange(1), metavar="N", show_default=str(defaults.MAX_MEMBERS),
            help="Most documents read of a fingerprint, and copies of an original; a cut answer is marked truncated."),
     ttl,
     _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-           show_default=f"{choices.LEASE_S:g}", help="How long an unfinished claim holds."),
-    _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default=f"{choices.GRACE_S:g}",
+           show_default=f"{defaults.LEASE_S:g}", help="How long an unfinished claim holds."),
+    _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default=f"{defaults.GRACE_S:g}",
            help="Vacuum skips anything newer than this (minimum 120 on HBase and Redis)."),
     *_table,
 )  # fmt: skip
@@ -283,9 +283,9 @@ def profile_fields(choice: Choice) -> dict[str, Any]:
     if fields.pop("no_sketch", False):
         fields["sketch"] = False
     distance = fields.get("distance")
-    if distance is not None and distance > Scheme.parse(choices.SCHEME).distance and "scheme" not in fields:
+    if distance is not None and distance > Scheme.parse(defaults.SCHEME).distance and "scheme" not in fields:
         better = f"add --scheme {distance + 2}x2 or another one"
         raise InvalidProfile(
-            f"scheme {choices.SCHEME} is complete up to distance {choices.DISTANCE}, not {distance}: {better}"
+            f"scheme {defaults.SCHEME} is complete up to distance {defaults.DISTANCE}, not {distance}: {better}"
         )
     return fields

@@ -9,7 +9,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.options import Preference
-from simhash_hbase.profile.choices import check_share
+from simhash_hbase.profile.defaults import check_share
 
 
 @dataclass(frozen=True, kw_only=True)

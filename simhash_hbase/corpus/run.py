@@ -30,7 +30,7 @@ from simhash_hbase.index.indexrows import identity
 from simhash_hbase.inputs import Document, Place, Sources, total_bytes
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.pipeline.worker import Workers
-from simhash_hbase.profile.choices import SEED
+from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.stores.embedded import EmbeddedStore

@@ -20,7 +20,7 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile,
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.idf import CutTexts, text_key
 from simhash_hbase.kernel.texts import Batch, CountedWords, batches
-from simhash_hbase.profile.choices import HashName
+from simhash_hbase.profile.defaults import HashName
 
 SCALE = 65536  # Integer units of a weight of 1.
 MAX_WEIGHT = 1e9  # No feature weighs more: a larger weight is a mistake.

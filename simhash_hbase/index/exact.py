@@ -16,7 +16,7 @@ from simhash_hbase.files.local import RecordFile
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import batches
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.choices import check_share
+from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import Text
 

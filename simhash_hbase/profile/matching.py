@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simhash_hbase.profile import choices
-from simhash_hbase.profile.choices import MatchName
+from simhash_hbase.profile import defaults
+from simhash_hbase.profile.defaults import MatchName
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 from simhash_hbase.rows.documentcells import sketch_bytes
 from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
@@ -32,13 +32,13 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     `distance` under both. Whether two documents match depends on these two alone, and is symmetric.
     """
 
-    match: MatchName = choices.MATCH
+    match: MatchName = defaults.MATCH
     """Which of the two rules."""
-    distance: Bits = choices.DISTANCE
+    distance: Bits = defaults.DISTANCE
     """Bits that may differ."""
-    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = choices.SIMILARITY
+    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
     """Least estimated Jaccard similarity of 5-character shingles, under ``verified``."""
-    radius: Bits = 2 * choices.DISTANCE + 1
+    radius: Bits = 2 * defaults.DISTANCE + 1
     """Bits that may differ before the sketch is asked, under ``verified``."""
     band_distance: BandDistance | None = None
     """The same for documents that share one sketch row, two, and so on; None: sketch rows are not read."""

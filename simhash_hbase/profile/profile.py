@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypedDict, Unpack, get_args
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
-from simhash_hbase.profile import choices
-from simhash_hbase.profile.choices import AnalyzerName, HashName, MatchName
+from simhash_hbase.profile import defaults
+from simhash_hbase.profile.defaults import AnalyzerName, HashName, MatchName
 from simhash_hbase.profile.matching import BandDistance, Bits, MatchRule
 from simhash_hbase.rows.analysed import SKETCH_BINS, SKETCH_VERSION
 from simhash_hbase.rows.blocks import Scheme
@@ -78,7 +78,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     format: int = FORMAT
     """Version of rows and cells."""
-    analyzer: AnalyzerName = choices.ANALYZER
+    analyzer: AnalyzerName = defaults.ANALYZER
     """How a text becomes weighted features."""
     top: Positive | None = None
     """Heaviest features kept; None keeps all."""
@@ -102,17 +102,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What was installed where the probe was made: an error names it where the probe differs."""
     extractor: dict[str, str] | None = None
     """What was installed there for the main texts of pages: a warning names it where another one reads pages."""
-    hash: HashName = choices.HASH
+    hash: HashName = defaults.HASH
     """How a feature becomes 64 bits."""
-    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = choices.SEED
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = defaults.SEED
     """Seed of the hash, where it takes one."""
-    scheme: str = choices.SCHEME
+    scheme: str = defaults.SCHEME
     """Blocks x chosen blocks."""
-    distance: Annotated[int, msgspec.Meta(ge=0, le=63)] = choices.DISTANCE
+    distance: Annotated[int, msgspec.Meta(ge=0, le=63)] = defaults.DISTANCE
     """Distance up to which answers are complete."""
-    match: MatchName = choices.MATCH
+    match: MatchName = defaults.MATCH
     """Rule of the index: of `claim` and `dedup`, and of a query that asks for no other."""
-    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = choices.SIMILARITY
+    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
     """Threshold of rule ``verified``."""
     fingerprints: int = 1
     """Fingerprints a document."""
@@ -129,20 +129,20 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     free_distance: Bits | None = None
     """Bits that may differ before each further one asks the sketch for 1/256 more; None: the similarity is enough at
     every distance."""
-    short: Annotated[int, msgspec.Meta(ge=0)] = choices.SHORT_WITHOUT_BANDS["short"]
+    short: Annotated[int, msgspec.Meta(ge=0)] = defaults.SHORT_WITHOUT_BANDS["short"]
     """Below so many features an answer says that the text is short; 0: never."""
-    short_characters: Annotated[int, msgspec.Meta(ge=0)] = choices.SHORT_WITHOUT_BANDS["short_characters"]
+    short_characters: Annotated[int, msgspec.Meta(ge=0)] = defaults.SHORT_WITHOUT_BANDS["short_characters"]
     """Below so many characters, too; 0: never."""
-    max_rows_per_prefix: Positive = choices.MAX_ROWS_PER_PREFIX
+    max_rows_per_prefix: Positive = defaults.MAX_ROWS_PER_PREFIX
     """Block rows of one prefix that a query reads at most; more is said as ``truncated``. With 10,000, 13
     of 200 answers were cut among 516,000 pages of the same templates; with 25,000 and more none."""
-    max_members: Positive = choices.MAX_MEMBERS
+    max_members: Positive = defaults.MAX_MEMBERS
     """Documents of one fingerprint that a query reads at most; more is said as ``truncated``."""
     ttl_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
     """Days after which a document that was not seen again expires; None: never."""
-    lease_s: Annotated[float, msgspec.Meta(gt=0)] = choices.LEASE_S
+    lease_s: Annotated[float, msgspec.Meta(gt=0)] = defaults.LEASE_S
     """Seconds after which an undecided claim that nobody renews is given up."""
-    grace_s: Annotated[float, msgspec.Meta(ge=0)] = choices.GRACE_S
+    grace_s: Annotated[float, msgspec.Meta(ge=0)] = defaults.GRACE_S
     """Seconds for which `vacuum` leaves alone what a running writer may still need; two minutes at least where the
     store has no transactions."""
 
@@ -170,16 +170,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             When one of them is of the wrong type, out of range or unknown.
         """
         given: dict[str, object] = {name: value for name, value in options.items() if value is not None}
-        analyzer = given.get("analyzer", choices.ANALYZER)
+        analyzer = given.get("analyzer", defaults.ANALYZER)
         if analyzer == "jieba":
-            given.setdefault("top", choices.TOP)
+            given.setdefault("top", defaults.TOP)
         if analyzer == "shingle":
-            given.setdefault("shingle", choices.SHINGLE)
+            given.setdefault("shingle", defaults.SHINGLE)
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
-        match = given.setdefault("match", choices.MATCH if sketched else "distance")
-        if given.setdefault("bands", choices.DEFAULT_BANDS if sketched and match == "verified" else 0):
-            given = {**choices.BAND_DEFAULTS, **choices.SHORT_DEFAULTS, **given}
+        match = given.setdefault("match", defaults.MATCH if sketched else "distance")
+        if given.setdefault("bands", defaults.BANDS if sketched and match == "verified" else 0):
+            given = {**defaults.BAND_DEFAULTS, **defaults.SHORT_DEFAULTS, **given}
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -209,10 +209,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         made = {**msgspec.structs.asdict(self), **fields}
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
-        for name, default in choices.BAND_DEFAULTS.items():
+        for name, default in defaults.BAND_DEFAULTS.items():
             if name not in fields and not (self.bands and made["bands"]):
                 made[name] = default if made["bands"] else None
-        old, new = (choices.SHORT_DEFAULTS if n else choices.SHORT_WITHOUT_BANDS for n in (self.bands, made["bands"]))
+        old, new = (defaults.SHORT_DEFAULTS if n else defaults.SHORT_WITHOUT_BANDS for n in (self.bands, made["bands"]))
         made |= {name: new[name] for name in new if name not in fields and made[name] == old[name]}
         return self._convert(made)
 
@@ -281,7 +281,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             # Other options make other fingerprints of the probe, too; without bands their other fields are None.
             follows = {"probe"}
             if bool(self.bands) != bool(wanted.bands):
-                follows |= {*choices.BAND_DEFAULTS, *choices.SHORT_DEFAULTS}
+                follows |= {*defaults.BAND_DEFAULTS, *defaults.SHORT_DEFAULTS}
             differing = [name for name in differing if name not in follows]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)

@@ -24,7 +24,7 @@ from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.opening import open_index, temporary_index
 from simhash_hbase.pipeline.analyse import analyse
-from simhash_hbase.profile.choices import check_share
+from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.rows.analysed import Entries
 
 # Bytes are read as UTF-8: some writers mark no column as a string. A column without any value has the type null.

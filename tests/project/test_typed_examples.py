@@ -12,7 +12,7 @@ import pytest
 from support.fresh_clone import ROOT, pages
 
 import simhash_hbase
-from simhash_hbase.profile.choices import AnalyzerName, HashName, MatchName
+from simhash_hbase.profile.defaults import AnalyzerName, HashName, MatchName
 from simhash_hbase.profile.profile import Profile, ProfileOptions
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

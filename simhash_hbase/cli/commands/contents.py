@@ -17,7 +17,7 @@ from simhash_hbase.cli.exits import DONE, FAILED, after
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
-from simhash_hbase.profile import choices
+from simhash_hbase.profile import defaults
 from simhash_hbase.rows.clock import now_ms, parse_since
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: inputs.Progress) ->
     option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable."),
     option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
            help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable."),
-    _rule("--match", type=click.Choice(get_args(choices.MatchName)), help="Rule for near-duplicates."),
+    _rule("--match", type=click.Choice(get_args(defaults.MatchName)), help="Rule for near-duplicates."),
     _rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
           help="Most bits that differ; above the index's, answers are not complete."),
     _rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for rule verified."),

@@ -17,7 +17,7 @@ from simhash_hbase.cli.exits import DONE, after
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
-from simhash_hbase.profile import choices
+from simhash_hbase.profile import defaults
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
@@ -168,7 +168,7 @@ class _Sides:
 @options.collected(
     "choice",
     option("--text", is_flag=True, help="A and B are texts, even if they look like names of files or ids."),
-    option("--scheme", metavar="BxC", show_default=choices.SCHEME, help="Without URL: the blocks to show."),
+    option("--scheme", metavar="BxC", show_default=defaults.SCHEME, help="Without URL: the blocks to show."),
     option(
         "--html",
         type=click.Path(dir_okay=False),
@@ -208,7 +208,7 @@ def explain(
     pair = _pair(words)
     own_settings = replace(sample.settings, features_field=own.features_field)
     analysis = _analysis_for(prints, sample.learn_from, own_settings, output)
-    profile = analysis.profile.replace(scheme=choice.scheme or choices.SCHEME)
+    profile = analysis.profile.replace(scheme=choice.scheme or defaults.SCHEME)
     _show(_Sides(analysis, None, **how), pair, profile, html=choice.html)
 
 

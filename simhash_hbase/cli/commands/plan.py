@@ -10,7 +10,7 @@ import click
 from simhash_hbase.cli import options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.profile.choices import DEFAULT_BANDS
+from simhash_hbase.profile.defaults import BANDS
 from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
 
 MOST_DOCUMENTS = 2**64
@@ -21,7 +21,7 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 @option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
 @option("--scheme", "schemes", metavar="BxC", multiple=True, show_default="those for distance 3",
               help="Number of blocks x blocks in each table's key. Repeatable.")  # fmt: skip
-@option("--bands", type=click.IntRange(0), default=DEFAULT_BANDS, show_default=True, metavar="N",
+@option("--bands", type=click.IntRange(0), default=BANDS, show_default=True, metavar="N",
               help="Number of sketch rows of a document; 0 for none.")  # fmt: skip
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip

@@ -20,7 +20,7 @@ SCHEME = "5x2"
 DISTANCE = 3
 MATCH: MatchName = "verified"  # Of an index that keeps sketches.
 SIMILARITY = 0.77
-DEFAULT_BANDS = 6
+BANDS = 6
 BAND_DISTANCE = (16, 22, 32)
 BAND_DEFAULTS: dict[str, object] = {"band_bins": 4, "band_distance": BAND_DISTANCE, "free_distance": 10}
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.

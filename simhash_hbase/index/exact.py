@@ -164,7 +164,9 @@ class TextJudge:
         else:
             if self._own_shingles is None or self._own_shingles[0] != text:
                 self._own_shingles = text, Shingles(self._normals[text])
-            own, normal = self._own_shingles[1], self._unpack(self._file.read(place)).decode()
+            own, normal = self._own_shingles[1], self._normals.get(original)
+            if normal is None:
+                normal = self._unpack(self._file.read(place)).decode()
             if original not in self._sizes:
                 self._sizes[original] = len(Shingles(normal))
             shared = own.count_in(normal)

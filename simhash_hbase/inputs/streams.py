@@ -29,7 +29,8 @@ GZIP_WBITS = 31
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
     """Decompress gzip of any number of members."""
-    chunks, data = iter(chunks), b""
+    # An empty chunk is not the end.
+    chunks, data = filter(None, chunks), b""
     member, finished = None, 0
     while data or (data := next(chunks, b"")) or member is not None:
         is_end = not data
@@ -48,7 +49,7 @@ def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
             raise InvalidInput(reason) from error
         if block:
             yield block
-        elif is_end:
+        elif is_end and not member.eof:
             raise InvalidInput("the gzip data is cut off")
         data = member.unused_data if member.eof else member.unconsumed_tail
         if member.eof:

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 
 from simhash_hbase.inputs import Document, InputOptions, Place, Reject, read, write_rejects
+from simhash_hbase.inputs.streams import gunzip
 
 GOOD = b'{"id":"good","text":"x"}'
 
@@ -130,6 +131,13 @@ def test_zero_padding_after_gzip_is_no_fault(tmp_path):
     got = read_bytes(tmp_path, "a.jsonl.gz", gzip.compress(GOOD) + b"\0" * 512)
 
     assert shown(got) == ["ok"]
+
+
+def test_an_empty_chunk_is_not_the_end_of_gzip():
+    packed = gzip.compress(b"one") + gzip.compress(b"two")
+    chunks = [piece for byte in packed for piece in (b"", bytes([byte]))]
+
+    assert b"".join(gunzip(chunks, 1 << 20)) == b"onetwo"
 
 
 def test_a_bad_csv_row_does_not_spoil_its_neighbours(tmp_path):

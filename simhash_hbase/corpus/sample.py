@@ -10,7 +10,7 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, extract, total_bytes
 from simhash_hbase.inputs.reading import scan_lines
-from simhash_hbase.inputs.records import Line
+from simhash_hbase.inputs.records import JsonLine
 from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.pipeline.worker import Workers
@@ -36,13 +36,13 @@ class EarlyCut:
         self._most_waiting = WAITING * processes
         self._seed = seed
         self._jobs: list[Future[CutTexts]] = []
-        self._part: list[Document | Line] = []
+        self._part: list[Document | JsonLine] = []
         self._size = 0
         self._left = EARLY_SIZE
 
-    def add(self, record: Document | Line) -> None:
+    def add(self, record: Document | JsonLine) -> None:
         """Offer the next text."""
-        size = len(record.content) if isinstance(record, Line) else 2 * len(record.text or "")
+        size = len(record.content) if isinstance(record, JsonLine) else 2 * len(record.text or "")
         if self._left <= 0 or not size:
             return
         self._part.append(record)
@@ -61,7 +61,7 @@ class EarlyCut:
         return [job.result() for job in jobs if not isinstance(job.exception(), WorkerLost)]
 
 
-def cut_texts(_: Analysis | None, records: list[Document | Line], seed: int) -> CutTexts:
+def cut_texts(_: Analysis | None, records: list[Document | JsonLine], seed: int) -> CutTexts:
     """Cut texts in any process, before there is an analysis."""
     texts = [text for record in map(extract, records) if isinstance(record, Document) and (text := record.text)]
     return CutTexts.of(texts, Batch(texts).count(folded=True, seed=seed))
@@ -77,7 +77,7 @@ def texts_of(
         for scanned in scan_lines(sources, settings, consumed):
             is_taken = sample.add(scanned)
             # What the sample takes is cut when it is whole.
-            if early is not None and not is_taken and isinstance(scanned, Document | Line):
+            if early is not None and not is_taken and isinstance(scanned, Document | JsonLine):
                 early.add(scanned)
             meter.show(sample.seen, consumed.bytes_read)
     texts = sample.texts()
@@ -93,7 +93,7 @@ class TextSample:
     """A sample of texts; pages are extracted as they come into it, so of a million some 20,000, lines at the end."""
 
     def __init__(self) -> None:
-        self._items: Reservoir[str | Line] = Reservoir(limit=LEARN_FROM)
+        self._items: Reservoir[str | JsonLine] = Reservoir(limit=LEARN_FROM)
         self.refused = 0
         self.first = ""
         """Place and reason of the first refused record."""
@@ -105,20 +105,20 @@ class TextSample:
 
     def texts(self) -> list[str]:
         """Return the texts to learn from."""
-        texts = (self._text(item) if isinstance(item, Line) else item for item in self._items.items)
+        texts = (self._text(item) if isinstance(item, JsonLine) else item for item in self._items.items)
         return [text for text in texts if text]
 
-    def add(self, scanned: Scanned | Line) -> bool:
+    def add(self, scanned: Scanned | JsonLine) -> bool:
         """Offer a record, and return whether it is taken as yet."""
         if isinstance(scanned, Reject):
             self._text(scanned)
             return False
         if (at := self._items.add("")) is None:
             return False
-        self._items.items[at] = scanned if isinstance(scanned, Line) else self._text(scanned)
+        self._items.items[at] = scanned if isinstance(scanned, JsonLine) else self._text(scanned)
         return True
 
-    def _text(self, scanned: Scanned | Line) -> str:
+    def _text(self, scanned: Scanned | JsonLine) -> str:
         record = extract(scanned)
         if isinstance(record, Document):
             return record.text or ""

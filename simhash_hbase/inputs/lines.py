@@ -14,7 +14,7 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.encodings import UTF8, WIDE, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.reading import Reader
-from simhash_hbase.inputs.records import Builder, Document, Line, Place, Record, Reject, checked_text, column_fault
+from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
 from simhash_hbase.inputs.streams import ReadRequest, Stream, numbered_lines, open_stream, original, take_all
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -29,10 +29,10 @@ _NOT_LINES = (
 )
 
 
-def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record | Line]]) -> Reader:
+def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record | JsonLine]]) -> Reader:
     """Make a reader; a file that cannot be read from its beginning on is one refusal."""
 
-    def read(request: ReadRequest) -> Iterator[Record | Line]:
+    def read(request: ReadRequest) -> Iterator[Record | JsonLine]:
         stream, name = open_stream(request), request.source.name
         if isinstance(stream, str):
             yield Reject(Place(name, 0), stream, b"")
@@ -42,12 +42,12 @@ def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record | Lin
     return read
 
 
-def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Line | Reject]:
+def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLine | Reject]:
     """Yield the lines of JSON of a file, or of a part of it that begins with another line than the first."""
     encoding = stream.encoding
     for place, line, fault in _placed_lines(stream, name, options, first):
         if fault is None:
-            yield Line(place, line, encoding, options)
+            yield JsonLine(place, line, encoding, options)
         else:
             yield Reject(place, fault, original(line, encoding))
 
@@ -64,7 +64,7 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
         yield build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
 
-def json_record(line: Line) -> Record:
+def json_record(line: JsonLine) -> Record:
     """Return the document of one line."""
     value, raw = _json_object(line.content, line.encoding), original(line.content, line.encoding)
     if isinstance(value, dict):

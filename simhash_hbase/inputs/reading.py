@@ -7,12 +7,12 @@ from typing import cast
 from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
-from simhash_hbase.inputs.records import Document, Line, Page, Place, Record, Reject, Scanned, checked_text
+from simhash_hbase.inputs.records import Document, JsonLine, Page, Place, Record, Reject, Scanned, checked_text
 from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
 
-Reader = Callable[[ReadRequest], Iterator[Scanned | Line]]
+Reader = Callable[[ReadRequest], Iterator[Scanned | JsonLine]]
 
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
@@ -101,14 +101,14 @@ def scan(
 
 def scan_lines(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
-) -> Iterator[Scanned | Line]:
+) -> Iterator[Scanned | JsonLine]:
     """Yield the same, but lines of JSON as they are, too: for a caller that needs few documents of many."""
     return _scan(sources, options, progress, {"jsonl": "lines of JSON"})
 
 
 def _scan(
     sources: Sequence[str], options: InputOptions | None, progress: Progress | None, readers: Mapping[str, str]
-) -> Iterator[Scanned | Line]:
+) -> Iterator[Scanned | JsonLine]:
     options = options or InputOptions()
     listed = as_sources(sources)
     # An unknown format or a missing extra raises before anything is read; of a folder only the file is refused.
@@ -128,7 +128,7 @@ def _scan(
 
 def _records(
     sources: Sources, options: InputOptions, progress: Progress, readers: Mapping[str, str]
-) -> Iterator[Scanned | Line]:
+) -> Iterator[Scanned | JsonLine]:
     for source in sources.files(options.stdin):
         if not source.has_name:
             yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
@@ -156,9 +156,9 @@ def _records(
             yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)
 
 
-def extract(record: Scanned | Line) -> Record:
+def extract(record: Scanned | JsonLine) -> Record:
     """Return the document of a line, or of a page: its bytes decoded, the main text taken out; others as they are."""
-    if isinstance(record, Line):
+    if isinstance(record, JsonLine):
         lines = import_module("simhash_hbase.inputs.lines")
         parsed: Record = lines.json_record(record)
         return parsed

@@ -69,7 +69,7 @@ class Page:
     metadata: dict[str, str] = field(default_factory=dict)  # More than its title and URL.
 
 
-class Line(NamedTuple):
+class JsonLine(NamedTuple):
     """A line of JSON as it is; `extract` makes a document of it, which takes twice as long as reading."""
 
     place: Place

@@ -22,7 +22,7 @@ from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_lines, json_records, text_records
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.reading import extract, format_of
-from simhash_hbase.inputs.records import Builder, Line, listed, name_the_field
+from simhash_hbase.inputs.records import Builder, JsonLine, listed, name_the_field
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Stream
 
@@ -139,7 +139,7 @@ class SplitRecords:
     """The records of a split, or of some of its rows."""
 
     split: Split
-    records: Iterator[Scanned | Line]
+    records: Iterator[Scanned | JsonLine]
     lines: int = 0  # Those that were read; complete when the records are.
 
 
@@ -214,7 +214,7 @@ def record_reader(
     files: Sequence[InputFile],
     options: InputOptions,
     order: Order | None = None,
-    readers: Mapping[str, Callable[[Stream, str, InputOptions, int], Iterator[Scanned | Line]]] = LINES,
+    readers: Mapping[str, Callable[[Stream, str, InputOptions, int], Iterator[Scanned | JsonLine]]] = LINES,
 ) -> Records:
     """Make what turns batches of `raw_frame` into the records of each split; without an order lines count from 1."""
     names = {key: file.name for file in files for key in file.keys}

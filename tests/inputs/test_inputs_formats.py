@@ -17,7 +17,7 @@ from support.crawls import crawl_of, page, text_of, url
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import Document, InputOptions, Place, Progress, extract, parse_simhash, read, total_bytes
 from simhash_hbase.inputs.reading import scan_lines
-from simhash_hbase.inputs.records import Line
+from simhash_hbase.inputs.records import JsonLine
 
 PLAIN = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
 TEXTS = st.text(PLAIN, min_size=1, max_size=30).filter(lambda text: not text.isspace())
@@ -259,7 +259,7 @@ def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusa
     options = InputOptions(encoding="auto" if codec == "utf-16" else codec, metadata_fields=("n",))
 
     scanned = list(scan_lines([str(path)], options))
-    assert all(isinstance(each, Line) for each in scanned)
+    assert all(isinstance(each, JsonLine) for each in scanned)
 
     later = [replace(record, raw=None) for record in map(extract, pickle.loads(pickle.dumps(scanned)))]
     assert later == [replace(record, raw=None) for record in read([str(path)], options)]

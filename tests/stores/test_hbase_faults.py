@@ -21,7 +21,7 @@ from simhash_hbase.rows.keys import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift import exchange
+from simhash_hbase.stores.hbase.thrift import retry
 
 pytestmark = pytest.mark.hbase
 
@@ -229,7 +229,7 @@ def test_a_write_that_takes_long_is_waited_for_after_the_table_was_looked_at(sto
 
 def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, table, simhashes, monkeypatch):
     # Each fault costs time-out or pause, and there are hundreds.
-    monkeypatch.setattr(exchange, "FIRST_PAUSE_S", 0.002)
+    monkeypatch.setattr(retry, "FIRST_PAUSE_S", 0.002)
     options = proxied_options(version, table, proxy, timeout_s=0.5, deadline_s=20.0)
     with closing(HBaseStore.open(options)) as store, ThreadPoolExecutor(THREADS) as threads:
         proxy.chaos = Chaos(seed=7, hold_s=0.6)

@@ -21,7 +21,7 @@ from simhash_hbase.rows.keys import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift import retry
+from simhash_hbase.stores.hbase.thrift import exchange, retry
 
 pytestmark = pytest.mark.hbase
 

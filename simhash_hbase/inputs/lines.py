@@ -11,11 +11,11 @@ from typing import Self
 import msgspec
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.encodings import UTF8, WIDE, undecodable
+from simhash_hbase.inputs.encodings import UTF8, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.reading import Reader
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
-from simhash_hbase.inputs.streams import ReadRequest, Stream, numbered_lines, open_stream, original, take_all
+from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original, take_all
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})
@@ -59,17 +59,22 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
     """
     build, encoding = Builder(options, advise=True).build, stream.encoding
     for place, line, fault in _placed_lines(stream, name, options, first):
-        value = _json_object(line, encoding) if fault is None else fault
-        raw = original(line, encoding)
-        yield build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
+        if fault is None:
+            yield _document(place, line, encoding, build)
+        else:
+            yield Reject(place, fault, original(line, encoding))
 
 
 def json_record(line: JsonLine) -> Record:
     """Return the document of one line."""
-    value, raw = _json_object(line.content, line.encoding), original(line.content, line.encoding)
-    if isinstance(value, dict):
-        return Builder(line.options, advise=True).build(value, line.place, raw)
-    return Reject(line.place, value, raw)
+    return _document(line.place, line.content, line.encoding, Builder(line.options, advise=True).build)
+
+
+def _document(
+    place: Place, line: bytes, encoding: str, build: Callable[[dict[str, object], Place, bytes], Record]
+) -> Record:
+    value, raw = _json_object(line, encoding), original(line, encoding)
+    return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
 
 def _placed_lines(
@@ -93,7 +98,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
     """Return the object of a line, or why there is none."""
-    codec = UTF8 if encoding in WIDE else encoding
+    codec = codec_of(encoding)
     try:
         return _decode(line if codec == UTF8 else line.decode(codec))
     except UnicodeError as of_string:

@@ -155,9 +155,18 @@ class Stream:
 
     blocks: Iterator[bytes]  # A fault ends them early.
     fault: str | None = None  # Why the blocks end before the file does; known after the last one.
-    codec: str = UTF8
-    encoding: str = UTF8
+    encoding: str = UTF8  # Of the file.
     mark: bytes = b""  # The byte order mark before the blocks.
+
+    @property
+    def codec(self) -> str:
+        """The codec of the blocks."""
+        return codec_of(self.encoding)
+
+
+def codec_of(encoding: str) -> str:
+    """Return the codec of a stream's blocks: UTF-8 where the file is in UTF-16 or UTF-32."""
+    return UTF8 if encoding in WIDE else encoding
 
 
 def original(piece: bytes, encoding: str) -> bytes:
@@ -204,10 +213,8 @@ def open_stream(request: ReadRequest) -> Stream | str:
         return fault
     stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
-    stream.codec = stream.encoding
     if stream.encoding in WIDE:
         stream.blocks = _until_fault(to_utf8(stream.blocks, stream.encoding), stream)
-        stream.codec = UTF8
     return stream
 
 

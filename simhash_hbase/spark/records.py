@@ -226,11 +226,11 @@ def record_reader(
             yield (line.removeprefix(MARK) if part.lines == 1 and start == 0 else line) + b"\n"
 
     def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
-        codec = checked_codec(options.encoding)
+        encoding = checked_codec(options.encoding)
         rows = chain.from_iterable(zip(*(c.to_pylist() for c in batch.columns), strict=True) for batch in batches)
         for (path, start), some in groupby(rows, key=lambda row: row[:2]):
             part = SplitRecords((names[path], start), iter(()))
-            stream = Stream(blocks(some, part), codec=codec, encoding=codec)
+            stream = Stream(blocks(some, part), encoding=encoding)
             before = 0 if order is None else order.splits[part.split].lines
             part.records = readers[kind](stream, names[path], options, before + 1)
             yield part

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision, NearCopy, as_decision
 from simhash_hbase.index.candidates import Queries, find_crowded_documents
-from simhash_hbase.index.documentrows import StoredState, read_states
+from simhash_hbase.index.documentrows import read_states, refresh_documents
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.index.timestamps import decision_time, writing_time
-from simhash_hbase.index.write import ReadCells, refresh_documents, write_documents
+from simhash_hbase.index.write import ReadCells, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, judge, known_likeness
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
-from simhash_hbase.rows.documentcells import DocumentState, Outcome, Text, is_of_removed
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, Text, is_of_removed
 from simhash_hbase.stores.base import Store
 
 ORIGINAL = Outcome("original")
@@ -86,7 +86,7 @@ class Deduplicator:
             When an id is there twice.
         """
         target = self._places[-1]
-        now, below = writing_time(target, now), decision_time(target, len(entries))
+        now, below = writing_time(target, now), decision_time(target)
         if self._judge is not None:
             self._judge.begin(entries, texts)
         plan = self.plan(entries, now=now)

@@ -1,27 +1,47 @@
-"""The rows and cells of documents: block and sketch rows, by which they meet, member cells, and document cells.
+"""The rows and cells of documents, and how they change: block and sketch rows, member cells and document cells.
 
 The one place where analysed documents become cells, and member cells such documents again. A document has a document
 cell; with it goes a member cell in the row of its fingerprint, or, for a duplicate, a cell of the same form without a
 sketch in the row of its original's copies.
+
+Members are written first, then block rows, then the document cells: the document cell is the commit point, so at every
+moment a document that `get` shows can be found. A crash before it leaves rows that no answer counts and `vacuum`
+deletes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
+from simhash_hbase.rows import documentcells
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documentcells import DocumentState, Member, decode_document, encode
+from simhash_hbase.rows.documentcells import Change, DocumentState, Member, Outcome, StoredState
 from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_rows, document_key, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
-StoredState: TypeAlias = tuple[DocumentState, bytes]
-"""What a document cell says, and its bytes."""
+# One compare-and-set takes less time than a put and a second read; several take more.
+FEW = 1
+
+
+def read_states(store: Store, ids: Sequence[str]) -> list[StoredState | None]:
+    """Read the document cells of ids; None where there is no cell."""
+    cells = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(name)) for name in ids])
+    states: list[StoredState | None] = []
+    for name, cell in zip(ids, cells, strict=True):
+        state = cell and documentcells.decode_document(cell.value)
+        if state and state.id != name:
+            both = f": that of {name!r} has {state.id!r}"
+            raise CorruptIndex("a document cell holds another id than its own", named=both)
+        states.append((state, cell.value) if state and cell else None)
+    return states
 
 
 def entry_rows(
@@ -68,7 +88,9 @@ def member_values(
         strict=True,
     )
     for name, ms, length, features, digest, sketch, metadata in columns:
-        yield encode(Member(name, ms, length, features, digest, sketch, dict(metadata) if metadata else None))
+        yield documentcells.encode(
+            Member(name, ms, length, features, digest, sketch, dict(metadata) if metadata else None)
+        )
 
 
 def document_cells(entries: Entries, states: Sequence[DocumentState]) -> list[Cell]:
@@ -100,14 +122,153 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
     )
 
 
-def read_states(store: Store, ids: Sequence[str]) -> list[StoredState | None]:
-    """Read the document cells of ids; None where there is no cell."""
-    cells = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(name)) for name in ids])
-    states: list[StoredState | None] = []
-    for name, cell in zip(ids, cells, strict=True):
-        state = cell and decode_document(cell.value)
-        if state and state.id != name:
-            both = f": that of {name!r} has {state.id!r}"
-            raise CorruptIndex("a document cell holds another id than its own", named=both)
-        states.append((state, cell.value) if state and cell else None)
-    return states
+class WriteBatch(NamedTuple):
+    """Documents on their way into the store of an index."""
+
+    store: Store
+    profile: Profile  # That of the index.
+    entries: Entries
+
+    def plan(
+        self, outcomes: Sequence[Outcome], places: Sequence[int], states: Sequence[StoredState | None], *, now: int
+    ) -> list[Change]:
+        """Say what the documents at these places change in the cells that were read of them."""
+        oldest = self.profile.oldest(now)
+        changes = []
+        for at, stored in zip(places, states, strict=True):
+            text, outcome = self.entries.texts[at], outcomes[at]
+            new = DocumentState(
+                id=self.entries.ids[at],
+                simhash=text.simhash,
+                state=outcome.state,
+                seen=now,
+                stamp=now,
+                order=(now, at),
+                of=outcome.of,
+                distance=outcome.distance,
+                similarity=outcome.similarity,
+                containment=outcome.containment,
+                digest=text.digest,
+                of_text=outcome.of_text,
+            )
+            changes.append(Change.of_decision(at, stored, new, oldest=oldest))
+        return changes
+
+    def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
+        """Write planned changes in the order that keeps documents findable; return what other writers got ahead of."""
+        self.put_rows_and_members(changes)
+        refused = commit(self.store, changes, below=below)
+        lost = {change.at for change in refused}
+        drop_members(self.store, [change for change in changes if change.at not in lost])
+        return refused
+
+    def put_rows_and_members(self, changes: Sequence[Change]) -> None:
+        """Write what makes documents findable: members and entries among copies, then the rows that are not there."""
+        if not changes:
+            return
+        places = [change.at for change in changes]
+        entries = self.entries if places == list(range(len(self.entries))) else self.entries.take(places)
+        found = np.array([not change.new.is_duplicate for change in changes])
+        # Where HBase collects what is old, a refresh rewrites all cells of a document.
+        all_again = self.profile.ttl_ms is not None
+        lacking = np.array([all_again or not change.has_rows for change in changes])
+        # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
+        rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
+        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes]))
+        if len(rows.prefixes):
+            seen = max(change.new.seen for change in changes if not change.new.is_duplicate)
+            self.store.put_rows(rows, timestamp=seen)
+
+
+def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
+    """Write the document cells so that no late request of it does harm; return what other writers got ahead of.
+
+    Without transactions first cells are put at the timestamp `below`, `decision_time`, or compared and set without it.
+    """
+    first = [change for change in changes if change.old is None]
+    compared = [change for change in changes if change.old is not None]
+    refused: list[Change] = []
+    if not isinstance(store, CompareAndSet):
+        # Nothing can be compared: the later of two writers wins.
+        first, compared = list(changes), []
+    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+        if first:
+            store.put(FAMILY_DOCUMENTS, [Cell(*change.new.key, change.value) for change in first])
+    elif below is None or len(first) <= FEW:
+        compared = list(changes)
+    else:
+        stand = put_first(store, [Cell(*change.new.key, change.value, below) for change in first])
+        refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
+    if compared and isinstance(store, CompareAndSet):
+        swapped = store.compare_and_set([Swap(*change.new.key, change.old_value, change.value) for change in compared])
+        refused += [change for change, done in zip(compared, swapped, strict=True) if not done]
+    return refused
+
+
+def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
+    """Write cells into empty ones and read them back; return whether each stands."""
+    if not cells:
+        return []
+    store.put(FAMILY_DOCUMENTS, cells)
+    stored = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [now is not None and now.value == cell.value for now, cell in zip(stored, cells, strict=True)]
+
+
+def drop_members(store: Store, changes: Sequence[Change]) -> None:
+    """Delete members and entries among copies that no document cell names any more, up to the stamps of their ids."""
+    cells = [
+        Cell(*key, b"", change.old.stamp) for change in changes if change.old is not None for key in change.outdated
+    ]
+    if cells:
+        store.delete(FAMILY_DOCUMENTS, cells)
+
+
+def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
+    """Write down that documents were seen, where the index lets documents expire.
+
+    Only what was last seen longer ago than a tenth of the time to live is written, all cells of it. A refresh that
+    another writer gets ahead of is left out: that writer has seen the document too.
+    """
+    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+        return
+    now = writing_time(store, now)
+    with atomically(store):
+        refresh_within(store, profile, ids, now=now)
+
+
+def refresh_within(
+    store: Store, profile: Profile, ids: Sequence[str], *, now: int
+) -> tuple[Sequence[Change], Sequence[Change]]:
+    """Do what `refresh_documents` does, within the caller's transaction; return what was changed, and what was not.
+
+    Other writers got ahead of the latter.
+    """
+    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+        return (), ()
+    # What was seen long ago, but has not expired: that stays away.
+    due = range(profile.oldest(now), now - profile.ttl_ms // 10)
+    changes = []
+    for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):
+        decision = old.shown()
+        if decision is not None and decision.seen in due:
+            stamp = max(now, old.stamp + 1)
+            new = msgspec.structs.replace(decision, seen=now, stamp=stamp)
+            if old.is_undecided:
+                # What is moving is refreshed in the text that counts as yet.
+                new = msgspec.structs.replace(old, previous=new, stamp=stamp)
+            changes.append(Change.of(at, (old, value), new))
+    seen = [state for change in changes if (state := change.new.shown())]
+    kept = store.get(FAMILY_DOCUMENTS, [state.kept_key for state in seen])
+    pairs = [(state, cell) for state, cell in zip(seen, kept, strict=True) if cell is not None]
+    if pairs:
+        store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=state.stamp) for state, cell in pairs])
+    found = [
+        (state, documentcells.decode_member(cell.value, bands=profile.bands)) for state, cell in pairs if state.is_found
+    ]
+    if found:
+        simhashes = np.array([state.simhash for state, _ in found], dtype=np.uint64)
+        rows = stored_rows(profile, simhashes, [member.sketch for _, member in found])
+        store.put_rows(rows, timestamp=now)
+    refused = commit(store, changes)
+    lost = {change.at for change in refused}
+    return [change for change in changes if change.at not in lost], refused

@@ -40,8 +40,6 @@ SET_S = 1.0
 STAMP_BYTES = 5
 # As a time of day it is in 2004.
 ABOVE_TOKENS = 1 + 256**STAMP_BYTES
-# One compare-and-set takes less time than a put and a second read; several take more.
-FEW = 1
 
 _ROW = index_row("time")
 
@@ -116,9 +114,9 @@ def claim_time(token: bytes) -> int:
     return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
 
 
-def decision_time(store: Store, count: int) -> int | None:
+def decision_time(store: Store) -> int | None:
     """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
-    if count <= FEW or isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
         return None
     below = time_below(store)
     return below if below >= ABOVE_TOKENS else None

@@ -5,7 +5,7 @@ the one authoritative word on an id: a member counts only while the document cel
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -179,6 +179,70 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     def abandoned(self) -> "DocumentState":
         """Make the cell of a claim that was given up: the decision before it returns."""
         return self.in_force() or msgspec.structs.replace(self, state="aborted")
+
+
+StoredState: TypeAlias = tuple[DocumentState, bytes]
+"""What a document cell says, and its bytes."""
+
+
+class Change(NamedTuple):
+    """One document of a batch on its way into the store."""
+
+    at: int  # Its position in the batch.
+    old: DocumentState | None
+    old_value: bytes | None
+    new: DocumentState
+    value: bytes  # That of the new document cell.
+    outdated: Sequence[tuple[bytes, bytes]]
+    """Row and qualifier of the cells that go with the old document cell and not with the new one."""
+
+    @classmethod
+    def of(cls, at: int, stored: StoredState | None, new: DocumentState) -> "Change":
+        """Make the change of a document cell that was read, or is not there."""
+        old, old_value = stored or (None, None)
+        return cls(at, old, old_value, new, encode(new), old.outdated_keys(new) if old else ())
+
+    @classmethod
+    def of_decision(cls, at: int, stored: StoredState | None, new: DocumentState, *, oldest: int) -> "Change":
+        """Make the change to what was decided as if no cell were there.
+
+        Adding a known original again leaves it one, unless it has expired: was last seen before `oldest`.
+        """
+        if stored is not None:
+            old, _ = stored
+            new = msgspec.structs.replace(new, stamp=max(new.stamp, old.stamp + 1))
+            known = old.found(oldest)
+            if known and known.text.is_same(new.text):
+                state = known.state if new.state == "added" else new.state
+                new = msgspec.structs.replace(new, state=state, order=known.order)
+        return cls.of(at, stored, new)
+
+    @property
+    def before(self) -> DocumentState | None:
+        """The decision that the change replaces."""
+        return self.old and self.old.in_force()
+
+    @property
+    def moves(self) -> bool:
+        """Whether the document was there with another text."""
+        return self.before is not None and not self.before.text.is_same(self.new.text)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the index held the id."""
+        return self.before is not None and not self.before.is_gone
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the block rows stand already, because the document counts under this fingerprint."""
+        return self.before is not None and self.before.is_found and self.before.simhash == self.new.simhash
+
+
+def removal(at: int, stored: StoredState) -> Change:
+    """Make the change that takes a document out of the index."""
+    old, _ = stored
+    gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
+    return Change.of(at, stored, gone)
 
 
 def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from simhash_hbase.index import dedup, search, write
+from simhash_hbase.index import dedup, documentrows, search, write
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.claim.machine import Run, Step, as_duplicate, as_original
-from simhash_hbase.index.documentrows import read_states
-from simhash_hbase.rows.documentcells import DocumentState, Text
+from simhash_hbase.index.documentrows import WriteBatch, put_first, read_states
+from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, Text, encode
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
-_begun, _plan, _put_first = machine._begun, write.WriteBatch.plan, write.put_first
+_begun, _plan, _put_first = machine._begun, WriteBatch.plan, put_first
 _decision_time = write.decision_time
 _as_pending, _judge_pending = machine.as_pending, protocol.Verdicts.judge_pending
 
@@ -33,7 +33,7 @@ def _find_nobody(run, claims) -> None:
 
 def _become_its_duplicate(claim, pending, to):
     """Do not yield to a claim with a smaller order and wait for what becomes of it: trust that it wins."""
-    named = write.Outcome("duplicate", to.id, to.distance, to.similarity, to.containment, to.text)
+    named = Outcome("duplicate", to.id, to.distance, to.similarity, to.containment, to.text)
     return as_duplicate(claim, named, now=0)
 
 
@@ -70,9 +70,9 @@ def _put_unstamped(store, cells: Sequence[Cell]) -> list[bool]:
     return _put_first(store, [cell._replace(timestamp=None) for cell in cells])
 
 
-def _below_claims(store, count: int) -> int | None:
+def _below_claims(store) -> int | None:
     """Put the first cells of additions below those of claims."""
-    return _decision_time(store, count) and 1
+    return _decision_time(store) and 1
 
 
 def _without_previous(claim, **times) -> DocumentState:
@@ -85,28 +85,29 @@ def _at_own_time(claim, state, now, previous) -> DocumentState:
     return msgspec.structs.replace(_begun(claim, state, now, previous), stamp=now)
 
 
-def _with_equal_bytes(batch, outcomes, places, cells, *, now: int) -> list[write.Change]:
+def _with_equal_bytes(batch, outcomes, places, cells, *, now: int) -> list[Change]:
     """Stamp cells by the writer's clock alone, so that a cell may come to hold what it held before."""
     changes = _plan(batch, outcomes, places, cells, now=now)
-    return [change._replace(new=msgspec.structs.replace(change.new, stamp=now)) for change in changes]
+    states = [msgspec.structs.replace(change.new, stamp=now) for change in changes]
+    return [change._replace(new=new, value=encode(new)) for change, new in zip(changes, states, strict=True)]
 
 
 MUTATIONS = {
     "second-query": [(protocol, "second_query", _find_nobody)],
     "yielding": [(machine, "give_way", _become_its_duplicate)],
     "own-cell": [(Run, "look_again", _start_over_blindly)],
-    "sketch-rows": [(write, "entry_rows", _block_rows_alone)],
+    "sketch-rows": [(documentrows, "entry_rows", _block_rows_alone)],
     "copies": [(machine, "document_cells", lambda entries, states: [])],
     "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
     "previous": [(machine, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
     "stamps": [(machine, "_begun", _at_own_time)],
-    "raising": [(write.WriteBatch, "plan", _with_equal_bytes)],
+    "raising": [(WriteBatch, "plan", _with_equal_bytes)],
     "refresh": [(Run, "refresh", lambda run, named: set())],
     "expiry": [(protocol.Verdicts, "judge_pending", _pass_expired)],
     "below": [(machine, "put_first", _put_unstamped)],
-    "placed": [(write, "put_first", _put_unstamped)],
+    "placed": [(documentrows, "put_first", _put_unstamped)],
     "above-claims": [(module, "decision_time", _below_claims) for module in (dedup, write)],
-    "read-back": [(write, "put_first", _put_and_hope)],
+    "read-back": [(documentrows, "put_first", _put_and_hope)],
 }

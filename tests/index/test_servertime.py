@@ -92,7 +92,7 @@ class Unanswered(SwappingOnly):
 
 
 @pytest.mark.parametrize("error", [StoreTimeout, StoreUnavailable])
-@pytest.mark.parametrize("choose", [time_below, lambda store: decision_time(store, 2)])
+@pytest.mark.parametrize("choose", [time_below, decision_time])
 def test_a_store_that_does_not_answer_is_asked_for_its_time_again(clocks, choose, error):
     store = Unanswered(MemoryStore(clock=clocks.read), [error("no answer")] * 2)
 

@@ -9,14 +9,14 @@ from typing import NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from simhash_hbase.errors import ClaimContended, StoreTimeout, StoreUnavailable
+from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision, as_decision
-from simhash_hbase.index.documentrows import StoredState, document_cells, read_states
+from simhash_hbase.index.documentrows import document_cells, put_first, read_states
 from simhash_hbase.index.timestamps import Timer, claim_time
-from simhash_hbase.index.write import Change, drop_members, put_first, refresh_within, removal
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import DocumentState, Outcome, State, Text, encode
+from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, State, StoredState, Text, encode, removal
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap
@@ -287,13 +287,13 @@ class Run:
             # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that
             # ends as a duplicate is left to `vacuum`: that saves a call.
             before = claim.state and claim.state.shown()
-            changes.append(Change(claim.at, before, claim.value, new))
+            changes.append(Change.of(claim.at, (before, claim.value) if before and claim.value else None, new))
             claim.state, claim.value, claim.written_s = new, value, self.timer.monotonic()
             if new.is_undecided:
                 claim.step = STEPS[new.state]
             else:
                 self.answer(claim, new)
-        drop_members(self.store, changes)
+        documentrows.drop_members(self.store, changes)
 
     def renew(self) -> None:
         """Show other writers that this one is alive."""
@@ -317,16 +317,15 @@ class Run:
     def bury(self, cells: Iterable[StoredState]) -> None:
         """Remove originals that have expired: only then are they no obstacle, to this writer and to others."""
         changes = []
-        for at, (state, value) in enumerate({cell[0].id: cell for cell in cells}.values()):
-            change = removal(at, state, value)
-            if state.is_undecided:
-                # The decision before it has expired; the claim goes on.
-                change = change._replace(new=msgspec.structs.replace(state, previous=None))
-            changes.append(change)
-        swapped = self._swap([change.swap() for change in changes])
+        for at, stored in enumerate({cell[0].id: cell for cell in cells}.values()):
+            state, _ = stored
+            # Of an undecided cell the decision before it has expired; the claim goes on.
+            goes_on = state.is_undecided and Change.of(at, stored, msgspec.structs.replace(state, previous=None))
+            changes.append(goes_on or removal(at, stored))
+        swapped = self._swap([Swap(*change.new.key, change.old_value, change.value) for change in changes])
         buried = [change for change, done in zip(changes, swapped, strict=True) if done]
         self._follow(buried)
-        drop_members(self.store, buried)
+        documentrows.drop_members(self.store, buried)
 
     def _follow(self, changes: Sequence[Change]) -> None:
         """Take over what a burial or a refresh wrote into the cells of undecided claims of this batch.
@@ -336,13 +335,15 @@ class Run:
         claims = {(claim.id, claim.value): claim for claim in self.undecided()}
         for change in changes:
             if claim := claims.get((change.new.id, change.old_value)):
-                claim.state, claim.value = change.new, encode(change.new)
+                claim.state, claim.value = change.new, change.value
 
     def refresh(self, originals: Iterable[str | None]) -> set[str]:
         """Write down that originals were named; return those that have to be looked at again."""
         named = sorted({name for name in originals if name is not None})
+        if not named:
+            return set()
         try:
-            made, refused = refresh_within(self.store, self.profile, named, now=self.clock()) if named else ((), ())
+            made, refused = documentrows.refresh_within(self.store, self.profile, named, now=self.clock())
         except UNANSWERED:
             return set(named)
         self._follow(made)

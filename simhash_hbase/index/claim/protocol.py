@@ -11,19 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from simhash_hbase.errors import ClaimContended, StoreBusy
-from simhash_hbase.index import write
+from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import machine
 from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, SwappingStore
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
-from simhash_hbase.index.documentrows import StoredState, read_states
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.index.timestamps import Timer
+from simhash_hbase.index.write import attempts
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import DocumentState, Outcome, is_of_removed
+from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, StoredState, is_of_removed, removal
 from simhash_hbase.stores.base import Store, atomically
 
 FIRST_PAUSE_S = 0.005
@@ -33,7 +34,7 @@ LONGEST_PAUSE_S = 0.25
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
     """Decide and write a batch inside one transaction."""
     deduplicator = Deduplicator(store, profile)
-    for attempt in write.attempts(store):
+    for attempt in attempts(store):
         with attempt:
             with atomically(store):
                 plan = deduplicator.plan(entries, now=now)
@@ -41,14 +42,14 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                 if plan.expired:
                     # What has expired by this clock must not come back by another one, which is behind.
                     expired = enumerate(read_states(store, plan.expired))
-                    burials = [write.removal(at, *stored) for at, stored in expired if stored is not None]
-                    write.commit(store, burials)
-                    write.drop_members(store, burials)
+                    burials = [removal(at, stored) for at, stored in expired if stored is not None]
+                    documentrows.commit(store, burials)
+                    documentrows.drop_members(store, burials)
                     # What was buried may be a document of this batch.
                     states = read_states(store, plan.entries.ids)
-                batch = write.WriteBatch(store, profile, plan.entries)
+                batch = documentrows.WriteBatch(store, profile, plan.entries)
                 batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), states, now=now))
-                write.refresh_within(store, profile, plan.seen, now=now)
+                documentrows.refresh_within(store, profile, plan.seen, now=now)
             return plan.decisions
     raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
 
@@ -178,8 +179,8 @@ def release(run: Run, claims: Sequence[Claim]) -> None:
 
 def write_rows(run: Run, claims: Sequence[Claim]) -> None:
     """Write members and block rows of pending claims: others' second queries find them from then on."""
-    changes = [write.Change(claim.at, None, None, claim.state) for claim in claims if claim.state is not None]
-    write.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
+    changes = [Change.of(claim.at, None, claim.state) for claim in claims if claim.state is not None]
+    documentrows.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
     for claim in claims:
         claim.step = Step.QUERY_AGAIN
 

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from simhash_hbase.bulk import hfiles, sorting, spool
 from simhash_hbase.bulk.load import begin_noted

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput

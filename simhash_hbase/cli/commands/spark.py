@@ -161,8 +161,7 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
     """
     output.note("spark load: start …")
     from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
-    from simhash_hbase.spark import load as load_documents
-    from simhash_hbase.spark import measured, session
+    from simhash_hbase.spark import load as load_documents, measured, session
     from simhash_hbase.spark.load import Loader, Way, WorkPlace
     from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from simhash_hbase.client import RemoteIndex
-from simhash_hbase.corpus.messages import other_extractor, skipped_records, where
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
@@ -26,10 +25,12 @@ from simhash_hbase.files.local import open_placed
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, Progress, Reject, Sources, repeated_id, scan, total_bytes, write_rejects
-from simhash_hbase.inputs.sources import as_sources
+from simhash_hbase.inputs import Document, Place, Progress, Reject, Sources, repeated_id, scan, write_rejects
+from simhash_hbase.inputs.meter import counted
+from simhash_hbase.inputs.sources import as_sources, total_bytes
 from simhash_hbase.pipeline.analyse import Chunk, analyse
-from simhash_hbase.profile import MatchRule
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.profile.versions import extractor_versions
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
 
@@ -122,8 +123,42 @@ def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
 SHOWN_REJECTS = 20
 SHOWN_OF_A_REASON = 3
 SHOWN_REASONS = 4
+SHOWN_KINDS = 8
 _OTHER = "other reasons"
 _KNOWN_REASONS = 1_000
+_IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
+
+
+def where(place: Place) -> str:
+    """Name the place of a record; standard input by its name, not by the dash that asks for it."""
+    return str(place._replace(file="standard input") if place.file == "-" else place)
+
+
+def skipped_records(skipped: Counter[str]) -> str | None:
+    """Name what a crawl holds besides pages, the commonest kinds each."""
+    if not skipped:
+        return None
+    kinds = [f"{count:,} × {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
+    if len(skipped) > SHOWN_KINDS:
+        kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
+    were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
+    return f"{counted(skipped.total(), 'records')} {were} passed over: {', '.join(kinds)}"
+
+
+def other_extractor(profile: Profile) -> str | None:
+    """Warn when pages were read by other versions than those that were installed where the index was made."""
+    if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
+        return None
+    here = extractor_versions()
+    differing = [name for name in sorted(profile.extractor) if profile.extractor[name] != here.get(name)]
+    if not differing:
+        return None
+    before = ", ".join(f"{name} {profile.extractor[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"warning: main texts of pages were taken by {now}, the index was made with {before}: "
+        "the same page may have another text"
+    )
 
 
 class Refusals:

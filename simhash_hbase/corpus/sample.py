@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 
-from simhash_hbase.corpus.messages import where
+from simhash_hbase.corpus.documents import where
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis

@@ -104,7 +104,7 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
             # Records are read ahead of what is done with them, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
-    if skipped := corpus.messages.skipped_records(consumed.skipped):
+    if skipped := corpus.documents.skipped_records(consumed.skipped):
         output.note(skipped)
 
 

@@ -15,7 +15,6 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, FAILED, after
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.profile import defaults
 from simhash_hbase.rows.clock import now_ms, parse_since
@@ -38,7 +37,7 @@ _rule = partial(option, section="Match options", show_default="the index's")
 @options.reading
 @options.output
 def add(
-    url: str, files: tuple[str, ...], verbose: bool, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], verbose: bool, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Write documents, duplicates or not; a known id gets the new text.
 
@@ -136,7 +135,7 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: inputs.Progress) ->
 @options.reading
 @options.output
 def query(
-    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Find the near-duplicates of documents, nearest first."""
     if not (files or choice.texts or choice.ids or choice.simhashes):

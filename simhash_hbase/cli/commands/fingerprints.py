@@ -15,7 +15,6 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import DONE, after
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
 from simhash_hbase.profile import defaults
 
@@ -49,7 +48,7 @@ LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})"
 @options.fingerprint
 @options.reading
 @options.output
-def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: Reading, output: Output) -> int:
+def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: corpus.Reading, output: Output) -> int:
     """Print ids and fingerprints; no index is needed."""
     if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")

@@ -14,7 +14,6 @@ from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.corpus import Reading
 from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
 
@@ -51,7 +50,7 @@ KEY_BYTES = 8
 @options.reading
 @options.output
 def load(
-    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Write a corpus at once: the fastest way into an empty index.
 

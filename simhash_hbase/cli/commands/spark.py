@@ -13,7 +13,6 @@ from simhash_hbase import corpus
 from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import Group, option
-from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.options import Preference
 
@@ -79,7 +78,12 @@ def spark() -> None:
 @options.reading
 @options.output
 def dedup(
-    files: tuple[str, ...], choice: Choice, cluster: Choice, index_choice: Choice, reading: Reading, output: Output
+    files: tuple[str, ...],
+    choice: Choice,
+    cluster: Choice,
+    index_choice: Choice,
+    reading: corpus.Reading,
+    output: Output,
 ) -> int:
     """Decide a corpus at once: each document is an original or a duplicate of one.
 
@@ -154,7 +158,9 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
 @spark_options
 @options.reading
 @options.output
-def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output) -> int:
+def load(
+    url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: corpus.Reading, output: Output
+) -> int:
     """Write a corpus into an empty index in HBase, as files that the workers make.
 
     Repeat the same command after an interruption: finished analysis is not repeated.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import stat
@@ -17,6 +18,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
@@ -25,9 +28,8 @@ from simhash_hbase.files.local import open_placed
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, Place, Progress, Reject, Sources, repeated_id, scan, write_rejects
+from simhash_hbase.inputs import Document, Place, Progress, Reject, Sources, as_sources, repeated_id, scan, total_bytes
 from simhash_hbase.inputs.meter import counted
-from simhash_hbase.inputs.sources import as_sources, total_bytes
 from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.profile.versions import extractor_versions
@@ -159,6 +161,43 @@ def other_extractor(profile: Profile) -> str | None:
         f"warning: main texts of pages were taken by {now}, the index was made with {before}: "
         "the same page may have another text"
     )
+
+
+@contextmanager
+def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
+    """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with write_rejects(os.path.join(folder, "rejects")) as write:
+    ...         write(Reject(Place("a.txt", 3), "the text is empty", b" "))
+    ...     print(pathlib.Path(folder, "rejects").read_text(), end="")
+    {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
+    """
+    encode = msgspec.json.Encoder().encode
+    with open_placed(path, "r+b" if keep else "wb") as file:
+        for _ in range(keep):
+            file.readline()
+        if keep:
+            file.truncate(file.tell())
+
+        def write(reject: Reject) -> None:
+            # A file's name may hold bytes that are not UTF-8; JSON cannot.
+            name = reject.place.file.encode(errors="backslashreplace").decode()
+            entry: dict[str, object] = {"file": name, "line": reject.place.line, "reason": reject.reason}
+            try:
+                entry["raw"] = reject.raw.decode()
+            except UnicodeDecodeError:
+                entry["raw_base64"] = base64.b64encode(reject.raw).decode()
+            if reject.id is not None:
+                entry["id"] = reject.id
+            file.write(encode(entry) + b"\n")
+            # A checkpoint may count on it at once.
+            file.flush()
+
+        yield write
 
 
 class Refusals:

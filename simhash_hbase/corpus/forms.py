@@ -9,10 +9,8 @@ from pathlib import PurePath
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.remote import is_remote, shown
-from simhash_hbase.inputs import InputOptions, Sources
+from simhash_hbase.inputs import SUFFIXES, InputOptions, Source, Sources, format_of
 from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS, read_header
-from simhash_hbase.inputs.reading import SUFFIXES, format_of
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import ReadRequest, open_stream
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"

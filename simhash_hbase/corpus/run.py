@@ -27,8 +27,7 @@ from simhash_hbase.index.documentrows import member_entries, member_values
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import identity
-from simhash_hbase.inputs import Document, Place, Sources, total_bytes
-from simhash_hbase.inputs.options import Preference
+from simhash_hbase.inputs import Document, Place, Preference, Sources, total_bytes
 from simhash_hbase.pipeline.worker import Workers
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.rows.analysed import Entries

@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.corpus.run import places_of
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import InputOptions, Reject, Scanned, repeated_id
-from simhash_hbase.inputs.options import Preference
+from simhash_hbase.inputs import InputOptions, Preference, Reject, Scanned, repeated_id
 from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries

@@ -18,8 +18,7 @@ from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, InputOptions, Place, Record, Reject
-from simhash_hbase.inputs.options import DOCUMENT_BYTES, Preference
+from simhash_hbase.inputs import DOCUMENT_BYTES, Document, InputOptions, Place, Preference, Record, Reject
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.opening import open_index, temporary_index

@@ -143,7 +143,7 @@ class _Sides:
     def of_file(self, path: str) -> tuple[Side, str | None]:
         from simhash_hbase.compare.explain import Side
 
-        kind = inputs.reading.SUFFIXES.get(inputs.sources.Source(path, path, path).suffix, "text")
+        kind = inputs.SUFFIXES.get(inputs.Source(path, path, path).suffix, "text")
         if not any(vars(self.own).values()):
             # Of a page its main text, as where it is added; of a text all that the file holds.
             settings = replace(self.settings, format="folder" if kind == "text" else kind)

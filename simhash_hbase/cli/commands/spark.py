@@ -14,7 +14,7 @@ from simhash_hbase.cli import options
 from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import Group, option
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs.options import Preference
+from simhash_hbase.inputs import Preference
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output

@@ -281,23 +281,20 @@ def open_kept(
         yield KeptFolder(path, resume=resume)
     else:
         with _opened(path, keep or 0) as file:
-            kept = _kept_file(file, path, form, is_new=not keep)
+            pack = packer(path)
+            if form.kind != RECORDS:
+                kept = KeptFile(file, b"" if keep else form.start, lambda raw: raw + form.line_end, pack)
+            elif path.lower().endswith(".gz"):
+                # What came as a gzip member stays as it is.
+                kept = KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)
+            else:
+                kept = KeptFile(file, b"", lambda raw: gzip.decompress(raw) if raw.startswith(_GZIP) else raw, pack)
             if form.refers:
                 pages = scan([path], InputOptions(format="warc", keep_raw=True)) if keep else ()
                 yield KeptCaptures(kept, (page.raw for page in pages if isinstance(page, Page) and page.raw))
             else:
                 yield kept
             kept.commit()
-
-
-def _kept_file(file: BinaryIO, path: str, form: KeptForm, *, is_new: bool) -> KeptFile:
-    pack = packer(path)
-    if form.kind != RECORDS:
-        return KeptFile(file, form.start if is_new else b"", lambda raw: raw + form.line_end, pack)
-    if path.lower().endswith(".gz"):
-        # What came as a gzip member stays as it is.
-        return KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)
-    return KeptFile(file, b"", lambda raw: gzip.decompress(raw) if raw.startswith(_GZIP) else raw, pack)
 
 
 @contextmanager

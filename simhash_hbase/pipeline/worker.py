@@ -160,7 +160,15 @@ class Workers:
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Have a function of this package called with the process's analysis."""
-        return self._threads.submit(self._call, function, *arguments)
+
+        def call() -> T:
+            worker = self._free.pop()
+            try:
+                return worker.call(function, *arguments)
+            finally:
+                self._free.append(worker)
+
+        return self._threads.submit(call)
 
     def close(self) -> None:
         """End the processes; what is waiting or under way is given up."""
@@ -168,21 +176,21 @@ class Workers:
         for worker in self._all:
             worker.close()
 
-    def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        worker = self._free.pop()
-        try:
-            return worker.call(function, *arguments)
-        finally:
-            self._free.append(worker)
-
 
 def _nothing(_: Analysis | None) -> None:
     """Have nothing done, but what comes before any job."""
 
 
 def _serve(pipe: Connection, most_grown: int, niceness: int) -> None:
+    def end_with_parent() -> None:
+        """Wait for the parent's end: a parent that is killed closes no pipe that another process has inherited."""
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=end_with_parent, daemon=True).start()
     os.nice(niceness)
     analysis, first = None, _most_memory()
     # The other end is closed when no more jobs come.
@@ -200,14 +208,6 @@ def _serve(pipe: Connection, most_grown: int, niceness: int) -> None:
                 answer = False, error
             signal.setitimer(signal.ITIMER_PROF, 0)
             pipe.send(answer)
-
-
-def _end_with_parent() -> None:
-    """Wait for the parent's end: a parent that is killed closes no pipe that another process has inherited."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _most_memory() -> int:

@@ -13,9 +13,8 @@ import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from simhash_hbase.bulk import hfiles, sorting, spool
+from simhash_hbase.bulk import hfiles, places, sorting, spool
 from simhash_hbase.bulk.load import begin_noted
-from simhash_hbase.bulk.places import Tools
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidArgument, InvalidInput
@@ -97,7 +96,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 class Loader:
     """The Java program with all that a worker needs of it, but for Java and HBase's jars."""
 
-    tools: Tools
+    tools: places.Tools
     conf: dict[str, bytes]
     classes: dict[str, bytes]
     table: str
@@ -105,7 +104,7 @@ class Loader:
     user: str  # Who writes on the workers, too, where HDFS believes names.
 
     @classmethod
-    def of(cls, tools: Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
+    def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
         """Read the files."""
         return cls(tools, _files(conf), _files(tools.classes), table, staging, user)
 
@@ -155,9 +154,9 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
     def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             entries = Collection(collection).stored(entries_of(batch, profile.bands))
-            places = integers(batch["number"])
-            for run in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
-                block = sorting.document_cells(entries.take(run), stamp, int(places[run[0]]))
+            numbers = integers(batch["number"])
+            for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
+                block = sorting.document_cells(entries.take(run), stamp, int(numbers[run[0]]))
                 yield keyed(block.keys.tobytes(), sorting.KEY_BYTES, block.values)
             yield keyed(pack_rows(entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
 
@@ -171,6 +170,15 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
             if len(run):
                 yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
 
+    def block_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
+        """Read sorted rows, each once: documents of one fingerprint share them."""
+        last = b""
+        for batch in batches:
+            keys = batch["key"].to_pylist()
+            new = [key for before, key in zip([last, *keys], keys, strict=False) if key != before]
+            last = keys[-1]
+            yield unpack_rows(b"".join(new))
+
     def written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         loader: Loader = shared.value
         pieces = chain.from_iterable(map(by_target, batches))
@@ -182,7 +190,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
                 program = [*loader.program(Path(folder)), "write"]
                 writer = hfiles.HFileWriter(program, loader.table, f"{loader.staging}/{name}")
                 if target % 2 == ROWS:
-                    writer.write((), _rows(tables), timestamp=stamp)
+                    writer.write((), block_rows(tables), timestamp=stamp)
                 else:
                     columns = ((batch["key"].to_pylist(), batch["value"].to_pylist()) for batch in tables)
                     blocks = (
@@ -193,16 +201,6 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
             yield batch_of(FOLDERS, folder=[name], cells=[sum(files.cells for files in writer.done.values())])
 
     return written
-
-
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
-    """Read sorted rows, each once: documents of one fingerprint share them."""
-    last = b""
-    for batch in batches:
-        keys = batch["key"].to_pylist()
-        new = [key for before, key in zip([last, *keys], keys, strict=False) if key != before]
-        last = keys[-1]
-        yield unpack_rows(b"".join(new))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from simhash_hbase import corpus, inputs
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import DONE, FAILED, after
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.profile import defaults
@@ -60,7 +59,7 @@ def add(
                     output.line({"id": document.id, "simhash": hex_simhash(simhash)})
             output.flush()
     output.summary("add", documents.read, **counts, refused=documents.refused)
-    return after(documents.refused)
+    return exits.after(documents.refused)
 
 
 @command("remove", interrupted=REPEAT, examples=["simhash-hbase remove file:news.index --from gone.txt"])
@@ -152,7 +151,7 @@ def query(
                     "so what is near it is found by its text"
                 )
         if not files:
-            return DONE
+            return exits.DONE
         found = 0
         with corpus.Documents("query", files, reading, output.watch) as documents:
             for chunk in documents.chunks(index):
@@ -165,7 +164,7 @@ def query(
                         _print_answer(output, document.id, outcome)
                 output.flush()
         output.summary("query", documents.read, with_matches=found, refused=documents.refused)
-    return after(documents.refused)
+    return exits.after(documents.refused)
 
 
 def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
@@ -254,7 +253,7 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
     """Report ids that the index does not hold; return the exit code."""
     for name in missing:
         output.error(f"simhash-hbase: {name}: not in the index")
-    return FAILED if missing else DONE
+    return exits.FAILED if missing else exits.DONE
 
 
 @command("export", examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simhash_hbase import corpus, inputs
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import DONE, after
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
 from simhash_hbase.profile import defaults
@@ -67,7 +66,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
             simhash = int(analysed.entries.simhashes[0])
             output.line(_record(analysis, "text", simhash, text if choice.explain else None))
         if not files:
-            return DONE
+            return exits.DONE
         with corpus.Documents("fingerprint", files, reading, output.watch) as documents:
             for chunk in documents.chunks(analysis):
                 simhashes = chunk.entries.simhashes.tolist()
@@ -75,7 +74,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
                     output.line(_record(analysis, document.id, simhash, document.text if choice.explain else None))
                 output.flush()
         output.summary("fingerprint", documents.read, refused=documents.refused)
-    return after(documents.refused)
+    return exits.after(documents.refused)
 
 
 def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.InputOptions, output: Output) -> Analysis:

@@ -10,8 +10,7 @@ from functools import partial
 import click
 
 from simhash_hbase import corpus
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import DONE, FAILED
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.errors import InvalidArgument
@@ -213,7 +212,7 @@ def verify(url: str, repair: bool, output: options.Output) -> int:
             f"verify: {result.not_repaired:,} could not be repaired: deletes or writes with a later time than the "
             "server's hide them; repeat the repair after that time, or after a major compaction"
         )
-    return FAILED if result.wrong else DONE
+    return exits.FAILED if result.wrong else exits.DONE
 
 
 @command("vacuum", interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simhash_hbase import corpus, inputs
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import after
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
@@ -89,7 +88,7 @@ def load(
         counts = {"known": done.known, "with_another_text": done.moved, "refused": refused.count}
         output.record({"documents": done.documents, **counts, "resumed": spool.resumed, "way": writer.way})
     output.summary("load", done.documents, analysed_before=spool.resumed, **counts)
-    return after(refused.count)
+    return exits.after(refused.count)
 
 
 def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Output) -> Iterator[inputs.Scanned]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simhash_hbase import corpus
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import after
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import Group, option
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Preference
@@ -118,7 +117,7 @@ def dedup(
             done.lines.write.text(choice.results)
         counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
         output.summary("dedup", done.documents, **counts)
-    return after(refusals.count)
+    return exits.after(refusals.count)
 
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
@@ -195,4 +194,4 @@ def load(
         counts = {"cells": done.cells, "refused": refusals.count}
         output.record({"documents": done.documents, **counts, "resumed": done.resumed, "way": "HFiles"})
         output.summary("load", done.documents, **counts)
-    return after(refusals.count)
+    return exits.after(refusals.count)

@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
 from struct import Struct
@@ -30,7 +29,7 @@ from simhash_hbase.inputs.records import text_of
 
 # Without a time, so that the same documents make the same bytes.
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": partial(gzip.compress, compresslevel=6, mtime=0),
+    ".gz": lambda data: gzip.compress(data, compresslevel=6, mtime=0),
     ".zst": zstandard.compress,
 }
 

@@ -18,9 +18,8 @@ from simhash_hbase.bulk.load import begin_noted
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.index.documentrows import entry_rows
+from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.indexrows import end_load
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
@@ -158,7 +157,7 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
             for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
                 block = sorting.document_cells(entries.take(run), stamp, int(numbers[run[0]]))
                 yield keyed(block.keys.tobytes(), sorting.KEY_BYTES, block.values)
-            yield keyed(pack_rows(entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
+            yield keyed(pack_rows(documentrows.entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
 
     return cells
 
@@ -251,7 +250,7 @@ def load(
     placed = numbered(whole, "position").persist()
     loader = replace(way.loader, staging=f"{way.loader.staging}/{progress.token}")
     cells = write_files(placed, index, starts, stamp, loader)
-    end_load(index.store, progress.token)
+    indexrows.end_load(index.store, progress.token)
     done = LoadCounts(placed.count(), resumed, cells)
     way.work.remove()
     return done

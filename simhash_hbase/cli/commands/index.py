@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 
 import click
 
@@ -144,8 +143,8 @@ def create(
         if texts is not None:
             output.note("learning the idf …")
         fields = {**options.profile_fields(index_choice), **options.table_fields(index_choice)}
-        make = partial(opening.create_index, url, learn_from=texts, workers=workers, if_not_exists=if_not_exists)
-        with output.made(lambda: make(**fields)) as index:
+        fields |= {"learn_from": texts, "workers": workers, "if_not_exists": if_not_exists}
+        with output.made(lambda: opening.create_index(url, **fields)) as index:
             output.record(msgspec.to_builtins(index.profile))
 
 

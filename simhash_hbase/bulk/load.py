@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms, document_cells, sorted_rows
 from simhash_hbase.bulk.spool import NotedLoad, Spool
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index import documentrows, indexrows
+from simhash_hbase.index import documentrows, indexrows, timestamps
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
@@ -78,7 +77,7 @@ def begin_noted(index: Index, load: NotedLoad, *, into_existing: bool = False, t
     if not into_existing and not load.writing:
         check_empty(index)
     now = indexrows.begin_load(index.store, load.token, take_over=take_over)
-    load.stamp = load.stamp or now - MARGIN_MS
+    load.stamp = load.stamp or now - timestamps.MARGIN_MS
     return load.stamp
 
 

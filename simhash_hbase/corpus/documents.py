@@ -1,7 +1,5 @@
 """From sources to analysed chunks, and what becomes of these: what every command that reads documents has in common."""
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

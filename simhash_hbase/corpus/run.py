@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
-from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -336,7 +335,7 @@ def decide_preferred(
         for entries, documents in parts:
             ranks.append(places_of(preference, entries, documents))
             bands = max(bands, entries.segments.shape[1])
-            members = documentrows.member_values(entries, repeat(0, len(entries)))
+            members = documentrows.member_values(entries, [0] * len(entries))
             for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
                 text = (document.text or "") if with_texts else ""
                 rows.append(encoder.encode((member, simhash, document.raw, document.place, text)))

@@ -75,10 +75,26 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
 
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
+    consumed = inputs.Progress()
+
+    def named() -> Iterator[str]:
+        yield from ids
+        if source is None:
+            return
+        with click.open_file(source, "rb") as file:
+            for number, line in enumerate(file, 1):
+                consumed.bytes_read += len(line)
+                try:
+                    # Editors of Windows begin a file with a byte order mark.
+                    name = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    raise InvalidInput(f"{source}:{number}: the id is not UTF-8") from error
+                if name:
+                    yield name
+
     asked = removed = 0
     with output, options.open_index(url, collection=collection) as index:
-        consumed = inputs.Progress()
-        names = _ids(ids, source, consumed)
+        names = named()
         total = inputs.total_bytes([source]) if source else None
         with output.meter("remove", total, noun="ids") as meter:
             while some := list(islice(names, BATCH_DOCUMENTS)):
@@ -89,22 +105,6 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
                 output.flush()
                 meter.show(asked, consumed.bytes_read)
     output.summary("remove", asked, removed=removed)
-
-
-def _ids(ids: tuple[str, ...], source: str | None, consumed: inputs.Progress) -> Iterator[str]:
-    yield from ids
-    if source is None:
-        return
-    with click.open_file(source, "rb") as file:
-        for number, line in enumerate(file, 1):
-            consumed.bytes_read += len(line)
-            try:
-                # Editors of Windows begin a file with a byte order mark.
-                name = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise InvalidInput(f"{source}:{number}: the id is not UTF-8") from error
-            if name:
-                yield name
 
 
 @command(

@@ -1,4 +1,4 @@
-"""An index: ``simhash-hbase plan``, ``create``, ``schema``, ``stats``, ``verify``, ``vacuum`` and ``backup``."""
+"""An index as a whole: ``plan``, ``create``, ``schema``, ``stats``, ``verify``, ``vacuum`` and ``backup``."""
 
 from __future__ import annotations
 

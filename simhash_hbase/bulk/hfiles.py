@@ -4,7 +4,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import IO, cast
 
 import msgspec
 import numpy as np
@@ -85,7 +84,8 @@ def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes
             )
         except OSError as error:
             raise StoreUnavailable(f"{command[0]} cannot be started: {error.strerror}") from error
-        stream = cast("IO[bytes]", process.stdin)
+        stream = process.stdin
+        assert stream is not None
         try:
             # A program that ends early has logged why.
             with suppress(BrokenPipeError):

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms, document_cells, sorted_rows
 from simhash_hbase.bulk.spool import NotedLoad, Spool
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index import documentrows, indexrows, timestamps
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.indexrows import begin_load, end_load
-from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
@@ -78,8 +76,8 @@ def begin_noted(index: Index, load: NotedLoad, *, into_existing: bool = False, t
     """Open a load, or resume it; return its stamp, which is to be noted."""
     if not into_existing and not load.writing:
         check_empty(index)
-    now = begin_load(index.store, load.token, take_over=take_over)
-    load.stamp = load.stamp or now - MARGIN_MS
+    now = indexrows.begin_load(index.store, load.token, take_over=take_over)
+    load.stamp = load.stamp or now - timestamps.MARGIN_MS
     return load.stamp
 
 
@@ -103,7 +101,7 @@ def load(
     if into_existing:
         work.add_known()
     work.write(writer)
-    end_load(index.store, manifest.token)
+    indexrows.end_load(index.store, manifest.token)
     return Loaded(documents=sum(note.documents for note in manifest.parts), known=work.known, moved=work.moved)
 
 
@@ -125,7 +123,7 @@ class _LoadPass:
         for before, part in self._spool.parts():
             is_known = list[bool]()
             for first in range(0, len(part.entries), BATCH_DOCUMENTS):
-                states = read_states(self._index.store, part.entries.ids[first : first + BATCH_DOCUMENTS])
+                states = documentrows.read_states(self._index.store, part.entries.ids[first : first + BATCH_DOCUMENTS])
                 # Not those of an earlier attempt of this load: their block rows may still be missing.
                 is_known += [state is not None and (state[0].stamp, state[0].order[0]) != ours for state in states]
             if not any(is_known):

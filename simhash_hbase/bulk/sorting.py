@@ -9,8 +9,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.index.documentrows import member_values
-from simhash_hbase.index.timestamps import MARGIN_MS
+from simhash_hbase.index import documentrows, timestamps
 from simhash_hbase.rows import layout
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
@@ -75,7 +74,7 @@ class CellBlock(NamedTuple):
 
 def added_ms(stamp: int) -> int:
     """Return when the documents of a load were added, ms since 1970: its cells are stamped `MARGIN_MS` before that."""
-    return stamp + MARGIN_MS
+    return stamp + timestamps.MARGIN_MS
 
 
 def document_cells(entries: Entries, stamp: int, first: int) -> CellBlock:
@@ -89,7 +88,7 @@ def document_cells(entries: Entries, stamp: int, first: int) -> CellBlock:
         encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))
         for place, (name, text) in enumerate(zip(entries.ids, entries.texts, strict=True), first)
     ]
-    values = [*member_values(entries, repeat(added, len(entries))), *states]
+    values = [*documentrows.member_values(entries, repeat(added, len(entries))), *states]
     return CellBlock(np.array(members + documents, dtype=KEY), values)
 
 

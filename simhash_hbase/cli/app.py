@@ -24,9 +24,14 @@ SHOWN_CHARACTERS = 200
 
 # The module of each command, below this folder, and what the list of commands says of it.
 MODULES = {
-    "commands.creation": {
+    "commands.index": {
+        "backup": "Copy a file: index while it is in use.",
         "create": "Make an index; the profile is frozen here.",
+        "plan": "Compare schemes for a number of documents.",
         "schema": "Print the table of an index in HBase.",
+        "stats": "Count documents, rows and bytes.",
+        "vacuum": "Delete data that no answer needs any more.",
+        "verify": "Check that the rows agree with each other.",
     },
     "commands.decisions": {
         "claim": "Decide documents safely while other writers claim too.",
@@ -46,19 +51,12 @@ MODULES = {
     },
     "commands.hbase": {"hbase": "Run an HBase on this machine: up, down, status."},
     "commands.load": {"load": "Write a corpus at once: the fastest way into an empty index."},
-    "commands.plan": {"plan": "Compare schemes for a number of documents."},
     "commands.servers": {
         "key": "Make a key for the service.",
         "mcp": "Offer an index to an agent as tools.",
         "serve": "Serve an index over HTTP.",
     },
     "commands.spark": {"spark": "Decide or load a corpus on Spark, on one machine or many."},
-    "commands.upkeep": {
-        "backup": "Copy a file: index while it is in use.",
-        "stats": "Count documents, rows and bytes.",
-        "vacuum": "Delete data that no answer needs any more.",
-        "verify": "Check that the rows agree with each other.",
-    },
     "app": {"completion": "Print a shell completion script."},
 }
 COMMANDS = dict(sorted(item for commands in MODULES.values() for item in commands.items()))

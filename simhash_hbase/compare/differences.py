@@ -217,12 +217,8 @@ def _belongs(before: str, after: str) -> bool:
     """Tell whether jieba has cut inside a word: it cuts unknown letters one by one."""
     if _JOINER in (before, after) or unicodedata.category(after)[0] == "M":
         return True
-    return _is_spaced(before) and _is_spaced(after)
-
-
-def _is_spaced(character: str) -> bool:
-    letter = character.isalnum() or unicodedata.category(character)[0] == "M"
-    return letter and not _UNSPACED.match(character)
+    are_letters = all(each.isalnum() or unicodedata.category(each)[0] == "M" for each in (before, after))
+    return are_letters and not (_UNSPACED.match(before) or _UNSPACED.match(after))
 
 
 Words = Sequence[tuple[str, str]]

@@ -1,7 +1,6 @@
 """From sources to analysed chunks, and what becomes of these: what every command that reads documents has in common."""
 
-from __future__ import annotations
-
+import base64
 import os
 import shutil
 import stat
@@ -17,8 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
 from simhash_hbase.client import RemoteIndex
-from simhash_hbase.corpus.messages import other_extractor, skipped_records, where
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
@@ -26,10 +26,11 @@ from simhash_hbase.files.local import open_placed
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, Progress, Reject, Sources, repeated_id, scan, total_bytes, write_rejects
-from simhash_hbase.inputs.sources import as_sources
+from simhash_hbase.inputs import Document, Place, Progress, Reject, Sources, as_sources, repeated_id, scan, total_bytes
+from simhash_hbase.inputs.meter import counted
 from simhash_hbase.pipeline.analyse import Chunk, analyse
-from simhash_hbase.profile import MatchRule
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.profile.versions import extractor_versions
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
 
@@ -122,8 +123,79 @@ def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
 SHOWN_REJECTS = 20
 SHOWN_OF_A_REASON = 3
 SHOWN_REASONS = 4
+SHOWN_KINDS = 8
 _OTHER = "other reasons"
 _KNOWN_REASONS = 1_000
+_IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
+
+
+def where(place: Place) -> str:
+    """Name the place of a record; standard input by its name, not by the dash that asks for it."""
+    return str(place._replace(file="standard input") if place.file == "-" else place)
+
+
+def skipped_records(skipped: Counter[str]) -> str | None:
+    """Name what a crawl holds besides pages, the commonest kinds each."""
+    if not skipped:
+        return None
+    kinds = [f"{count:,} × {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
+    if len(skipped) > SHOWN_KINDS:
+        kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
+    were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
+    return f"{counted(skipped.total(), 'records')} {were} passed over: {', '.join(kinds)}"
+
+
+def other_extractor(profile: Profile) -> str | None:
+    """Warn when pages were read by other versions than those that were installed where the index was made."""
+    if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
+        return None
+    here = extractor_versions()
+    differing = [name for name in sorted(profile.extractor) if profile.extractor[name] != here.get(name)]
+    if not differing:
+        return None
+    before = ", ".join(f"{name} {profile.extractor[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"warning: main texts of pages were taken by {now}, the index was made with {before}: "
+        "the same page may have another text"
+    )
+
+
+@contextmanager
+def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
+    """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with write_rejects(os.path.join(folder, "rejects")) as write:
+    ...         write(Reject(Place("a.txt", 3), "the text is empty", b" "))
+    ...     print(pathlib.Path(folder, "rejects").read_text(), end="")
+    {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
+    """
+    encode = msgspec.json.Encoder().encode
+    with open_placed(path, "r+b" if keep else "wb") as file:
+        for _ in range(keep):
+            file.readline()
+        if keep:
+            file.truncate(file.tell())
+
+        def write(reject: Reject) -> None:
+            # A file's name may hold bytes that are not UTF-8; JSON cannot.
+            name = reject.place.file.encode(errors="backslashreplace").decode()
+            entry: dict[str, object] = {"file": name, "line": reject.place.line, "reason": reject.reason}
+            try:
+                entry["raw"] = reject.raw.decode()
+            except UnicodeDecodeError:
+                entry["raw_base64"] = base64.b64encode(reject.raw).decode()
+            if reject.id is not None:
+                entry["id"] = reject.id
+            file.write(encode(entry) + b"\n")
+            # A checkpoint may count on it at once.
+            file.flush()
+
+        yield write
 
 
 class Refusals:

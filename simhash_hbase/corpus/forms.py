@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
+from simhash_hbase import inputs
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.remote import is_remote, shown
-from simhash_hbase.inputs import InputOptions, Sources
-from simhash_hbase.inputs.lines import DELIMITERS, read_header
-from simhash_hbase.inputs.lines import LINES as LINE_FORMATS
-from simhash_hbase.inputs.reading import SUFFIXES, format_of
-from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs import SUFFIXES, InputOptions, Source, Sources, format_of
+from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS, read_header
 from simhash_hbase.inputs.streams import ReadRequest, open_stream
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
@@ -90,9 +88,7 @@ class Conversion:
             return split_row(self.header.decode(self.encoding), DELIMITERS[self.source])
         if self.source != "parquet" or not self.files:
             return []
-        from simhash_hbase.inputs.parquet import schema_of  # noqa: PLC0415
-
-        names: list[str] = schema_of(next(iter(self.files.values()))).names
+        names: list[str] = inputs.parquet.schema_of(next(iter(self.files.values()))).names
         return names
 
 
@@ -224,9 +220,8 @@ def _same_columns(files: Mapping[str, str]) -> Mapping[str, str]:
     """Return those of some Parquet files that can be read."""
     if not files:
         return {}
-    from simhash_hbase.inputs.parquet import schema_of  # noqa: PLC0415 - pyarrow is an extra
-
-    schemas = {name: schema for name, path in files.items() if (schema := schema_of(path)) is not None}
+    read = {name: inputs.parquet.schema_of(path) for name, path in files.items()}
+    schemas = {name: schema for name, schema in read.items() if schema is not None}
     names = tuple(schemas)
     for name in names[1:]:
         if schemas[name] != schemas[names[0]]:

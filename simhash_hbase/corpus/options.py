@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs import InputOptions
+from simhash_hbase.inputs import InputOptions, Preference
 from simhash_hbase.inputs.meter import Metering, silent
-from simhash_hbase.inputs.options import Preference
 from simhash_hbase.profile.defaults import check_share
 
 

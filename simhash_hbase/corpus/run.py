@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
-from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,22 +12,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.corpus import checkpoint
+from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
-from simhash_hbase.corpus.sample import EarlyCut, texts_of
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import RecordFile
+from simhash_hbase.index import documentrows, exact, indexrows
 from simhash_hbase.index.answers import Decision, decision_record
 from simhash_hbase.index.dedup import Deduplicator
-from simhash_hbase.index.documentrows import member_entries, member_values
-from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.indexrows import identity
-from simhash_hbase.inputs import Document, Place, Sources, total_bytes
-from simhash_hbase.inputs.options import Preference
+from simhash_hbase.inputs import Document, Place, Preference, Sources, total_bytes
 from simhash_hbase.pipeline.worker import Workers
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.rows.analysed import Entries
@@ -120,7 +115,7 @@ class Deduplication:
         self._form: KeptForm | None = None
         self._stack = ExitStack()
         self._decisions: checkpoint.Sink
-        self._early: EarlyCut | None = None
+        self._early: sample.EarlyCut | None = None
         self._pool: Workers | None = None
 
     def __enter__(self) -> Self:
@@ -166,8 +161,8 @@ class Deduplication:
     def texts(self) -> Iterator[str]:
         """Read a sample of the input, to learn an idf table from."""
         if self._pool is not None:
-            self._early = EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
-        return texts_of(self.sources, self.reading.settings, self._watch, early=self._early)
+            self._early = sample.EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
+        return sample.texts_of(self.sources, self.reading.settings, self._watch, early=self._early)
 
     def lines(self) -> Iterator[bytes]:
         """Read the decisions again, as JSON lines in the order of the input."""
@@ -182,7 +177,7 @@ class Deduplication:
         # Going on changes what the earlier run has left.
         before = start.read if start else 0
         if isinstance(self._decisions, checkpoint.FileDecisions):
-            self._decisions.begin(identity(index.store, index.collection.name))
+            self._decisions.begin(indexrows.identity(index.store, index.collection.name))
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
         takes_bytes = self._form is not None and self._form.takes_bytes
@@ -295,7 +290,7 @@ class _Run:
 @contextmanager
 def _deduplicator(index: Index, options: DedupOptions) -> Iterator[Deduplicator]:
     """Make what decides; a dry run writes to a temporary folder that is thrown away."""
-    with judging(index.profile, exact=options.exact, contained=options.contained) as judge:
+    with exact.judging(index.profile, exact=options.exact, contained=options.contained) as judge:
         if not options.dry_run:
             yield index.deduplicator(judge=judge)
             return
@@ -340,7 +335,7 @@ def decide_preferred(
         for entries, documents in parts:
             ranks.append(places_of(preference, entries, documents))
             bands = max(bands, entries.segments.shape[1])
-            members = member_values(entries, repeat(0, len(entries)))
+            members = documentrows.member_values(entries, [0] * len(entries))
             for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
                 text = (document.text or "") if with_texts else ""
                 rows.append(encoder.encode((member, simhash, document.raw, document.place, text)))
@@ -351,7 +346,7 @@ def decide_preferred(
             for numbers in _batches(order.tolist(), rows):
                 batch = [decoder.decode(rows.read(number)) for number in numbers]
                 decoded = [decode_member(row.member, bands=bands) for row in batch]
-                entries = member_entries(decoded, [row.simhash for row in batch], bands=bands)
+                entries = documentrows.member_entries(decoded, [row.simhash for row in batch], bands=bands)
                 for decision in decide(entries, [row.text for row in batch]):
                     decided.append(encoder.encode(decision))
                 meter.show(len(decided), len(decided))

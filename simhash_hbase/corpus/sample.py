@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 
-from simhash_hbase.corpus.messages import where
+from simhash_hbase.corpus.documents import where
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
-from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, extract, total_bytes
+from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, as_sources, extract, total_bytes
 from simhash_hbase.inputs.reading import scan_lines
 from simhash_hbase.inputs.records import JsonLine
-from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.pipeline.worker import Workers
 

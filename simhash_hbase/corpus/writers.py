@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
 from struct import Struct
@@ -17,19 +16,20 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from simhash_hbase import inputs
 from simhash_hbase.corpus.forms import FILES, RECORDS, Conversion, KeptForm, check_id, split_row
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
 from simhash_hbase.files.remote import created, is_remote
 from simhash_hbase.index.answers import Decision, plain
-from simhash_hbase.inputs import InputOptions, Page, Place, scan
+from simhash_hbase.inputs import Place
 from simhash_hbase.inputs.lines import DELIMITERS
 from simhash_hbase.inputs.records import text_of
 
 # Without a time, so that the same documents make the same bytes.
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": partial(gzip.compress, compresslevel=6, mtime=0),
+    ".gz": lambda data: gzip.compress(data, compresslevel=6, mtime=0),
     ".zst": zstandard.compress,
 }
 
@@ -194,16 +194,13 @@ class KeptRows:
         rows = self.commit() // _ROW.size if copies else None
         with replacing(self._path) as file, watch.meter("dedup: write the kept rows", rows, noun="rows") as meter:
             if copies:
-                from simhash_hbase.inputs.parquet import copy_rows  # noqa: PLC0415 - pyarrow is an extra
-
-                copy_rows(self._parts(), file.name, lambda done: meter.show(done, done))
+                inputs.parquet.copy_rows(self._parts(), file.name, lambda done: meter.show(done, done))
                 return
             counts = self._write_lines(file)
             if target == "parquet":
-                from simhash_hbase.inputs.parquet import batch_of, schema_of_rows, written  # noqa: PLC0415
-
-                schema = schema_of_rows(self._batches())
-                counts = written(file, schema, (batch_of(rows, schema) for rows in self._batches()))
+                parquet = inputs.parquet
+                schema = parquet.schema_of_rows(self._batches())
+                counts = parquet.written(file, schema, (parquet.batch_of(rows, schema) for rows in self._batches()))
             for done in accumulate(counts):
                 meter.show(done)
 
@@ -220,9 +217,7 @@ class KeptRows:
         """Read what was noted, as often as it is needed."""
         rows: Iterator[ConvertedRow]
         if self._conversion.source == "parquet":
-            from simhash_hbase.inputs.parquet import read_rows  # noqa: PLC0415
-
-            rows = read_rows(self._parts())
+            rows = inputs.parquet.read_rows(self._parts())
         else:
             self._notes.seek(0)
             rows = map(msgspec.json.Decoder(ConvertedRow).decode, self._notes)
@@ -281,23 +276,20 @@ def open_kept(
         yield KeptFolder(path, resume=resume)
     else:
         with _opened(path, keep or 0) as file:
-            kept = _kept_file(file, path, form, is_new=not keep)
+            pack = packer(path)
+            if form.kind != RECORDS:
+                kept = KeptFile(file, b"" if keep else form.start, lambda raw: raw + form.line_end, pack)
+            elif path.lower().endswith(".gz"):
+                # What came as a gzip member stays as it is.
+                kept = KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)
+            else:
+                kept = KeptFile(file, b"", lambda raw: gzip.decompress(raw) if raw.startswith(_GZIP) else raw, pack)
             if form.refers:
-                pages = scan([path], InputOptions(format="warc", keep_raw=True)) if keep else ()
-                yield KeptCaptures(kept, (page.raw for page in pages if isinstance(page, Page) and page.raw))
+                pages = inputs.scan([path], inputs.InputOptions(format="warc", keep_raw=True)) if keep else ()
+                yield KeptCaptures(kept, (page.raw for page in pages if isinstance(page, inputs.Page) and page.raw))
             else:
                 yield kept
             kept.commit()
-
-
-def _kept_file(file: BinaryIO, path: str, form: KeptForm, *, is_new: bool) -> KeptFile:
-    pack = packer(path)
-    if form.kind != RECORDS:
-        return KeptFile(file, form.start if is_new else b"", lambda raw: raw + form.line_end, pack)
-    if path.lower().endswith(".gz"):
-        # What came as a gzip member stays as it is.
-        return KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)
-    return KeptFile(file, b"", lambda raw: gzip.decompress(raw) if raw.startswith(_GZIP) else raw, pack)
 
 
 @contextmanager

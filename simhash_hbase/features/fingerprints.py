@@ -8,7 +8,6 @@ it, or cancel each other.
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from math import isfinite
 from typing import get_args
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.idf import CutTexts, text_key
-from simhash_hbase.kernel.texts import Batch, CountedWords, batches
+from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.profile.defaults import HashName
 
 SCALE = 65536  # Integer units of a weight of 1.
@@ -147,10 +146,10 @@ class Fingerprinter:
         # It imports logging.
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
-        vote = partial(CountedWords.vote, weights=analyzer.weights(seed=self.seed))
+        weights = analyzer.weights(seed=self.seed)
         keys, words = zip(*texts, strict=True)
         with ThreadPoolExecutor(workers) as pool:
-            for some, columns in zip(keys, pool.map(vote, words), strict=True):
+            for some, columns in zip(keys, pool.map(lambda counted: counted.vote(weights), words), strict=True):
                 self._known.update(zip(some, zip(*(column.tolist() for column in columns), strict=True), strict=True))
 
     def fingerprint(self, text: str) -> int:

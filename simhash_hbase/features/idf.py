@@ -15,8 +15,7 @@ import numpy as np
 
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.kernel import texts as kernel
-from simhash_hbase.kernel import votes
+from simhash_hbase.kernel import texts as kernel, votes
 from simhash_hbase.kernel.cache import Tables, tables
 from simhash_hbase.kernel.tables import VERSION, jieba_file, words_of
 

@@ -13,7 +13,6 @@ import msgspec
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.encodings import UTF8, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
-from simhash_hbase.inputs.reading import Reader
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
 from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original, take_all
 
@@ -29,10 +28,13 @@ _NOT_LINES = (
 )
 
 
-def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record | JsonLine]]) -> Reader:
+LineRecords = Iterator[Record | JsonLine]
+
+
+def _reader(records: Callable[[Stream, str, InputOptions], LineRecords]) -> Callable[[ReadRequest], LineRecords]:
     """Make a reader; a file that cannot be read from its beginning on is one refusal."""
 
-    def read(request: ReadRequest) -> Iterator[Record | JsonLine]:
+    def read(request: ReadRequest) -> LineRecords:
         stream, name = open_stream(request), request.source.name
         if isinstance(stream, str):
             yield Reject(Place(name, 0), stream, b"")

@@ -1,10 +1,11 @@
-"""How long work reports its progress to whoever started it."""
+"""How long work reports its progress to whoever started it, and how counts and rates are written."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol, TypeAlias
 
 Unit: TypeAlias = Literal["things", "bytes", "share"]
 """Of a total: the things that are counted, the bytes of the input, or the whole of an index, which is 1."""
+_PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows", "tasks"})
 
 
 class Meter(Protocol):
@@ -31,3 +32,25 @@ class _Silent:
 def silent(name: str, total: float | None = None, **_: object) -> AbstractContextManager[Meter]:
     """Show nothing."""
     return nullcontext(_Silent())
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count.
+
+    Examples
+    --------
+    >>> counted(1, "duplicates"), counted(1_200, "duplicates"), counted(1, "refused")
+    ('1 duplicate', '1,200 duplicates', '1 refused')
+    """
+    return f"{count:,} {noun.removesuffix('s') if count == 1 and noun in _PLURALS else noun}"
+
+
+def per_second(rate: float) -> str:
+    """Write a rate; below one a second its first digit.
+
+    Examples
+    --------
+    >>> per_second(1_234.5), per_second(0.049), per_second(0)
+    ('1,234', '0.05', '0')
+    """
+    return f"{rate:,.0f}" if rate >= 1 else f"{rate:.1g}"

@@ -263,7 +263,11 @@ def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarr
             except (pa.ArrowException, OverflowError):  # Values of several types, and integers beyond 64 bits.
                 kind = pa.string()
             kind = pa.string() if _has_objects(kind) else kind
-            kinds[name] = _common(kinds.get(name, kind), kind)
+            both = [pa.schema([("", each)]) for each in (kinds.get(name, kind), kind)]
+            try:
+                kinds[name] = pa.unify_schemas(both, promote_options="permissive").field(0).type
+            except pa.ArrowException:  # No type holds the values of both.
+                kinds[name] = pa.string()
     return pa.schema(list(kinds.items()))
 
 
@@ -290,12 +294,3 @@ def written(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> Iterator[int
 
 def _has_objects(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
     return _has_objects(kind.value_type) if pa.types.is_list(kind) else pa.types.is_struct(kind)
-
-
-def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return the type that holds the values of both: a string where no other does."""
-    try:
-        both = pa.unify_schemas([pa.schema([("", kind)]) for kind in (one, other)], promote_options="permissive")
-    except pa.ArrowException:
-        return pa.string()
-    return both.field(0).type

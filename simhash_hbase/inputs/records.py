@@ -1,18 +1,15 @@
 """What a reader yields: a document, a page, or a refused record; documents made of records with named fields."""
 
-import base64
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
 import msgspec
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.files.local import open_placed
 from simhash_hbase.inputs.options import DOCUMENT_BYTES, RAISE, InputOptions
 from simhash_hbase.rows.analysed import MAX_ID_BYTES, metadata_problem
 
@@ -89,44 +86,6 @@ def repeated_id(document_id: str, place: Place) -> str:
     if place.line or not place.file.endswith(f"{os.sep}{document_id}"):
         return reason
     return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
-
-
-@contextmanager
-def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
-    """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
-
-    Examples
-    --------
-    >>> import os, pathlib, tempfile
-    >>> from simhash_hbase.inputs import Place
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with write_rejects(os.path.join(folder, "rejects")) as write:
-    ...         write(Reject(Place("a.txt", 3), "the text is empty", b" "))
-    ...     print(pathlib.Path(folder, "rejects").read_text(), end="")
-    {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
-    """
-    encode = msgspec.json.Encoder().encode
-    with open_placed(path, "r+b" if keep else "wb") as file:
-        for _ in range(keep):
-            file.readline()
-        if keep:
-            file.truncate(file.tell())
-
-        def write(reject: Reject) -> None:
-            # A file's name may hold bytes that are not UTF-8; JSON cannot.
-            name = reject.place.file.encode(errors="backslashreplace").decode()
-            entry: dict[str, object] = {"file": name, "line": reject.place.line, "reason": reject.reason}
-            try:
-                entry["raw"] = reject.raw.decode()
-            except UnicodeDecodeError:
-                entry["raw_base64"] = base64.b64encode(reject.raw).decode()
-            if reject.id is not None:
-                entry["id"] = reject.id
-            file.write(encode(entry) + b"\n")
-            # A checkpoint may count on it at once.
-            file.flush()
-
-        yield write
 
 
 _HEX_FINGERPRINT = re.compile(r"[0-9a-fA-F]{16}|0[xX][0-9a-fA-F]{1,16}")

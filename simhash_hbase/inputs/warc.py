@@ -204,8 +204,8 @@ class Captures:
 
     def keep(self, raw: bytes) -> None:
         """Note a record that is kept."""
-        record = _parsed(raw)
-        if (payload := _payload(record)) is not None:
+        record, payload = _capture(raw)
+        if payload is not None:
             # The crawler's own digest, by which tools find the capture; else one of the same form.
             own = f"sha1:{b32encode(hashlib.sha1(payload).digest()).decode()}"
             digest = field(record.headers, "Payload-Digest") or own
@@ -214,8 +214,7 @@ class Captures:
 
     def reference(self, raw: bytes, fields: Mapping[str, object]) -> bytes:
         """Return the record for one that is not kept: a revisit if its payload is, else metadata with some fields."""
-        record = _parsed(raw)
-        payload = _payload(record)
+        record, payload = _capture(raw)
         kept = None if payload is None else self._kept.get(hashlib.sha256(payload).digest())
         # The same input makes the same bytes, so the id is made of the record's own.
         url, known = field(record.headers, "Target-URI"), field(record.headers, "Record-ID")
@@ -248,16 +247,12 @@ class Captures:
         return file.getvalue()
 
 
-def _parsed(raw: bytes) -> WarcRecord:
+def _capture(raw: bytes) -> tuple[WarcRecord, bytes | None]:
+    """Return a record, and of an answer by HTTP the body as it was sent; other records have no revisits."""
     record = next(warc_records(pieces((raw,), 1 << 20, named_gzip=False), len(raw) << 10))
     if not isinstance(record, WarcRecord):
         raise InvalidInput(f"a record that was read before is damaged now: {record.reason}")
-    return record
-
-
-def _payload(record: WarcRecord) -> bytes | None:
-    """Return the body of an answer by HTTP as it was sent; other records have no revisits."""
     media = record.headers.get_header("Content-Type", "").lower()
     if field(record.headers, "Type") != "response" or not media.startswith("application/http"):
-        return None
-    return record.block[head_bytes(record.block) :]
+        return record, None
+    return record, record.block[head_bytes(record.block) :]

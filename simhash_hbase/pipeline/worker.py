@@ -1,6 +1,5 @@
 """Processes that analyse: one, which does one job at a time, with an end, and a pool of them."""
 
-import multiprocessing
 import os
 import resource
 import signal
@@ -8,8 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Lock, Thread
@@ -44,7 +42,7 @@ class Worker:
         self._niceness = niceness
         self._lock = Lock()
         self._process: BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._pipe: connection.Connection | None = None
         self._known: Analysis | None = None  # The analysis that the process has.
         self._is_closed = False
 
@@ -79,7 +77,7 @@ class Worker:
         self._is_closed = True
         self._end(0)
 
-    def _started(self) -> Connection | None:
+    def _started(self) -> connection.Connection | None:
         """Return the pipe of a process that waits for a job; None when the process has ended instead."""
         try:
             with self._lock:
@@ -98,9 +96,9 @@ class Worker:
             return None
         return pipe
 
-    def _spawned(self) -> tuple[BaseProcess, Connection]:
+    def _spawned(self) -> tuple[BaseProcess, connection.Connection]:
         # Spawned, not forked: a fork would copy this process's connections and locks.
-        context = multiprocessing.get_context("spawn")
+        context = get_context("spawn")
         ours, theirs = context.Pipe()
         # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked.
         resource_tracker.ensure_running()
@@ -160,7 +158,15 @@ class Workers:
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Have a function of this package called with the process's analysis."""
-        return self._threads.submit(self._call, function, *arguments)
+
+        def call() -> T:
+            worker = self._free.pop()
+            try:
+                return worker.call(function, *arguments)
+            finally:
+                self._free.append(worker)
+
+        return self._threads.submit(call)
 
     def close(self) -> None:
         """End the processes; what is waiting or under way is given up."""
@@ -168,21 +174,21 @@ class Workers:
         for worker in self._all:
             worker.close()
 
-    def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        worker = self._free.pop()
-        try:
-            return worker.call(function, *arguments)
-        finally:
-            self._free.append(worker)
-
 
 def _nothing(_: Analysis | None) -> None:
     """Have nothing done, but what comes before any job."""
 
 
-def _serve(pipe: Connection, most_grown: int, niceness: int) -> None:
+def _serve(pipe: connection.Connection, most_grown: int, niceness: int) -> None:
+    def end_with_parent() -> None:
+        """Wait for the parent's end: a parent that is killed closes no pipe that another process has inherited."""
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=end_with_parent, daemon=True).start()
     os.nice(niceness)
     analysis, first = None, _most_memory()
     # The other end is closed when no more jobs come.
@@ -200,14 +206,6 @@ def _serve(pipe: Connection, most_grown: int, niceness: int) -> None:
                 answer = False, error
             signal.setitimer(signal.ITIMER_PROF, 0)
             pipe.send(answer)
-
-
-def _end_with_parent() -> None:
-    """Wait for the parent's end: a parent that is killed closes no pipe that another process has inherited."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _most_memory() -> int:

@@ -1,12 +1,236 @@
-"""Scrapy: an item pipeline that drops or marks near-duplicates while a crawl runs."""
+"""Scrapy: an item pipeline that drops or marks near-duplicates while a crawl runs.
 
-from simhash_hbase.errors import missing_extra
+Each item is claimed in an index.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from itertools import count
+from typing import Self, TypeVar
+from uuid import uuid4
+
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, SimhashError, missing_extra, no_words
 
 try:
-    import scrapy  # noqa: F401 - so that its absence is reported here
+    from itemadapter import ItemAdapter
+    from scrapy.crawler import Crawler
+    from scrapy.exceptions import DropItem
+    from scrapy.utils.asyncio import run_in_thread
+    from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+    from twisted.internet.defer import Deferred
 except ImportError as error:
     raise missing_extra("the Scrapy pipeline needs scrapy", "scrapy") from error
 
-from simhash_hbase.scrapy.pipeline import NearDuplicatesPipeline
+from simhash_hbase.client import RemoteIndex
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.index import Index
+from simhash_hbase.opening import open_index
+from simhash_hbase.rows.analysed import check_id
+from simhash_hbase.rows.keys import id_digest
 
 __all__ = ["NearDuplicatesPipeline"]
+
+ACTIONS = ("drop", "mark")
+PREFIX = "SIMHASH_HBASE_"
+STATS = "simhash_hbase"
+MOST = 500  # Documents of one batch.
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_Document = tuple[str, str]  # Id, and text or page.
+_Outcome = Decision | Exception
+
+
+class NearDuplicatesPipeline:
+    """Drops or marks items whose text the index has seen, in this crawl or in another one.
+
+    Notes
+    -----
+    Items are claimed: of near copies that several crawlers find at the same time exactly one is kept. What arrives
+    while a batch is claimed is the next batch. The spider closes after all open claims are answered.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        self._url, self._action = settings.get(f"{PREFIX}URL"), settings.get(f"{PREFIX}ACTION", "drop")
+        threads = _read(settings.getint, "THREADS", 2)
+        if not self._url:
+            raise InvalidArgument(f"{PREFIX}URL is not set: name an index, such as file:crawl.index")
+        if self._action not in ACTIONS or threads < 1:
+            raise InvalidArgument(f"{PREFIX}ACTION is {' or '.join(ACTIONS)}, and {PREFIX}THREADS at least 1")
+        self._field = settings.get(f"{PREFIX}FIELD", "text")
+        self._html = _read(settings.getbool, "HTML", False)
+        self._id_field = settings.get(f"{PREFIX}ID_FIELD")
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+        self._batches = Batches(self._claim, threads=threads)
+        self._run, self._numbers = uuid4().hex[:8], count(1)
+        self._index: Index | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the pipeline of a crawl, as Scrapy asks for it."""
+        return cls(crawler)
+
+    async def open_spider(self) -> None:
+        """Open the index; a crawl without one does not start."""
+        if self._html:
+            # Its extra is missed now, not at the first page.
+            import simhash_hbase.inputs.html  # noqa: F401, PLC0415 - an extra
+        self._index = await run_in_thread(open_index, self._url)
+        if not isinstance(self._index, RemoteIndex):
+            # A store that cannot claim is refused now, not at each item.
+            self._index.claim_entries(self._index.analysis.texts([], [], []).entries)
+
+    async def close_spider(self) -> None:
+        """Close the index; Scrapy has waited for all items."""
+        self._stats.set_value(f"{STATS}/batches", self._batches.asked)
+        if self._index is not None:
+            await run_in_thread(self._index.close)
+        if not self._batches.asked and self._stats.get_value(f"{STATS}/without_text"):
+            logger.warning("no item had a text in the field %r, which %sFIELD names", self._field, PREFIX)
+
+    async def process_item(self, item: T) -> T:
+        """Claim an item; raises `DropItem` for a duplicate that is to be dropped."""
+        fields = ItemAdapter(item)
+        content = fields.get(self._field)
+        if not content:
+            self._count("without_text")
+            return item
+        try:
+            name, text = self._document(fields, content)
+            decision = await self._batches.answer((name, text))
+        except (EmptyDocument, InvalidInput):
+            self._count("without_text")
+            return item
+        except Exception:
+            self._count("errors")
+            raise
+        self._count("originals" if decision.is_original else "duplicates")
+        if self._action == "mark":
+            fields["duplicate_of"] = decision.of
+            fields["distance"], fields["similarity"] = decision.distance, decision.similarity
+        elif not decision.is_original:
+            reason = f"near-duplicate of {decision.of}: distance {decision.distance}, similarity {decision.similarity}"
+            logger.debug("dropped %s: %s", name, reason)
+            # Scrapy's own line would print the whole item.
+            raise DropItem(reason, log_level="NOTSET")
+        return item
+
+    def _document(self, fields: ItemAdapter, content: object) -> _Document:
+        """Return id and text: an id of a field, else of the address and a number, so that no two items have one id."""
+        if self._id_field is None:
+            address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
+            try:
+                name = _checked(f"{address} {number}")
+            except InvalidArgument:
+                # Nobody chose it, so the item is not lost for it.
+                name = f"blake2b:{blake2b(address.encode(errors='surrogatepass'), digest_size=16).hexdigest()} {number}"
+        else:
+            if not (given := fields.get(self._id_field)):
+                raise InvalidArgument(f"the item has no field {self._id_field!r}, which {PREFIX}ID_FIELD names")
+            name = _checked(str(given))
+        if isinstance(content, str):
+            return name, content
+        kind = type(content).__name__
+        raise InvalidArgument(f"the field {self._field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str")
+
+    def _claim(self, documents: Sequence[_Document]) -> list[_Outcome]:
+        """Claim a batch, in a thread; where one document makes it fail, the others are claimed without that."""
+        try:
+            return self._claimed(documents)
+        except Exception as error:
+            if _of_the_store(error):
+                raise
+        answers: list[_Outcome] = []
+        for document in documents:
+            try:
+                answers += self._claimed([document])
+            except Exception as error:
+                # A store that fails is not asked for each of the others.
+                answers += [error] * (len(documents) - len(answers) if _of_the_store(error) else 1)
+                if len(answers) == len(documents):
+                    break
+        return answers
+
+    def _claimed(self, documents: Sequence[_Document]) -> list[_Outcome]:
+        texts = [self._text(*document) for document in documents]
+        readable = [(name, text) for (name, _), text in zip(documents, texts, strict=True) if isinstance(text, str)]
+        assert self._index is not None
+        claimed = (outcome or EmptyDocument(no_words(name)) for name, outcome in self._index.claim_many(readable))
+        return [next(claimed) if isinstance(text, str) else text for text in texts]
+
+    def _text(self, name: str, content: str) -> str | InvalidInput:
+        if not self._html:
+            return content
+        from simhash_hbase.inputs.html import main_text  # noqa: PLC0415 - an extra
+
+        try:
+            return main_text(content).text
+        except InvalidInput as error:
+            return error
+
+    def _count(self, name: str) -> None:
+        self._stats.inc_value(f"{STATS}/{name}")
+
+
+def _read(read: Callable[[str, T], T], name: str, default: T) -> T:
+    """Read a setting that has a type."""
+    try:
+        return read(f"{PREFIX}{name}", default)
+    except ValueError as error:
+        raise InvalidArgument(f"{PREFIX}{name}: {error}") from error
+
+
+def _checked(name: str) -> str:
+    check_id(name)
+    id_digest(name)  # Refuses what is not Unicode.
+    return name
+
+
+def _of_the_store(error: Exception) -> bool:
+    """Return whether any document would have failed; else it is one document's text or id."""
+    return isinstance(error, SimhashError) and not isinstance(error, InvalidArgument | InvalidInput | EmptyDocument)
+
+
+class Batches:
+    """Claims documents in threads, whatever the reactor; call it from the event loop only.
+
+    What arrives while all threads are busy is the next batch. What `claim` raises is raised for each of its documents.
+    """
+
+    def __init__(self, claim: Callable[[Sequence[_Document]], Sequence[_Outcome]], *, threads: int) -> None:
+        self.asked = 0
+        """Batches so far."""
+        self._claim = claim
+        self._free = threads
+        self._waiting: deque[tuple[_Document, Deferred[Decision]]] = deque()
+
+    async def answer(self, document: _Document) -> Decision:
+        """Claim one document; raises where that is an error."""
+        answered: Deferred[Decision] = Deferred()
+        self._waiting.append((document, answered))
+        if self._free:
+            self._free -= 1
+            deferred_from_coro(self._claim_waiting())
+        return await maybe_deferred_to_future(answered)
+
+    async def _claim_waiting(self) -> None:
+        """Claim batch after batch, until no document waits."""
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST))]
+            self.asked += 1
+            outcomes: Sequence[_Outcome]
+            try:
+                outcomes = await run_in_thread(self._claim, [document for document, _ in batch])
+            except Exception as error:
+                outcomes = [error] * len(batch)
+            for (_, answered), outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, Exception):
+                    answered.errback(outcome)
+                else:
+                    answered.callback(outcome)
+        self._free += 1

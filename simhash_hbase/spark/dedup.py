@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index import candidates, documentrows
 from simhash_hbase.index.answers import Decision, decision_record, json_line
-from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.dedup import Rank, rank_of
-from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.opening import open_index
@@ -68,12 +66,12 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
 
         given, positions = entries_of(batch, index.profile.bands), batch["position"].to_pylist()
         entries = index.collection.stored(given)
-        states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
+        states = [found and found[0].in_force() for found in documentrows.read_states(index.store, entries.ids)]
         recorded = [
             state.recorded(text, oldest) if state else None for text, state in zip(entries.texts, states, strict=True)
         ]
         named = [decided.of for decided in recorded if decided and decided.of]
-        originals = dict(zip(named, read_states(index.store, named), strict=True))
+        originals = dict(zip(named, documentrows.read_states(index.store, named), strict=True))
         rows = []
         for at, (state, decided) in enumerate(zip(states, recorded, strict=True)):
             if state is None:
@@ -121,7 +119,7 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
             return turn == FAR
 
         entries = index.collection.stored(entries_of(batch, index.profile.bands))
-        find_nearest(index.store, Queries.of(index.profile, entries), found_since(0), take_hit)
+        find_nearest(index.store, candidates.Queries.of(index.profile, entries), found_since(0), take_hit)
         rows = []
         for at in sorted(best.keys() | alone):
             rows.append({"position": positions[at], "alone": at in alone})

@@ -10,14 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 
-from simhash_hbase.corpus.documents import Refusals
-from simhash_hbase.corpus.run import places_of
+from simhash_hbase import corpus
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import InputOptions, Reject, Scanned, repeated_id
-from simhash_hbase.inputs.options import Preference
+from simhash_hbase.inputs import InputOptions, Preference, Reject, Scanned, repeated_id
 from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
@@ -140,7 +137,7 @@ class Input:
             for chunk in analyse(scanned, shared.value):
                 kept = chunk.kept
                 positions = [order.position(document.place) for document in kept]
-                yield documents_batch(positions, chunk.entries, places_of(preference, chunk.entries, kept))
+                yield documents_batch(positions, chunk.entries, corpus.run.places_of(preference, chunk.entries, kept))
                 refused = [
                     {"position": order.position(each.place), "id": each.id, "reason": each.reason, "raw": each.raw}
                     for each in chunk.rejects
@@ -177,7 +174,7 @@ def numbered(documents: DataFrame, *order: str) -> DataFrame:
     return placed.withColumn("number", number.cast("long")).drop("part", "mark", "before")
 
 
-def report_refused(refused: DataFrame, order: Order, refusals: Refusals) -> None:
+def report_refused(refused: DataFrame, order: Order, refusals: corpus.documents.Refusals) -> None:
     """Report refused records in the order of the input."""
     for row in refused.orderBy("position").select("position", "id", "reason", "raw").toLocalIterator():
         refusals.add(Reject(order.place(row.position), row.reason, bytes(row.raw or b""), row.id))

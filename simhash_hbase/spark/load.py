@@ -11,18 +11,15 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from simhash_hbase.bulk import hfiles, sorting, spool
+from simhash_hbase.bulk import hfiles, places, sorting, spool
 from simhash_hbase.bulk.load import begin_noted
-from simhash_hbase.bulk.places import Tools
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.index.documentrows import entry_rows
+from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.indexrows import end_load
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
@@ -98,7 +95,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 class Loader:
     """The Java program with all that a worker needs of it, but for Java and HBase's jars."""
 
-    tools: Tools
+    tools: places.Tools
     conf: dict[str, bytes]
     classes: dict[str, bytes]
     table: str
@@ -106,7 +103,7 @@ class Loader:
     user: str  # Who writes on the workers, too, where HDFS believes names.
 
     @classmethod
-    def of(cls, tools: Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
+    def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
         """Read the files."""
         return cls(tools, _files(conf), _files(tools.classes), table, staging, user)
 
@@ -156,11 +153,11 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
     def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             entries = Collection(collection).stored(entries_of(batch, profile.bands))
-            places = integers(batch["number"])
-            for run in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
-                block = sorting.document_cells(entries.take(run), stamp, int(places[run[0]]))
+            numbers = integers(batch["number"])
+            for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
+                block = sorting.document_cells(entries.take(run), stamp, int(numbers[run[0]]))
                 yield keyed(block.keys.tobytes(), sorting.KEY_BYTES, block.values)
-            yield keyed(pack_rows(entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
+            yield keyed(pack_rows(documentrows.entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
 
     return cells
 
@@ -171,6 +168,15 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
         for run in np.split(np.arange(len(targets)), np.flatnonzero(np.diff(targets)) + 1):
             if len(run):
                 yield int(targets[run[0]]), batch.slice(int(run[0]), len(run))
+
+    def block_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
+        """Read sorted rows, each once: documents of one fingerprint share them."""
+        last = b""
+        for batch in batches:
+            keys = batch["key"].to_pylist()
+            new = [key for before, key in zip([last, *keys], keys, strict=False) if key != before]
+            last = keys[-1]
+            yield unpack_rows(b"".join(new))
 
     def written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         loader: Loader = shared.value
@@ -183,7 +189,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
                 program = [*loader.program(Path(folder)), "write"]
                 writer = hfiles.HFileWriter(program, loader.table, f"{loader.staging}/{name}")
                 if target % 2 == ROWS:
-                    writer.write((), _rows(tables), timestamp=stamp)
+                    writer.write((), block_rows(tables), timestamp=stamp)
                 else:
                     columns = ((batch["key"].to_pylist(), batch["value"].to_pylist()) for batch in tables)
                     blocks = (
@@ -194,16 +200,6 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
             yield batch_of(FOLDERS, folder=[name], cells=[sum(files.cells for files in writer.done.values())])
 
     return written
-
-
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[BlockRows]:
-    """Read sorted rows, each once: documents of one fingerprint share them."""
-    last = b""
-    for batch in batches:
-        keys = batch["key"].to_pylist()
-        new = [key for before, key in zip([last, *keys], keys, strict=False) if key != before]
-        last = keys[-1]
-        yield unpack_rows(b"".join(new))
 
 
 @dataclass(frozen=True)
@@ -254,7 +250,7 @@ def load(
     placed = numbered(whole, "position").persist()
     loader = replace(way.loader, staging=f"{way.loader.staging}/{progress.token}")
     cells = write_files(placed, index, starts, stamp, loader)
-    end_load(index.store, progress.token)
+    indexrows.end_load(index.store, progress.token)
     done = LoadCounts(placed.count(), resumed, cells)
     way.work.remove()
     return done

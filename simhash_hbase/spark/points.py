@@ -20,9 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.window import Window
+from pyspark.sql import DataFrame, Window, functions as F
 
 from simhash_hbase.index.candidates import Reach, asked_prefixes, expand
 from simhash_hbase.profile import Profile

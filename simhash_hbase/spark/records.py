@@ -11,19 +11,16 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.idf import Reservoir
-from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources
+from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Source, Sources, extract, format_of
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_lines, json_records, text_records
 from simhash_hbase.inputs.parquet import record_of, values_of
-from simhash_hbase.inputs.reading import extract, format_of
 from simhash_hbase.inputs.records import Builder, JsonLine, listed, name_the_field
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Stream
 
 FORMATS = ("jsonl", "text", "parquet")

@@ -7,19 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
-from pyarrow import types
 
+from simhash_hbase import corpus
 from simhash_hbase.client import RemoteIndex
-from simhash_hbase.corpus.documents import Once
-from simhash_hbase.corpus.options import Watch
-from simhash_hbase.corpus.run import decide_preferred
-from simhash_hbase.corpus.sample import TextSample
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, InputOptions, Place, Record, Reject
-from simhash_hbase.inputs.options import DOCUMENT_BYTES, Preference
+from simhash_hbase.inputs import DOCUMENT_BYTES, Document, InputOptions, Place, Preference, Record, Reject
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.opening import open_index, temporary_index
@@ -29,30 +24,30 @@ from simhash_hbase.rows.analysed import Entries
 
 # Bytes are read as UTF-8: some writers mark no column as a string. A column without any value has the type null.
 _TEXTS = (
-    types.is_string,
-    types.is_large_string,
-    types.is_string_view,
-    types.is_binary,
-    types.is_large_binary,
-    types.is_binary_view,
-    types.is_null,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_null,
 )
 
 
 def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
     """Raise `InvalidArgument` where a column holds no strings, nor integers where these are ids."""
     values = _values(kind)
-    if any(is_it(values) for is_it in _TEXTS) or (integers and types.is_integer(values)):
+    if any(is_it(values) for is_it in _TEXTS) or (integers and pa.types.is_integer(values)):
         return
     kinds = "strings or integers" if integers else "strings"
     floats = "; pandas makes floats of integers with gaps: convert them by astype('Int64')"
-    advice = floats if integers and types.is_floating(values) else ""
+    advice = floats if integers and pa.types.is_floating(values) else ""
     raise InvalidArgument(f"the column {name!r} is of type {kind}: wanted {kinds}{advice}")
 
 
 def _values(kind: pa.DataType) -> pa.DataType:
     """Return the type of the values behind an encoding or an extension."""
-    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _values(kind.value_type)
     return _values(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else kind
 
@@ -166,7 +161,7 @@ class Request:
         refused.warn()
 
     def _deduplicated(self, index: Index, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
-        once = Once(refused.add)
+        once = corpus.documents.Once(refused.add)
 
         def parts() -> Iterator[tuple[Entries, list[Document]]]:
             for chunk in analyse(self._records(read()), index.analysis, workers=self.workers):
@@ -182,7 +177,9 @@ class Request:
 
             if self.keep.by != "first":
                 with_texts = judge is not None
-                for _, place, decision in decide_preferred(parts(), self.keep, decide, Watch(), with_texts=with_texts):
+                for _, place, decision in corpus.run.decide_preferred(
+                    parts(), self.keep, decide, corpus.Watch(), with_texts=with_texts
+                ):
                     yield place.line, decision
                 return
             for entries, documents in parts():
@@ -195,7 +192,7 @@ class Request:
             raise InvalidArgument("exact needs the address of the index itself, not of a service")
         if self.keep.by != "first":
             raise InvalidArgument(f"keep={self.keep.by!r} needs the address of the index itself, not of a service")
-        once = Once(refused.add)
+        once = corpus.documents.Once(refused.add)
 
         def documents() -> Iterator[Document]:
             for record in self._records(read()):
@@ -216,7 +213,7 @@ class Request:
         """Open the index, or make a temporary one, whose idf is learned from the table as `dedup --create` does."""
         if self.index is not None:
             return nullcontext(self.index) if isinstance(self.index, Index) else open_index(self.index)
-        profile, sample = dict(self.profile), TextSample()
+        profile, sample = dict(self.profile), corpus.sample.TextSample()
         if profile.get("analyzer", "learned") == "learned" and "learn_from" not in profile:
             for record in self._records(read()):
                 sample.add(record)

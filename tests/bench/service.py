@@ -7,8 +7,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import count as counting
-from itertools import cycle, islice
+from itertools import count as counting, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from support.rows import all_cells, all_pairs
 
-from simhash_hbase.bulk import Spool, StoreWriter, begin, load
-from simhash_hbase.bulk import spool as spool_module
+from simhash_hbase.bulk import Spool, StoreWriter, begin, load, spool as spool_module
 from simhash_hbase.bulk.spool import read_manifest
 from simhash_hbase.errors import InvalidArgument, InvalidInput, StoreBusy
 from simhash_hbase.features.analysis import Analysis

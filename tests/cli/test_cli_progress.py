@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from simhash_hbase.cli.screen.output import WINDOW_S, Pace, ProgressLines
 from simhash_hbase.index.upkeep.walk import Walk

@@ -4,8 +4,7 @@ from random import Random
 
 import fsspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.listening import free_port
 from support.remote_servers import RECORDS, WEB, web
 

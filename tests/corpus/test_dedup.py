@@ -5,8 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.bruteforce import ALL_BITS, clustered, entries, flip, similarity, sketch_near
 from support.places import Clock, IndexMaker, Memory
 

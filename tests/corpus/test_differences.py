@@ -3,8 +3,7 @@ from random import Random
 
 import pytest
 from demo import chinese, edited_copies
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from simhash_hbase.compare.differences import TextPiece, align, word_differences, words
 

@@ -3,8 +3,7 @@
 from math import sqrt
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from simhash_hbase.compare.explain import pulls
 from simhash_hbase.features.fingerprints import fingerprint

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from simhash_hbase.compare.differences import (
     CHANGE_CHARACTERS,

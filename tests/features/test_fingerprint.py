@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.words import by_features, by_the_kernel, idf_of
 
 from simhash_hbase.compare.explain import cosine

@@ -6,8 +6,7 @@ from collections import Counter
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.plain_jieba import jieba
 from support.words import idf_of
 

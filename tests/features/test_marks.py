@@ -4,8 +4,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from simhash_hbase.kernel import normal as marks
 from simhash_hbase.kernel.normal import MAX_MARKS, bounded_marks, joining, normal_form, pieces

@@ -302,7 +302,7 @@ def test_a_field_that_no_item_has_is_warned_of(tmp_path, caplog):
 def test_an_index_that_cannot_claim_is_refused_before_the_first_item(monkeypatch):
     opened = create_index("memory:", analyzer="shingle")
     monkeypatch.setattr("simhash_hbase.index.reading.CellCounts", type(opened.store))
-    monkeypatch.setattr("simhash_hbase.scrapy.pipeline.open_index", lambda url: opened)
+    monkeypatch.setattr("simhash_hbase.scrapy.open_index", lambda url: opened)
 
     with pytest.raises(Unsupported, match="claim needs a file: or hbase:// index"):
         asyncio.run(pipeline(URL="redis://127.0.0.1").open_spider())

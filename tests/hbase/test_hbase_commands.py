@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from support.bruteforce import entries
 from support.corpus import write_jsonl
-from support.fresh_clone import ROOT, blocks, clone, provide, with_names
-from support.fresh_clone import run as run_script
+from support.fresh_clone import ROOT, blocks, clone, provide, run as run_script, with_names
 from support.hbase_server import address, tables
 
 from simhash_hbase import Index, Scheme, row_keys

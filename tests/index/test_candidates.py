@@ -4,8 +4,7 @@ from operator import eq
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS, clustered, crowd, matches
 from support.cost import NotingStore
 

@@ -1,8 +1,7 @@
 """Collections of one index: nothing of one is seen in another, whatever their names, ids and rows are."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS, Written, answered, entries, flip, unmask, written_entries
 
 from simhash_hbase.errors import InvalidArgument

@@ -4,8 +4,7 @@ import random
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from simhash_hbase import InvalidArgument, create_index
 from simhash_hbase.index.exact import Shingles, TextJudge

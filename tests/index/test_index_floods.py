@@ -3,8 +3,7 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.bruteforce import Written, clustered, entries, flip, matches, similarity, sketch_near, written_entries
 from support.cost import peak_bytes
 from support.places import Clock, IndexMaker, Memory, Swapping

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.bruteforce import crowd, entries, matches, shares_block_row, written_entries
 
 from simhash_hbase.profile import Profile

@@ -9,7 +9,8 @@ import os
 import pytest
 import zstandard
 
-from simhash_hbase.inputs import Document, InputOptions, Place, Reject, read, write_rejects
+from simhash_hbase.corpus.documents import write_rejects
+from simhash_hbase.inputs import Document, InputOptions, Place, Reject, read
 from simhash_hbase.inputs.streams import gunzip
 
 GOOD = b'{"id":"good","text":"x"}'

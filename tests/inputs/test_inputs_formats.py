@@ -10,8 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.crawls import crawl_of, page, text_of, url
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput

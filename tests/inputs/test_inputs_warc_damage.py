@@ -4,8 +4,7 @@ import gzip
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.crawls import crawl_of, page, read_bytes, scan_bytes, shown, text_of, url
 
 from simhash_hbase.inputs import Page, Progress, Reject, scan

@@ -4,8 +4,7 @@ import random
 import re
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from support.corpora import first_texts
 from support.hostile import HOSTILE
 from support.plain_jieba import jieba

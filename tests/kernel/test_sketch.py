@@ -7,8 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.corpora import sample
 from support.sketching import containment, distinct, jaccard, sketch_many, slow_segments, slow_sketch
 

@@ -2,8 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.profile.matching import MatchRule

@@ -6,8 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS, flip
 
 from simhash_hbase.errors import InvalidProfile

@@ -4,8 +4,7 @@ from hashlib import blake2b
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS
 
 from simhash_hbase.rows import keys as rowkey

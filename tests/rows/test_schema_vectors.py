@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support import plain_schema as plain
-from support import schema_vectors
+from support import plain_schema as plain, schema_vectors
 
 from simhash_hbase.profile import Profile
 

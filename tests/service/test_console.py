@@ -17,9 +17,7 @@ from support.chromium import NARROW, WIDE, open_page
 from support.corpus import text
 from support.serving import new_index, serving
 
-from simhash_hbase import Index, open_index
-from simhash_hbase import compare as compare_package
-from simhash_hbase import report as report_package
+from simhash_hbase import Index, compare as compare_package, open_index, report as report_package
 from simhash_hbase.compare.differences import word_differences
 from simhash_hbase.service import pages
 from simhash_hbase.stores.embedded import EmbeddedStore

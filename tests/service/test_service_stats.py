@@ -9,8 +9,7 @@ from support.patience import END_S
 from support.serving import wait_for
 
 from simhash_hbase import create_index
-from simhash_hbase.service import create_app
-from simhash_hbase.service import engine as engines
+from simhash_hbase.service import create_app, engine as engines
 from simhash_hbase.service.engine import Engine
 
 

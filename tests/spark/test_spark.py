@@ -27,8 +27,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import NO_PREFIX
-from simhash_hbase.spark import SparkOptions, deduplicate
-from simhash_hbase.spark import points as deciding
+from simhash_hbase.spark import SparkOptions, deduplicate, points as deciding
 from simhash_hbase.spark.dedup import IndexPlace
 from simhash_hbase.spark.input import Input, report_refused, signed
 from simhash_hbase.spark.points import MEETING, Groups

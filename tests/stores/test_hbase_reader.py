@@ -7,8 +7,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.patience import END_S
 from support.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 

@@ -32,8 +32,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
-from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url
-from simhash_hbase.stores.redis import store as redis_store
+from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, store as redis_store
 from simhash_hbase.stores.redis.connection import RedisConnection
 
 SECRET = "s3cret/@:"

@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from stores.conftest import MAKERS, ON_HBASE, Clock
 from support.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s

@@ -12,8 +12,7 @@ import msgspec
 import pyspark
 import pytest
 
-from simhash_hbase.bulk import Spool, StoreWriter, begin
-from simhash_hbase.bulk import load as load_alone
+from simhash_hbase.bulk import Spool, StoreWriter, begin, load as load_alone
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
 from simhash_hbase.index.answers import json_line
 from simhash_hbase.index.index import Index

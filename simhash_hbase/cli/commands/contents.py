@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from simhash_hbase import corpus, inputs
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import DONE, FAILED, after
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.profile import defaults
 from simhash_hbase.rows.clock import now_ms, parse_since
@@ -38,7 +36,7 @@ _rule = partial(option, section="Match options", show_default="the index's")
 @options.reading
 @options.output
 def add(
-    url: str, files: tuple[str, ...], verbose: bool, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], verbose: bool, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Write documents, duplicates or not; a known id gets the new text.
 
@@ -61,7 +59,7 @@ def add(
                     output.line({"id": document.id, "simhash": hex_simhash(simhash)})
             output.flush()
     output.summary("add", documents.read, **counts, refused=documents.refused)
-    return after(documents.refused)
+    return exits.after(documents.refused)
 
 
 @command("remove", interrupted=REPEAT, examples=["simhash-hbase remove file:news.index --from gone.txt"])
@@ -77,10 +75,26 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
 
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
+    consumed = inputs.Progress()
+
+    def named() -> Iterator[str]:
+        yield from ids
+        if source is None:
+            return
+        with click.open_file(source, "rb") as file:
+            for number, line in enumerate(file, 1):
+                consumed.bytes_read += len(line)
+                try:
+                    # Editors of Windows begin a file with a byte order mark.
+                    name = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    raise InvalidInput(f"{source}:{number}: the id is not UTF-8") from error
+                if name:
+                    yield name
+
     asked = removed = 0
     with output, options.open_index(url, collection=collection) as index:
-        consumed = inputs.Progress()
-        names = _ids(ids, source, consumed)
+        names = named()
         total = inputs.total_bytes([source]) if source else None
         with output.meter("remove", total, noun="ids") as meter:
             while some := list(islice(names, BATCH_DOCUMENTS)):
@@ -91,22 +105,6 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
                 output.flush()
                 meter.show(asked, consumed.bytes_read)
     output.summary("remove", asked, removed=removed)
-
-
-def _ids(ids: tuple[str, ...], source: str | None, consumed: inputs.Progress) -> Iterator[str]:
-    yield from ids
-    if source is None:
-        return
-    with click.open_file(source, "rb") as file:
-        for number, line in enumerate(file, 1):
-            consumed.bytes_read += len(line)
-            try:
-                # Editors of Windows begin a file with a byte order mark.
-                name = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise InvalidInput(f"{source}:{number}: the id is not UTF-8") from error
-            if name:
-                yield name
 
 
 @command(
@@ -136,7 +134,7 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: inputs.Progress) ->
 @options.reading
 @options.output
 def query(
-    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Find the near-duplicates of documents, nearest first."""
     if not (files or choice.texts or choice.ids or choice.simhashes):
@@ -153,7 +151,7 @@ def query(
                     "so what is near it is found by its text"
                 )
         if not files:
-            return DONE
+            return exits.DONE
         found = 0
         with corpus.Documents("query", files, reading, output.watch) as documents:
             for chunk in documents.chunks(index):
@@ -166,7 +164,7 @@ def query(
                         _print_answer(output, document.id, outcome)
                 output.flush()
         output.summary("query", documents.read, with_matches=found, refused=documents.refused)
-    return after(documents.refused)
+    return exits.after(documents.refused)
 
 
 def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
@@ -255,7 +253,7 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
     """Report ids that the index does not hold; return the exit code."""
     for name in missing:
         output.error(f"simhash-hbase: {name}: not in the index")
-    return FAILED if missing else DONE
+    return exits.FAILED if missing else exits.DONE
 
 
 @command("export", examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])

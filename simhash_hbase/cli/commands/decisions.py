@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from simhash_hbase import corpus, inputs
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import after, in_options
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
@@ -139,7 +138,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
         **{"contested, claim again": contended},
     )
     named.say_gone(output)
-    return after(documents.refused)
+    return exits.after(documents.refused)
 
 
 @contextmanager
@@ -226,7 +225,7 @@ def dedup(
                     time=datetime.now(UTC),
                     keep=settings.keep,
                     dry=settings.dry_run,
-                    words=in_options,
+                    words=exits.in_options,
                 )
                 write_report(report, decided, run, meter=output.meter)
     counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}
@@ -236,7 +235,7 @@ def dedup(
     named.say_gone(output)
     if choice.report:
         output.note(f"the report is in {choice.report}")
-    return after(done.refused)
+    return exits.after(done.refused)
 
 
 def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:

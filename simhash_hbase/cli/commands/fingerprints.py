@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from simhash_hbase import corpus, inputs
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import DONE, after
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
-from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
 from simhash_hbase.profile import defaults
 
@@ -49,7 +47,7 @@ LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})"
 @options.fingerprint
 @options.reading
 @options.output
-def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: Reading, output: Output) -> int:
+def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: corpus.Reading, output: Output) -> int:
     """Print ids and fingerprints; no index is needed."""
     if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
@@ -68,7 +66,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
             simhash = int(analysed.entries.simhashes[0])
             output.line(_record(analysis, "text", simhash, text if choice.explain else None))
         if not files:
-            return DONE
+            return exits.DONE
         with corpus.Documents("fingerprint", files, reading, output.watch) as documents:
             for chunk in documents.chunks(analysis):
                 simhashes = chunk.entries.simhashes.tolist()
@@ -76,7 +74,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
                     output.line(_record(analysis, document.id, simhash, document.text if choice.explain else None))
                 output.flush()
         output.summary("fingerprint", documents.read, refused=documents.refused)
-    return after(documents.refused)
+    return exits.after(documents.refused)
 
 
 def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.InputOptions, output: Output) -> Analysis:
@@ -144,7 +142,7 @@ class _Sides:
     def of_file(self, path: str) -> tuple[Side, str | None]:
         from simhash_hbase.compare.explain import Side
 
-        kind = inputs.reading.SUFFIXES.get(inputs.sources.Source(path, path, path).suffix, "text")
+        kind = inputs.SUFFIXES.get(inputs.Source(path, path, path).suffix, "text")
         if not any(vars(self.own).values()):
             # Of a page its main text, as where it is added; of a text all that the file holds.
             settings = replace(self.settings, format="folder" if kind == "text" else kind)

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase import corpus, inputs
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import after
+from simhash_hbase import corpus, digests, inputs
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.corpus import Reading
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
 
 if TYPE_CHECKING:
@@ -51,7 +48,7 @@ KEY_BYTES = 8
 @options.reading
 @options.output
 def load(
-    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Write a corpus at once: the fastest way into an empty index.
 
@@ -90,7 +87,7 @@ def load(
         counts = {"known": done.known, "with_another_text": done.moved, "refused": refused.count}
         output.record({"documents": done.documents, **counts, "resumed": spool.resumed, "way": writer.way})
     output.summary("load", done.documents, analysed_before=spool.resumed, **counts)
-    return after(refused.count)
+    return exits.after(refused.count)
 
 
 def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Output) -> Iterator[inputs.Scanned]:
@@ -104,13 +101,13 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
             # Records are read ahead of what is done with them, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
-    if skipped := corpus.messages.skipped_records(consumed.skipped):
+    if skipped := corpus.documents.skipped_records(consumed.skipped):
         output.note(skipped)
 
 
 def _work_folder(index: Index) -> Path:
     """Make the folder of an index for analysed documents, in the user's cache."""
-    key = blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
+    key = digests.blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simhash-hbase" / f"load-{key}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,7 @@ from functools import partial
 import click
 
 from simhash_hbase import corpus, service
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import FAILED
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.limits import SCOPES, Limits
@@ -92,7 +91,7 @@ def serve(url: str, choice: options.Choice) -> None:
     with service.listen(choice.host, choice.port, has_keys=choice.keys is not None) as listener:
         if not service.run_service(settings, listener):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
-            os._exit(FAILED)
+            os._exit(exits.FAILED)
 
 
 @command("key", examples=["simhash-hbase key keys.txt --name crawler-1 --scope read --scope write"])

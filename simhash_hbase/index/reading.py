@@ -1,7 +1,5 @@
 """What reads an index: queries, and documents by their ids."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -49,7 +47,7 @@ class _Shared:
     is_closed: bool = False
     last: int = 0  # The time of the latest batch.
     ticking: Lock = field(default_factory=Lock)
-    analysis: Analysis | None = None
+    analysis: "Analysis | None" = None
 
 
 class ReadableIndex:
@@ -97,7 +95,7 @@ class ReadableIndex:
         return self._store.url if name is None else f"{self._store.url} (collection {name})"
 
     @property
-    def analysis(self) -> Analysis:
+    def analysis(self) -> "Analysis":
         """What turns texts into entries; reads the learned table on first use."""
         if self._shared.analysis is None:
             # Look-ups need none of it, and its expressions take longer to compile than a look-up.
@@ -107,7 +105,7 @@ class ReadableIndex:
         return self._shared.analysis
 
     @analysis.setter
-    def analysis(self, analysis: Analysis) -> None:
+    def analysis(self, analysis: "Analysis") -> None:
         self._shared.analysis = analysis
 
     @property

@@ -83,13 +83,25 @@ def make_tables() -> Tables:
         unknown = read_dictionary(points, starts, stops, counts, trie.data, trie.view(np.float64).data, pairs.data)
     except ValueError as error:
         raise InvalidProfile(str(error)) from error
+
+    def model_part(name: str) -> Any:  # noqa: ANN401 - jieba has no types
+        # Without jieba, whose import takes longer.
+        module = ModuleType(name)
+        SourceFileLoader(name, str(jieba_file("finalseg", name))).exec_module(module)
+        return module.P
+
+    start, step, emit = map(model_part, _MODEL)
+    characters = list(map(chr, range(HAN_FIRST, HAN_LAST + 1)))
+    chances = [start[state] for state in _STATES]
+    chances += [step[state].get(after, _IMPOSSIBLE) for state in _STATES for after in _STATES]
+    emitted = [[emit[state].get(character, _IMPOSSIBLE) for character in characters] for state in _STATES]
     keys = np.arange(1, BINS * BINS + 1, dtype=np.uint64)
     mix(keys.data)
     return {
         "trie": trie,
         "pairs": pairs,
         "unknown": np.array([unknown]),
-        "model": _model(),
+        "model": np.concatenate([chances, np.transpose(emitted).ravel()]),
         **_characters(),
         "orders": np.argsort(keys.reshape(BINS, BINS), axis=1).astype(np.uint16).ravel(),
         "groups": np.argsort(keys[:BINS], kind="stable").astype(np.uint16),
@@ -119,23 +131,6 @@ def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArr
     starts, stops = np.empty(lines, np.uint32), np.empty(lines, np.uint32)
     read_words(octets.data, points.data, starts.data, stops.data, numbers.data)
     return points, starts, stops, numbers
-
-
-def _model() -> NDArray[np.float64]:
-    """Read jieba's hidden Markov model as `Cutter` takes it."""
-
-    def table(name: str) -> Any:  # noqa: ANN401 - jieba has no types
-        # Without jieba, whose import takes longer.
-        module = ModuleType(name)
-        SourceFileLoader(name, str(jieba_file("finalseg", name))).exec_module(module)
-        return module.P
-
-    start, step, emit = map(table, _MODEL)
-    characters = list(map(chr, range(HAN_FIRST, HAN_LAST + 1)))
-    chances = [start[state] for state in _STATES]
-    chances += [step[state].get(after, _IMPOSSIBLE) for state in _STATES for after in _STATES]
-    emitted = [[emit[state].get(character, _IMPOSSIBLE) for character in characters] for state in _STATES]
-    return np.concatenate([chances, np.transpose(emitted).ravel()])
 
 
 def _characters() -> Tables:
@@ -173,12 +168,15 @@ def _characters() -> Tables:
 
 
 def _kinds(everything: str) -> NDArray[np.uint16]:
+    def numbers(characters: str) -> NDArray[np.uint32]:
+        return np.frombuffer(characters.encode("utf-32-le", "surrogatepass"), "<u4")
+
     kinds = np.zeros(len(everything), np.uint16)
     # Planes 4 to 13 are free, 14 has formats and marks alone, 15 and 16 are private. No mark is a word character.
     others = re.findall(r"\W", everything[:MAPPED] + everything[0xE0000:0xE1000])
-    kinds[_numbers("".join(c for c in others if unicodedata.category(c)[0] == "M"))] = KEPT
+    kinds[numbers("".join(c for c in others if unicodedata.category(c)[0] == "M"))] = KEPT
     kinds[0xFE00:0xFE10] = 0  # Variation selectors.
-    kinds[_numbers(re.sub(r"\W+", "", everything[:0x40000]))] = WORD | KEPT
+    kinds[numbers(re.sub(r"\W+", "", everything[:0x40000]))] = WORD | KEPT
     kinds[ord("_")] = WORD
     kinds[ord("0") : ord("9") + 1] |= _DIGIT
     for block in Path(__file__).with_name("characters.txt").read_text("ascii").split("\n\n")[1:]:
@@ -187,10 +185,6 @@ def _kinds(everything: str) -> NDArray[np.uint16]:
             kinds[int(first, 16) : int(last or first, 16) + 1] |= _CLASSES[name]
     kinds[MAPPED:] |= COMPOSED | SLOW
     return kinds
-
-
-def _numbers(characters: str) -> NDArray[np.uint32]:
-    return np.frombuffer(characters.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -155,7 +155,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         problem = (
             self._format_problem()
             or self._band_problem(len(scheme.tables))
-            or (self.distance > scheme.distance and _too_far(self, scheme))
+            or (
+                self.distance > scheme.distance
+                and f"scheme {self.scheme} is complete up to distance {scheme.distance}, not {self.distance}; "
+                f"{self.distance + scheme.choose}x{scheme.choose} would be"
+            )
             or (self.match == "verified" and self.sketch is None and "match verified needs sketches")
             or self._analyzer_problem()
         )
@@ -325,13 +329,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None
-
-
-def _too_far(profile: Profile, scheme: Scheme) -> str:
-    return (
-        f"scheme {profile.scheme} is complete up to distance {scheme.distance}, not {profile.distance}; "
-        f"{profile.distance + scheme.choose}x{scheme.choose} would be"
-    )
 
 
 # A query asks for it each time, and a scheme keeps what it has computed.

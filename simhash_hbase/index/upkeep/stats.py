@@ -19,10 +19,8 @@ from simhash_hbase.index.answers import Shown
 from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows import keys, layout
-from simhash_hbase.rows.clock import MS_A_DAY, rfc3339
-from simhash_hbase.rows.documentcells import decode_document
-from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store, StoreSize
+from simhash_hbase.rows import clock, documentcells, keys, layout
+from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store
 
 _SAMPLED = (
     "documents",
@@ -201,11 +199,11 @@ class Tally:
             self.cells_in[part.region] += part.weight
             flag = keys.row_flag(cell.row)
             if flag == layout.FLAG_DOCUMENT:
-                state = decode_document(cell.value)
+                state = documentcells.decode_document(cell.value)
                 # Of a claim under way counts what stands until it is decided.
                 state = state.in_force() or state
                 self.states[state.state] += part.weight
-                day = state.order[0] // MS_A_DAY
+                day = state.order[0] // clock.MS_A_DAY
                 if state.is_found:
                     self.added[day] += part.weight
                 elif state.is_duplicate:
@@ -244,7 +242,7 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCa
     options = {name: getattr(profile, name) for name in PROFILE_IN_SHORT}
     stats.profile = {name: value for name, value in options.items() if value is not None}
     last_backup = read_last_backup(store)
-    stats.last_backup = None if last_backup is None else rfc3339(last_backup)
+    stats.last_backup = None if last_backup is None else clock.rfc3339(last_backup)
     return stats
 
 
@@ -263,7 +261,13 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
         )
     places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
-    whole = exact or _is_small(store, size)
+    whole = exact
+    if not exact and size.rows is not None:
+        whole = size.rows[layout.FAMILY_BLOCKS] <= READ_WHOLE
+    elif not exact:
+        # One call tells whether an index is quickly read whole.
+        first = next(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), None)
+        whole = first is None or len(first.prefixes) < PAGE
     tally = Tally(profile, Walk())
     if not whole:
         tally.read(store, sampled_slices(bounds))
@@ -282,14 +286,6 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
         result.regions = _shares(tally, places)
         result.imbalance = round(max(region.share for region in result.regions) * len(places), 3)
     return result
-
-
-def _is_small(store: Store, size: StoreSize) -> bool:
-    """Tell, by one call at most, whether an index is quickly read whole."""
-    if size.rows is not None:
-        return size.rows[layout.FAMILY_BLOCKS] <= READ_WHOLE
-    first = next(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), None)
-    return first is None or len(first.prefixes) < PAGE
 
 
 def _figures(tally: Tally, *, exact: bool) -> Stats:
@@ -314,7 +310,7 @@ def _figures(tally: Tally, *, exact: bool) -> Stats:
         truncated_fingerprints=round(tally.truncated_fingerprints),
         days=[
             Day(
-                date=datetime.fromtimestamp(day * MS_A_DAY / 1000, UTC).date().isoformat(),
+                date=datetime.fromtimestamp(day * clock.MS_A_DAY / 1000, UTC).date().isoformat(),
                 documents=round(tally.added[day]),
                 duplicates=round(tally.duplicates[day]),
             )

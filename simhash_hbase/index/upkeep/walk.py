@@ -6,12 +6,11 @@ The progress of a walk is told by its keys: these spread evenly, so nothing has 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from simhash_hbase.rows import keys
-from simhash_hbase.rows.documentcells import DocumentState, decode_document
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT
+from simhash_hbase.rows import documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store
 
 PAGE = 10_000  # Cells or rows that are read at a time.
+
 T = TypeVar("T")
 
 ProgressCallback = Callable[[int, float], None]
@@ -44,9 +43,11 @@ class Walk:
                 self._watch(self._count, (before + prefix / keys.ALL_PREFIXES) / self._passes)
 
 
-def scan_documents(store: Store, watch: ProgressCallback | None = None) -> Iterator[list[DocumentState]]:
+def scan_documents(store: Store, watch: ProgressCallback | None = None) -> Iterator[list[documentcells.DocumentState]]:
     """Read all document cells, a page at a time, in the order of the ids' digests."""
     walk = Walk(watch, passes=1)
-    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
-        if states := [decode_document(c.value) for c in cells if keys.row_flag(c.row) == FLAG_DOCUMENT]:
+    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        if states := [
+            documentcells.decode_document(c.value) for c in cells if keys.row_flag(c.row) == layout.FLAG_DOCUMENT
+        ]:
             yield states

@@ -14,9 +14,8 @@ from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores import base
 from simhash_hbase.stores.columns import CellRows
-from simhash_hbase.stores.embedded import folder, records
+from simhash_hbase.stores.embedded import folder, records, translate
 from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Database, EmbeddedOptions, Environment, Transaction
-from simhash_hbase.stores.embedded.translate import lmdb_errors
 
 U64 = np.uint64
 P = ParamSpec("P")
@@ -136,7 +135,7 @@ class EmbeddedStore(base.Store, base.CompareAndSet, base.Transactional, base.OnD
         target = os.path.abspath(destination)
         if os.path.lexists(target):
             raise InvalidArgument(f"{destination} already exists; name a new folder for the backup")
-        with lmdb_errors(target):
+        with translate.lmdb_errors(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             partial = folder.new_partial(target)
             from shutil import rmtree  # noqa: PLC0415 - look-ups do not wait for it
@@ -152,7 +151,7 @@ class EmbeddedStore(base.Store, base.CompareAndSet, base.Transactional, base.OnD
 
     def space(self) -> base.DiskSpace:
         path = self._environment().path
-        with lmdb_errors(self._path):
+        with translate.lmdb_errors(self._path):
             used = os.stat(os.path.join(path, "data.mdb")).st_blocks * 512
             disk = os.statvfs(path)
         return base.DiskSpace(used, disk.f_bavail * disk.f_frsize)

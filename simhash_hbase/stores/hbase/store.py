@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, NotAnIndex, Retryable, StoreRefused
+from simhash_hbase.rows import layout, table
 from simhash_hbase.rows.keys import BlockRows, packed_rows
-from simhash_hbase.rows.layout import FAMILIES, FAMILY_INDEX
-from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores import base
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
@@ -56,9 +55,9 @@ class HBaseStore(base.Store, base.CompareAndSet, base.Cluster):
         return cls._connect(options, find_table)
 
     @classmethod
-    def create(cls, options: HBaseOptions, schema: TableSchema | None = None) -> Self:
+    def create(cls, options: HBaseOptions, schema: table.TableSchema | None = None) -> Self:
         """Make a table and connect to it; a table that an operator made is taken over while it is unused."""
-        return cls._connect(options, lambda gateways: create_table(gateways, schema or TableSchema()))
+        return cls._connect(options, lambda gateways: create_table(gateways, schema or table.TableSchema()))
 
     @classmethod
     def _connect(cls, options: HBaseOptions, look: Callable[[Gateways], tuple[str, ...]]) -> Self:
@@ -185,7 +184,7 @@ def _check_sizes(sizes: Iterable[int]) -> None:
         raise InvalidArgument(f"a cell of {largest} bytes is too large: HBase takes {CELL_BYTES}")
 
 
-def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
+def create_table(gateways: Gateways, schema: table.TableSchema) -> tuple[str, ...]:
     """Make the table, or take over one that an operator made and nobody has used."""
     try:
         found = _describe(gateways)
@@ -195,7 +194,7 @@ def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
         _check_unused(gateways)
         return ("its settings are not known: reading them needs the permission C or A on the table",)
     if found is not None:
-        _check_families(gateways, [family for family in FAMILIES if family not in found.families])
+        _check_families(gateways, [family for family in layout.FAMILIES if family not in found.families])
         _check_unused(gateways)
         return differences(schema, found, unknown=gateways.driver.makes_everything)
     try:
@@ -223,7 +222,7 @@ def find_table(gateways: Gateways) -> tuple[str, ...]:
     if gateways.exchange.one(gateways.driver.is_disabled):
         raise StoreRefused(f"table {gateways.options.table} is disabled: enable it in the HBase shell")
     missing = []
-    for family in FAMILIES:
+    for family in layout.FAMILIES:
         try:
             gateways.exchange.one(partial(gateways.driver.get, family, [(NO_ROW, b"")]))
         except NotAnIndex:
@@ -248,11 +247,11 @@ def _check_families(gateways: Gateways, missing: list[str]) -> None:
 
 def _check_unused(gateways: Gateways) -> None:
     """Refuse a table with an index: its profile is in family ``m``."""
-    if gateways.exchange.one(partial(gateways.driver.scan_cells, FAMILY_INDEX, b"", b"", 1, 1)):
+    if gateways.exchange.one(partial(gateways.driver.scan_cells, layout.FAMILY_INDEX, b"", b"", 1, 1)):
         raise IndexExists(f"there is an index in table {gateways.options.table} already")
 
 
-def differences(schema: TableSchema, found: driver.TableDescription, *, unknown: bool = True) -> tuple[str, ...]:
+def differences(schema: table.TableSchema, found: driver.TableDescription, *, unknown: bool = True) -> tuple[str, ...]:
     """List the settings of a table that are not as they should be, or only those of them that are known."""
     places = [
         (f"family {family.name}", {**family.settings, **family.configuration}, found.families.get(family.name, {}))
@@ -260,7 +259,7 @@ def differences(schema: TableSchema, found: driver.TableDescription, *, unknown:
     ]
     wrong = [
         f"{place} has {name} {settings.get(name, 'not known')} instead of {value}"
-        for place, wanted, settings in [*places, ("the table", TABLE_ATTRIBUTES, found.attributes)]
+        for place, wanted, settings in [*places, ("the table", table.TABLE_ATTRIBUTES, found.attributes)]
         for name, value in wanted.items()
         if settings.get(name) != value and (unknown or name in settings)
     ]

@@ -47,10 +47,7 @@ class Downloads:
 
         def fetch(folder: Path) -> None:
             self.say(f"fetching {len(maven.read_lock(lock))} jars ...")
-            done = _run([self._python(), "-P", maven.__file__, lock, folder])
-            if done.returncode:
-                raise StoreUnavailable(f"HBase's jars cannot be fetched: {_last_line(done)}")
-            self.say(done.stdout.strip())
+            self.say(self._download(lock, folder))
 
         return _whole(self.jars_folder(lock), fetch)
 
@@ -88,6 +85,12 @@ class Downloads:
         """Return the folder of a class, which is compiled once for each set of jars."""
         key = blake2b(source.read_bytes() + str(jars).encode(), digest_size=KEY_BYTES).hexdigest()
         return _whole(cache / f"{source.stem}-{key}", lambda classes: self.compile(source, classes, jars))
+
+    def _download(self, lock: Path, folder: Path) -> str:
+        done = _run([self._python(), "-P", maven.__file__, lock, folder])
+        if done.returncode:
+            raise StoreUnavailable(f"HBase's jars cannot be fetched: {_last_line(done)}")
+        return done.stdout.strip()
 
     def _python(self) -> Path:
         """Make the private environment, unless it is there and up to date, and return its Python.

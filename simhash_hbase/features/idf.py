@@ -16,8 +16,7 @@ import numpy as np
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel import texts as kernel, votes
-from simhash_hbase.kernel.cache import Tables, tables
-from simhash_hbase.kernel.tables import VERSION, jieba_file, words_of
+from simhash_hbase.kernel.tables import VERSION, Tables, cached_tables, jieba_file, words_of
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -101,7 +100,7 @@ class IdfTable:
 @cache
 def jieba_idf(seed: int = 0) -> kernel.Weights:
     """Return the table that jieba ships; a word that it lacks has the median weight, and a stop word none."""
-    arrays = tables(f"idf-{VERSION}-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
+    arrays = cached_tables(f"idf-{VERSION}-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
     return kernel.Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
 
 

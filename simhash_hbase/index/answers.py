@@ -259,7 +259,13 @@ def html_of(value: object) -> str:
         cells = "".join(f"<tr><th>{_escape(name)}</th><td>{html_of(item)}</td></tr>" for name, item in row.items())
         return f"<table>{cells}</table>" if cells else "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return _html_table(value)
+        rows = [_columns(item) or {"": item} for item in value[:MOST_ROWS]]
+        if not rows:
+            return "none"
+        head = "".join(f"<th>{_escape(name)}</th>" for name in rows[0])
+        body = "".join(f"<tr>{''.join(f'<td>{html_of(item)}</td>' for item in row.values())}</tr>" for row in rows)
+        rest = f"<p>and {len(value) - MOST_ROWS:,} more</p>" if len(value) > MOST_ROWS else ""
+        return f"<table><tr>{head}</tr>{body}</table>{rest}"
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -272,16 +278,6 @@ def _columns(value: object) -> Mapping[str, object] | None:
     if is_dataclass(value) and not isinstance(value, type):
         return {item.name: getattr(value, item.name) for item in fields(value)}
     return {str(name): item for name, item in value.items()} if isinstance(value, Mapping) else None
-
-
-def _html_table(values: Sequence[object]) -> str:
-    rows = [_columns(value) or {"": value} for value in values[:MOST_ROWS]]
-    if not rows:
-        return "none"
-    head = "".join(f"<th>{_escape(name)}</th>" for name in rows[0])
-    body = "".join(f"<tr>{''.join(f'<td>{html_of(item)}</td>' for item in row.values())}</tr>" for row in rows)
-    rest = f"<p>and {len(values) - MOST_ROWS:,} more</p>" if len(values) > MOST_ROWS else ""
-    return f"<table><tr>{head}</tr>{body}</table>{rest}"
 
 
 def _escape(text: str) -> str:

@@ -5,14 +5,13 @@ from typing import Self
 
 from simhash_hbase.errors import ClaimContended, IndexExists, InvalidArgument, StoreFull, StoreRefused, Unsupported
 from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.index import indexrows, timestamps
 from simhash_hbase.index.answers import Decision, as_given
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.indexrows import find_profile, write_last_backup, write_own_rows
 from simhash_hbase.index.reading import ReadableIndex
-from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
@@ -74,12 +73,12 @@ class Index(ReadableIndex):
         The profile is written last: after a crash there is either no index or a whole one.
         """
         with atomically(store):
-            if find_profile(store) is not None:
+            if indexrows.find_profile(store) is not None:
                 raise IndexExists(
                     f"there is an index at {store.url} already: open_index opens it, and `if_not_exists` takes it if "
                     "its profile is the same"
                 )
-            write_own_rows(store, profile, idf)
+            indexrows.write_own_rows(store, profile, idf)
         return cls(store, clock=clock)
 
     def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
@@ -227,7 +226,7 @@ class Index(ReadableIndex):
             return claim_in_transaction(store, self.profile, entries, now=now)
         if not isinstance(store, CompareAndSet):
             raise Unsupported(f"claim needs compare-and-set, which {store.url} does not have")
-        behind = writing_time(store, now) - now
+        behind = timestamps.writing_time(store, now) - now
         return claim_by_protocol(
             store, self.profile, entries, clock=lambda: self._now() + behind, timer=self._timer, deadline_s=deadline_s
         )
@@ -355,7 +354,7 @@ class Index(ReadableIndex):
         began = self._now()
         self.store.backup(destination)
         try:
-            write_last_backup(self.store, began)
+            indexrows.write_last_backup(self.store, began)
         except (InvalidArgument, StoreFull, StoreRefused):
             return False
         return True
@@ -377,5 +376,5 @@ class Index(ReadableIndex):
         time = since_ms(taken, now, name="taken")
         if time > now:
             raise InvalidArgument(f"taken {taken}: that is in the future")
-        write_last_backup(self.store, time)
+        indexrows.write_last_backup(self.store, time)
         return rfc3339(time)

@@ -1,35 +1,27 @@
 """What reads an index: queries, and documents by their ids."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Unsupported, no_words
-from simhash_hbase.index import arguments
+from simhash_hbase.index import arguments, documentrows, indexrows
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
-from simhash_hbase.index.arguments import GivenDocument
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.copies import Copies, find_copies
-from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
-from simhash_hbase.index.indexrows import read_idf, read_profile
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
-from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import MatchRule
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member
-from simhash_hbase.rows.keys import check_simhash
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, CellCounts, Store
 
 if TYPE_CHECKING:
@@ -55,7 +47,7 @@ class _Shared:
     is_closed: bool = False
     last: int = 0  # The time of the latest batch.
     ticking: Lock = field(default_factory=Lock)
-    analysis: Analysis | None = None
+    analysis: "Analysis | None" = None
 
 
 class ReadableIndex:
@@ -65,7 +57,7 @@ class ReadableIndex:
         self._store = store
         self.on_search: Callable[[Searched], None] | None = None
         """Called after each search of a query, in the thread that made it."""
-        self._begin(read_profile(store), clock, timer)
+        self._begin(indexrows.read_profile(store), clock, timer)
 
     def _begin(self, profile: Profile, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
         """Set what an index has wherever its rows are."""
@@ -103,17 +95,17 @@ class ReadableIndex:
         return self._store.url if name is None else f"{self._store.url} (collection {name})"
 
     @property
-    def analysis(self) -> Analysis:
+    def analysis(self) -> "Analysis":
         """What turns texts into entries; reads the learned table on first use."""
         if self._shared.analysis is None:
             # Look-ups need none of it, and its expressions take longer to compile than a look-up.
             from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
 
-            self._shared.analysis = Analysis(self.profile, read_idf(self.store, self.profile))
+            self._shared.analysis = Analysis(self.profile, indexrows.read_idf(self.store, self.profile))
         return self._shared.analysis
 
     @analysis.setter
-    def analysis(self, analysis: Analysis) -> None:
+    def analysis(self, analysis: "Analysis") -> None:
         self._shared.analysis = analysis
 
     @property
@@ -140,9 +132,7 @@ class ReadableIndex:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _now(self) -> int:
@@ -171,7 +161,7 @@ class ReadableIndex:
         return analysed.entries
 
     def _in_batches(
-        self, documents: Iterable[GivenDocument], act: Callable[[Entries], Iterable[T]]
+        self, documents: Iterable[arguments.GivenDocument], act: Callable[[Entries], Iterable[T]]
     ) -> Iterator[tuple[str, T | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
         checked = (arguments.checked_document(number, document) for number, document in enumerate(documents, 1))
@@ -247,7 +237,7 @@ class ReadableIndex:
 
     def query_many(
         self,
-        documents: Iterable[GivenDocument],
+        documents: Iterable[arguments.GivenDocument],
         *,
         rule: MatchRule | None = None,
         limit: int | None = None,
@@ -308,7 +298,7 @@ class ReadableIndex:
         self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> Answer:
         """Find the documents near a ready fingerprint, by distance: it has no sketch."""
-        entries = Entries.of_fingerprints([""], np.array([check_simhash(simhash)], dtype=np.uint64))
+        entries = Entries.of_fingerprints([""], np.array([keys.check_simhash(simhash)], dtype=np.uint64))
         [answer] = self.answer_entries(entries, rule=rule, limit=limit, since=since)
         return answer
 
@@ -329,9 +319,9 @@ class ReadableIndex:
             return None
         state, member = held
         return self.collection.given(
-            bare_entries([state])
+            documentrows.bare_entries([state])
             if member is None or state.is_duplicate
-            else member_entries([member], [state.simhash], bands=self.profile.bands)
+            else documentrows.member_entries([member], [state.simhash], bands=self.profile.bands)
         )
 
     def get(self, document_id: str) -> Stored | None:
@@ -383,12 +373,12 @@ class ReadableIndex:
         oldest = self._oldest()
         states = [
             held and held[0].shown(oldest)
-            for held in read_states(self.store, list(map(self.collection.stored_id, ids)))
+            for held in documentrows.read_states(self.store, list(map(self.collection.stored_id, ids)))
         ]
         members = iter(self._members([state for state in states if state is not None]))
         return [None if state is None else (state, next(members)) for state in states]
 
     def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
         """Read the members of documents; of a duplicate, its cell among the copies of its original."""
-        cells = self.store.get(FAMILY_DOCUMENTS, [state.kept_key for state in states])
+        cells = self.store.get(layout.FAMILY_DOCUMENTS, [state.kept_key for state in states])
         return [None if cell is None else decode_member(cell.value, bands=self.profile.bands) for cell in cells]

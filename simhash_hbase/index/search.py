@@ -18,11 +18,9 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.candidates import Near, Queries, expand
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, judge, known_likeness
-from simhash_hbase.rows import documentcells
+from simhash_hbase.rows import documentcells, keys, layout
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documentcells import DocumentState, Member, Text
-from simhash_hbase.rows.keys import distinct, document_key, member_row, member_rows
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, MEMBER_ID_BYTES, MEMBER_ROW_BYTES
 from simhash_hbase.stores.base import UNLIMITED, Store
 from simhash_hbase.stores.columns import Columns, columns_of
 
@@ -95,7 +93,7 @@ class Neighbours:
         given = 0
         for near in self._candidates.parts():
             self.candidates += len(near.queries)
-            page = self._members.page(distinct(near.simhashes))
+            page = self._members.page(keys.distinct(near.simhashes))
             if self._members.wide:
                 wide = np.array(list(self._members.wide), dtype=np.uint64)
                 self.truncated[near.queries[np.isin(near.simhashes, wide)]] = True
@@ -133,7 +131,7 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
                     enough, settled[query] = hit, hit.distance
 
     for near in queries.candidates(store, limit=UNLIMITED).parts():
-        simhashes = distinct(near.simhashes)
+        simhashes = keys.distinct(near.simhashes)
         hand_on(near, members.page(simhashes))
         for simhash in filter(members.wide.__contains__, simhashes.tolist()):
             # The other members of this fingerprint, where nothing as near was enough.
@@ -284,15 +282,15 @@ class MemberPage(NamedTuple):
 
     def qualifier(self, at: int) -> bytes:
         """Return the qualifier of a member's cell."""
-        return self.keys[at][MEMBER_ROW_BYTES:]
+        return self.keys[at][layout.MEMBER_ROW_BYTES :]
 
     def id_digest(self, at: int) -> bytes:
         """Return the digest of a member's id."""
-        return self.keys[at][MEMBER_ROW_BYTES:MEMBER_ID_BYTES]
+        return self.keys[at][layout.MEMBER_ROW_BYTES : layout.MEMBER_ID_BYTES]
 
     def text_digest(self, at: int) -> bytes:
         """Return what a member's key holds of the digest of its text."""
-        return self.keys[at][MEMBER_ID_BYTES:]
+        return self.keys[at][layout.MEMBER_ID_BYTES :]
 
 
 class Members:
@@ -325,7 +323,7 @@ class Members:
         return held
 
     def _read(self, simhashes: NDArray[np.uint64]) -> MemberPage:
-        rows = self._store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=self._limit + 1)
+        rows = self._store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=self._limit + 1)
         members = columns_of(rows)
         page = MemberPage.of(simhashes, members, self._bands)
         if max(members.counts, default=0) <= self._limit:
@@ -337,7 +335,7 @@ class Members:
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
         """Read on behind a member of one fingerprint."""
-        cells = self._store.read_row(FAMILY_DOCUMENTS, member_row(simhash), after=after, limit=limit)
+        cells = self._store.read_row(layout.FAMILY_DOCUMENTS, keys.member_row(simhash), after=after, limit=limit)
         return MemberPage.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
 
     def know(self, digests: Iterable[bytes]) -> None:
@@ -346,7 +344,7 @@ class Members:
             self._states = {}
         missing = sorted(set(digests) - self._states.keys())
         if missing:
-            cells = self._store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in missing])
+            cells = self._store.get(layout.FAMILY_DOCUMENTS, [keys.document_key(digest) for digest in missing])
             states = [cell and documentcells.decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 

@@ -1,29 +1,39 @@
 """The arrays that the kernel works by: jieba's dictionary and its hidden Markov model, characters, and bins.
 
-They depend on the files that jieba ships and on Python's version of Unicode alone.
+They depend on the files that jieba ships and on Python's version of Unicode alone. They are made once and kept in one
+file of the user's cache, which is mapped, so that all processes share their memory. A file is taken only if this user
+alone can have written it and its digest is right. Where no such file can be kept the arrays are in this process's own
+memory.
 """
 
+import mmap
+import os
 import re
+import stat
 import sys
 import unicodedata
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
-from itertools import repeat
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import mmh3
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidProfile, MissingExtra
-from simhash_hbase.kernel.cache import Tables, tables
 from simhash_hbase.kernel.forms import COMPOSED, FORMAT, KEPT, LIST, MAPPED, MOST_LISTED, SLOW, WORD
 from simhash_hbase.kernel.normal import joining, varying
 from simhash_hbase.kernel.segment import HAN_FIRST, HAN_LAST, SLOTS, read_dictionary, read_words
 from simhash_hbase.kernel.shingles import BINS, mix
+
+Tables = dict[str, NDArray[Any]]
 
 VERSION = 10  # Of tables in the cache: changes whenever the same files of jieba would make others.
 
@@ -57,12 +67,45 @@ def kernel_tables() -> Tables:
     """Return all arrays, from the user's cache if they are in it."""
     model = digest_of(b"".join(jieba_file("finalseg", name).read_bytes() for name in _MODEL))
     digests = (dictionary_digest(), model, unicodedata.unidata_version, str(VERSION))
-    return tables(f"kernel-{digest_of(' '.join(digests).encode())}", make_tables)
+    return cached_tables(f"kernel-{digest_of(' '.join(digests).encode())}", make_tables)
 
 
 def make_tables() -> Tables:
-    """Make all arrays."""
-    return {**_dictionary(), "model": _model(), **_characters(), **_bins()}
+    """Make all arrays.
+
+    ``trie``, ``pairs`` and ``unknown`` hold jieba's ``dict.txt``, and ``model`` its hidden Markov model, as `Cutter`
+    takes them; ``orders`` are, for each bin, the order in which it chooses another one, and ``groups`` the bins of
+    bands.
+    """
+    trie, pairs = np.zeros(2 * (SLOTS + (1 << 16)), np.uint64), np.zeros(1 << 14, np.uint8)
+    try:
+        points, starts, stops, counts = (array.data for array in words_of(jieba_file("dict.txt").read_bytes()))
+        unknown = read_dictionary(points, starts, stops, counts, trie.data, trie.view(np.float64).data, pairs.data)
+    except ValueError as error:
+        raise InvalidProfile(str(error)) from error
+
+    def model_part(name: str) -> Any:  # noqa: ANN401 - jieba has no types
+        # Without jieba, whose import takes longer.
+        module = ModuleType(name)
+        SourceFileLoader(name, str(jieba_file("finalseg", name))).exec_module(module)
+        return module.P
+
+    start, step, emit = map(model_part, _MODEL)
+    characters = list(map(chr, range(HAN_FIRST, HAN_LAST + 1)))
+    chances = [start[state] for state in _STATES]
+    chances += [step[state].get(after, _IMPOSSIBLE) for state in _STATES for after in _STATES]
+    emitted = [[emit[state].get(character, _IMPOSSIBLE) for character in characters] for state in _STATES]
+    keys = np.arange(1, BINS * BINS + 1, dtype=np.uint64)
+    mix(keys.data)
+    return {
+        "trie": trie,
+        "pairs": pairs,
+        "unknown": np.array([unknown]),
+        "model": np.concatenate([chances, np.transpose(emitted).ravel()]),
+        **_characters(),
+        "orders": np.argsort(keys.reshape(BINS, BINS), axis=1).astype(np.uint16).ravel(),
+        "groups": np.argsort(keys[:BINS], kind="stable").astype(np.uint16),
+    }
 
 
 def jieba_file(*names: str) -> Path:
@@ -79,17 +122,6 @@ def dictionary_digest() -> str:
     return digest_of(jieba_file("dict.txt").read_bytes())
 
 
-def _dictionary() -> Tables:
-    """Read jieba's ``dict.txt`` into ``trie``, ``pairs`` and ``unknown``, as `Cutter` takes them."""
-    trie, pairs = np.zeros(2 * (SLOTS + (1 << 16)), np.uint64), np.zeros(1 << 14, np.uint8)
-    try:
-        points, starts, stops, counts = (array.data for array in words_of(jieba_file("dict.txt").read_bytes()))
-        unknown = read_dictionary(points, starts, stops, counts, trie.data, trie.view(np.float64).data, pairs.data)
-    except ValueError as error:
-        raise InvalidProfile(str(error)) from error
-    return {"trie": trie, "pairs": pairs, "unknown": np.array([unknown])}
-
-
 def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]:
     """Read a file of words and numbers: return their code points, where each starts and stops, and its number."""
     octets = np.frombuffer(bytearray(file), np.uint8)
@@ -99,23 +131,6 @@ def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArr
     starts, stops = np.empty(lines, np.uint32), np.empty(lines, np.uint32)
     read_words(octets.data, points.data, starts.data, stops.data, numbers.data)
     return points, starts, stops, numbers
-
-
-def _model() -> NDArray[np.float64]:
-    """Read jieba's hidden Markov model as `Cutter` takes it."""
-
-    def table(name: str) -> Any:  # noqa: ANN401 - jieba has no types
-        # Without jieba, whose import takes longer.
-        module = ModuleType(name)
-        SourceFileLoader(name, str(jieba_file("finalseg", name))).exec_module(module)
-        return module.P
-
-    start, step, emit = map(table, _MODEL)
-    characters = list(map(chr, range(HAN_FIRST, HAN_LAST + 1)))
-    chances = [start[state] for state in _STATES]
-    chances += [step[state].get(after, _IMPOSSIBLE) for state in _STATES for after in _STATES]
-    emitted = [list(map(emit[state].get, characters, repeat(_IMPOSSIBLE))) for state in _STATES]
-    return np.concatenate([chances, np.transpose(emitted).ravel()])
 
 
 def _characters() -> Tables:
@@ -153,12 +168,15 @@ def _characters() -> Tables:
 
 
 def _kinds(everything: str) -> NDArray[np.uint16]:
+    def numbers(characters: str) -> NDArray[np.uint32]:
+        return np.frombuffer(characters.encode("utf-32-le", "surrogatepass"), "<u4")
+
     kinds = np.zeros(len(everything), np.uint16)
     # Planes 4 to 13 are free, 14 has formats and marks alone, 15 and 16 are private. No mark is a word character.
     others = re.findall(r"\W", everything[:MAPPED] + everything[0xE0000:0xE1000])
-    kinds[_numbers("".join(c for c in others if unicodedata.category(c)[0] == "M"))] = KEPT
+    kinds[numbers("".join(c for c in others if unicodedata.category(c)[0] == "M"))] = KEPT
     kinds[0xFE00:0xFE10] = 0  # Variation selectors.
-    kinds[_numbers(re.sub(r"\W+", "", everything[:0x40000]))] = WORD | KEPT
+    kinds[numbers(re.sub(r"\W+", "", everything[:0x40000]))] = WORD | KEPT
     kinds[ord("_")] = WORD
     kinds[ord("0") : ord("9") + 1] |= _DIGIT
     for block in Path(__file__).with_name("characters.txt").read_text("ascii").split("\n\n")[1:]:
@@ -169,14 +187,85 @@ def _kinds(everything: str) -> NDArray[np.uint16]:
     return kinds
 
 
-def _numbers(characters: str) -> NDArray[np.uint32]:
-    return np.frombuffer(characters.encode("utf-32-le", "surrogatepass"), "<u4")
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_DIGEST_BYTES = 16  # Of all that follows.
+_LENGTH_BYTES = 8  # Of the number that tells the length of the header.
+_ALIGNMENT = 64
 
 
-def _bins() -> Tables:
-    """Return ``orders``, for each bin the order in which it chooses another one, and ``groups``, the bins of bands."""
-    keys = np.arange(1, BINS * BINS + 1, dtype=np.uint64)
-    mix(keys.data)
-    groups = np.argsort(keys[:BINS], kind="stable")
-    orders = np.argsort(keys.reshape(BINS, BINS), axis=1)
-    return {"orders": orders.astype(np.uint16).ravel(), "groups": groups.astype(np.uint16)}
+def cached_tables(name: str, make: Callable[[], Tables]) -> Tables:
+    """Return arrays of numbers from the user's cache, and make them where they are not in it.
+
+    The name tells all that they depend on. What this process writes into them stays in it.
+    """
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # There is no home folder.
+        folder = Path()
+    # A relative path would be another folder in each working directory.
+    file = folder / "simhash-hbase" / "tables" / name if folder.is_absolute() else None
+    arrays = _mapped(file) if file else None
+    if arrays is None:
+        arrays = make()
+        if file:
+            with suppress(OSError):
+                _write(file, arrays)
+                return _mapped(file) or arrays
+    return arrays
+
+
+def _mapped(file: Path) -> Tables | None:
+    """Map the arrays of a file; None if there is none, it is damaged, or another user may have written it."""
+    try:
+        # The folder first: what others put into theirs may be a pipe, on which opening waits.
+        if not _is_own(file.parent.stat()):
+            return None
+        with file.open("rb") as opened:
+            if not _is_own(os.fstat(opened.fileno())):
+                return None
+            # Pages are shared until they are written, which typed memoryviews ask to be allowed.
+            content = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
+    except (OSError, ValueError):  # An empty file cannot be mapped.
+        return None
+    view = memoryview(content)
+    start = _DIGEST_BYTES + _LENGTH_BYTES
+    if len(view) < start or mmh3.mmh3_x64_128_digest(view[_DIGEST_BYTES:]) != view[:_DIGEST_BYTES]:
+        return None
+    stop = start + int.from_bytes(view[_DIGEST_BYTES:start], "little")
+    places = msgspec.msgpack.decode(view[start:stop], type=dict[str, tuple[str, tuple[int, ...], int]])
+    first = -(-stop // _ALIGNMENT) * _ALIGNMENT
+    return {name: np.ndarray(shape, kind, content, first + at) for name, (kind, shape, at) in places.items()}
+
+
+def _write(file: Path, arrays: Tables) -> None:
+    """Put a file in its place at once: other processes see all of it or nothing."""
+    places, end = {}, 0  # Of each array its type, its shape, and where it is.
+    for name, array in arrays.items():
+        places[name] = (array.dtype.str, array.shape, end)
+        end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+    header = msgspec.msgpack.encode(places)
+    head = len(header).to_bytes(_LENGTH_BYTES, "little") + header
+    parts: list[bytes | memoryview] = [head, bytes(-(_DIGEST_BYTES + len(head)) % _ALIGNMENT)]
+    for array in arrays.values():
+        parts += [array.data, bytes(-array.nbytes % _ALIGNMENT)]
+    digest = mmh3.mmh3_x64_128()
+    for part in parts:
+        digest.update(part)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _is_own(file.parent.stat()):
+        raise PermissionError(file.parent)
+    # As ``tempfile`` does, which takes longer to import than to find a file that is there.
+    beside = file.with_name(f"{file.name}-{os.urandom(8).hex()}")
+    number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(number, "wb") as opened:
+            opened.writelines([digest.digest(), *parts])
+        os.replace(beside, file)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Return whether nobody but this user can have written a file or into a folder."""
+    return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simhash_hbase.profile import defaults
-from simhash_hbase.profile.defaults import MatchName
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 from simhash_hbase.rows.documentcells import sketch_bytes
 from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
@@ -32,7 +31,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     `distance` under both. Whether two documents match depends on these two alone, and is symmetric.
     """
 
-    match: MatchName = defaults.MATCH
+    match: defaults.MatchName = defaults.MATCH
     """Which of the two rules."""
     distance: Bits = defaults.DISTANCE
     """Bits that may differ."""

@@ -8,12 +8,10 @@ import msgspec
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
 from simhash_hbase.profile import defaults
-from simhash_hbase.profile.defaults import AnalyzerName, HashName, MatchName
 from simhash_hbase.profile.matching import BandDistance, Bits, MatchRule
+from simhash_hbase.rows import clock, layout
 from simhash_hbase.rows.analysed import SKETCH_BINS, SKETCH_VERSION
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.clock import MS_A_DAY
-from simhash_hbase.rows.layout import MAX_TABLES
 
 FORMAT = 4  # Of rows and cells. Formats 1 to 3 were never released.
 
@@ -24,7 +22,11 @@ TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only whe
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
 
 # Of the fields that name one of several ways.
-NAMES = {"analyzer": get_args(AnalyzerName), "hash": get_args(HashName), "match": get_args(MatchName)}
+NAMES = {
+    "analyzer": get_args(defaults.AnalyzerName),
+    "hash": get_args(defaults.HashName),
+    "match": get_args(defaults.MatchName),
+}
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -35,15 +37,15 @@ class ProfileOptions(TypedDict, total=False):
     Without an option, an index gets the default of the field, or one that fits the other options.
     """
 
-    analyzer: AnalyzerName
+    analyzer: defaults.AnalyzerName
     top: int
     shingle: int
     binary: bool
-    hash: HashName
+    hash: defaults.HashName
     seed: int
     scheme: str
     distance: int
-    match: MatchName
+    match: defaults.MatchName
     similarity: float
     fingerprints: int
     sketch: bool  # False: keep no sketches, and match by distance.
@@ -78,7 +80,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     format: int = FORMAT
     """Version of rows and cells."""
-    analyzer: AnalyzerName = defaults.ANALYZER
+    analyzer: defaults.AnalyzerName = defaults.ANALYZER
     """How a text becomes weighted features."""
     top: Positive | None = None
     """Heaviest features kept; None keeps all."""
@@ -102,7 +104,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What was installed where the probe was made: an error names it where the probe differs."""
     extractor: dict[str, str] | None = None
     """What was installed there for the main texts of pages: a warning names it where another one reads pages."""
-    hash: HashName = defaults.HASH
+    hash: defaults.HashName = defaults.HASH
     """How a feature becomes 64 bits."""
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = defaults.SEED
     """Seed of the hash, where it takes one."""
@@ -110,7 +112,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Blocks x chosen blocks."""
     distance: Annotated[int, msgspec.Meta(ge=0, le=63)] = defaults.DISTANCE
     """Distance up to which answers are complete."""
-    match: MatchName = defaults.MATCH
+    match: defaults.MatchName = defaults.MATCH
     """Rule of the index: of `claim` and `dedup`, and of a query that asks for no other."""
     similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
     """Threshold of rule ``verified``."""
@@ -153,7 +155,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         problem = (
             self._format_problem()
             or self._band_problem(len(scheme.tables))
-            or (self.distance > scheme.distance and _too_far(self, scheme))
+            or (
+                self.distance > scheme.distance
+                and f"scheme {self.scheme} is complete up to distance {scheme.distance}, not {self.distance}; "
+                f"{self.distance + scheme.choose}x{scheme.choose} would be"
+            )
             or (self.match == "verified" and self.sketch is None and "match verified needs sketches")
             or self._analyzer_problem()
         )
@@ -236,7 +242,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def ttl_ms(self) -> int | None:
         """Milliseconds after which an unseen document expires, or None."""
-        return None if self.ttl_days is None else round(self.ttl_days * MS_A_DAY)
+        return None if self.ttl_days is None else round(self.ttl_days * clock.MS_A_DAY)
 
     def is_short(self, features: int, characters: int) -> bool:
         """Say whether a text is so short that near copies may be missed; 0 stands for what is not known."""
@@ -309,8 +315,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             )
         if self.bands * (self.band_bins or 0) > SKETCH_BINS:
             return f"{self.bands} bands of {self.band_bins} minima: a sketch has {SKETCH_BINS} minima"
-        if tables + self.bands > MAX_TABLES:
-            return f"{tables} tables and {self.bands} bands: a row key's flag has room for {MAX_TABLES} in all"
+        if tables + self.bands > layout.MAX_TABLES:
+            return f"{tables} tables and {self.bands} bands: a row key's flag has room for {layout.MAX_TABLES} in all"
         return None
 
     def _analyzer_problem(self) -> str | None:
@@ -323,13 +329,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None
-
-
-def _too_far(profile: Profile, scheme: Scheme) -> str:
-    return (
-        f"scheme {profile.scheme} is complete up to distance {scheme.distance}, not {profile.distance}; "
-        f"{profile.distance + scheme.choose}x{scheme.choose} would be"
-    )
 
 
 # A query asks for it each time, and a scheme keeps what it has computed.

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows.documentcells import Text
-from simhash_hbase.rows.layout import TEXT_BYTES
+from simhash_hbase.rows import documentcells, layout
 
 MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.
 
@@ -121,10 +120,10 @@ class Entries:
         )
 
     @cached_property
-    def texts(self) -> list[Text]:
+    def texts(self) -> list[documentcells.Text]:
         """What tells the texts of an id apart, one a document."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
-        return [Text(simhash, digest[:TEXT_BYTES]) for simhash, digest in pairs]
+        return [documentcells.Text(simhash, digest[: layout.TEXT_BYTES]) for simhash, digest in pairs]
 
     def __len__(self) -> int:
         return len(self.ids)

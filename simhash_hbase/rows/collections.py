@@ -9,17 +9,15 @@ gets two more before it.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
 from simhash_hbase.digests import blake2b
+from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.keys import check_id_type
-from simhash_hbase.rows.layout import SEGMENT_BYTES, SIMHASH_BYTES
 from simhash_hbase.rows.names import checked_name
 
-MARK: Final = "\0"
+MARK = "\0"
 
 
 class Collection:
@@ -45,17 +43,17 @@ class Collection:
     def __init__(self, name: str | None = None) -> None:
         self.name = name
         self._prefix = MARK * 2
-        digest = bytes(SIMHASH_BYTES + SEGMENT_BYTES)
+        digest = bytes(layout.SIMHASH_BYTES + layout.SEGMENT_BYTES)
         if name is not None:
             self._prefix = f"{MARK}{name}{MARK}"
-            digest = blake2b(checked_name(name), digest_size=SIMHASH_BYTES + SEGMENT_BYTES).digest()
-        self._simhash_mask = int.from_bytes(digest[:SIMHASH_BYTES], "big")
+            digest = blake2b(checked_name(name), digest_size=layout.SIMHASH_BYTES + layout.SEGMENT_BYTES).digest()
+        self._simhash_mask = int.from_bytes(digest[: layout.SIMHASH_BYTES], "big")
         self._simhash_array = np.uint64(self._simhash_mask)
-        self._segment_mask = np.uint32(int.from_bytes(digest[SIMHASH_BYTES:], "big"))
+        self._segment_mask = np.uint32(int.from_bytes(digest[layout.SIMHASH_BYTES :], "big"))
 
     def stored_id(self, document_id: str) -> str:
         """Return the id under which the index keeps a document."""
-        check_id_type(document_id)
+        keys.check_id_type(document_id)
         bare = self.name is None and document_id[:1] != MARK
         return document_id if bare else self._prefix + document_id
 

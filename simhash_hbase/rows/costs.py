@@ -1,7 +1,5 @@
 """Choosing a scheme: what a number of documents costs, before anything is written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,7 +55,7 @@ class PlannedScheme:
     fingerprint_hours: float  # Hours of one core that fingerprints and sketches take before.
 
 
-def plan_scheme(scheme: Scheme, documents: int, *, bands: int = 0, compression: str = "NONE") -> PlannedScheme:
+def plan_scheme(scheme: "Scheme", documents: int, *, bands: int = 0, compression: str = "NONE") -> PlannedScheme:
     """Compute what a scheme costs for uniform fingerprints.
 
     Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this

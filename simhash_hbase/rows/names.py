@@ -1,10 +1,8 @@
 """Names of collections: what checks them alone, such as help and the command that makes keys, needs no numpy."""
 
-from typing import Final
-
 from simhash_hbase.errors import InvalidArgument
 
-MAX_NAME_BYTES: Final = 128  # Bytes of a name in UTF-8, at most.
+MAX_NAME_BYTES = 128  # Bytes of a name in UTF-8, at most.
 
 
 def checked_name(name: str) -> bytes:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows import layout
-from simhash_hbase.rows.clock import MS_A_DAY
+from simhash_hbase.rows import clock, layout
 
 COMPRESSIONS = ("NONE", "SNAPPY", "LZ4", "ZSTD", "GZ")
 FOREVER_S = 2**31 - 1
@@ -69,7 +68,7 @@ class TableSchema:
             # Expiry itself is decided by the time a document was last seen; HBase only collects the garbage. The margin
             # is for the refresh, which is left out while a document was seen less than ttl / 10 ago, and for clocks
             # that differ.
-            ttl_s = min(FOREVER_S - 1, -(-(self.ttl_ms + max(MS_A_DAY, self.ttl_ms // 10)) // 1000))
+            ttl_s = min(FOREVER_S - 1, -(-(self.ttl_ms + max(clock.MS_A_DAY, self.ttl_ms // 10)) // 1000))
         return (
             self._family(
                 layout.FAMILY_BLOCKS, ttl_s, "ROWPREFIX_FIXED_LENGTH", {_PREFIX_LENGTH: str(layout.PREFIX_BYTES)}

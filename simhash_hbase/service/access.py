@@ -14,9 +14,8 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.records import listed
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.names import MAX_NAME_BYTES
-from simhash_hbase.service.core import Service
 from simhash_hbase.service.problems import Problem, busy, of_error
-from simhash_hbase.service.requests import Trail
+from simhash_hbase.service.requests import Service, Trail
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _WORD = re.compile(r"[A-Za-z_-]{1,30}")

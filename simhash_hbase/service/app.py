@@ -6,23 +6,21 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import Response
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.service import pages
-from simhash_hbase.service.core import Service
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.limits import Limits
 from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.problems import Problem
-from simhash_hbase.service.requests import Surround
+from simhash_hbase.service.requests import Service, Surround
 from simhash_hbase.service.routes import ROUTERS
 from simhash_hbase.service.schemas import schemas
 

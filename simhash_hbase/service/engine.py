@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import partial
 from typing import Any, TypeVar
 
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
@@ -82,8 +81,15 @@ class Engine:
 
     async def analyse(self, what: Payload) -> Analysed:
         """Fingerprint and sketch documents; a process that was ended from outside costs one retry."""
+
+        def analyse_here() -> Analysed:
+            # Not by the index's own analysis: threads with one document would wait for whole batches.
+            if self._analysis is None:
+                self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
+            return analyse_chunk(self._analysis, *what).analysed
+
         if self._workers <= 1:
-            return await asyncio.get_running_loop().run_in_executor(self._analysing, self._analyse, what)
+            return await asyncio.get_running_loop().run_in_executor(self._analysing, analyse_here)
         if self._pool is None:
             self._pool = Workers(self._workers)
             self._pool.begin(self.index.analysis)
@@ -102,7 +108,7 @@ class Engine:
             else:
                 worker = Worker(self.index.analysis, most_grown=MOST_GROWN, niceness=LONG_NICENESS)
                 self._long.append(worker)
-            begun = self._long_threads.submit(partial(worker.call, function, *arguments, seconds=seconds))
+            begun = self._long_threads.submit(worker.call, function, *arguments, seconds=seconds)
             begun.add_done_callback(lambda _: self._free.append(worker))
             return begun
 
@@ -144,12 +150,6 @@ class Engine:
         if begun is None or begun.done():
             begun = self._shared[name] = self._begin(threads, call, on)
         return begun
-
-    def _analyse(self, what: Payload) -> Analysed:
-        # Not the index's own analysis: threads with one document would wait for whole batches.
-        if self._analysis is None:
-            self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
-        return analyse_chunk(self._analysis, *what).analysed
 
 
 async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) -> T:

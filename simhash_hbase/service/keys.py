@@ -5,7 +5,6 @@ keys. A slow hash is worth its price for passwords, which people choose; here it
 """
 
 import hashlib
-import hmac
 import os
 import re
 import secrets
@@ -99,7 +98,7 @@ class Keyring:
     def _find(self, digest: bytes) -> ApiKey | None:
         found = None
         for key in self._keys:
-            if hmac.compare_digest(key.digest, digest):
+            if secrets.compare_digest(key.digest, digest):
                 found = key
         return found
 

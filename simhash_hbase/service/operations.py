@@ -106,7 +106,14 @@ class Operation:
                 chunk = ItemChunk()
                 parts.append(chunk)
             chunk.add(number, item, 0)
-        batch = [part if isinstance(part, Ready) else Ready.of(part, _analysed(index, part)) for part in parts]
+        batch = []
+        for part in parts:
+            if isinstance(part, Ready):
+                batch.append(part)
+                continue
+            documents = part.documents
+            analysed = analyse_chunk(index.analysis, *payload(documents)).analysed if documents else None
+            batch.append(Ready.of(part, analysed))
         return [record for _, _, record in self.records(index, batch)]
 
     def outcomes(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
@@ -123,11 +130,6 @@ class Operation:
                 except Exception as error:
                     outcomes.append(error)
         return outcomes
-
-
-def _analysed(index: Index, chunk: ItemChunk) -> Analysed | None:
-    documents = chunk.documents
-    return analyse_chunk(index.analysis, *payload(documents)).analysed if documents else None
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:

@@ -1,7 +1,6 @@
 """Errors as HTTP answers (RFC 9457): status, a code for programs, a sentence for people."""
 
 from collections.abc import Mapping
-from functools import partial
 
 import msgspec
 from starlette.responses import Response
@@ -68,9 +67,8 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep the keywords when a process sends it to another one."""
-        make = partial(Problem, retryable=self.retryable, headers=self.headers, status=self.status)
-        return make, (self.code, self.detail)
+        """Keep what the keywords gave when a process sends it to another one."""
+        return Problem, (self.code, self.detail), vars(self)
 
     def record(self) -> dict[str, object]:
         """Make the error of a line of a stream."""

@@ -1,18 +1,16 @@
 """The processes of a service: one that serves, or an owner of several that share one socket."""
 
 import ipaddress
-import multiprocessing
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from multiprocessing import resource_tracker
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from tempfile import TemporaryDirectory
 
 from simhash_hbase.errors import InvalidArgument, SimhashError, missing_extra
@@ -112,9 +110,9 @@ class _Process:
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         # Spawned, not forked: a fork would copy locks of this process.
-        context = multiprocessing.get_context("spawn")
+        context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process: BaseProcess = context.Process(target=_serve_for_owner, args=(settings, listener, theirs))
+        self._process = context.Process(target=_serve_for_owner, args=(settings, listener, theirs))
         # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked. The process
         # inherits that the signals are blocked, and ignores them when it begins.
         resource_tracker.ensure_running()
@@ -163,13 +161,21 @@ class _Owner:
         # An index that cannot be opened is told of here, once.
         with self._settings.open_index():
             logger.info("starting")
-        with TemporaryDirectory(prefix="simhash-hbase-") as folder, _signals() as arrived:
+        arrived, sending = socket.socketpair()
+        with arrived, sending, TemporaryDirectory(prefix="simhash-hbase-") as folder:
             os.environ[METRICS_FOLDER] = folder
+            # The numbers of the signals that arrive come out of the socket.
+            sending.setblocking(False)
+            handlers = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+            wakeup = signal.set_wakeup_fd(sending.fileno())
             try:
                 self.start_missing()
                 while self._processes or not self._is_stopping:
                     self.go_on(arrived)
             finally:
+                signal.set_wakeup_fd(wakeup)
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
                 del os.environ[METRICS_FOLDER]
         return self._is_whole
 
@@ -238,19 +244,3 @@ class _Owner:
         self._is_stopping, self._is_whole = True, False
         for process in self._processes:
             process.tell(signal.SIGINT)
-
-
-@contextmanager
-def _signals() -> Iterator[socket.socket]:
-    """Yield a socket that receives the numbers of the signals that arrive."""
-    receiving, sending = socket.socketpair()
-    with receiving, sending:
-        sending.setblocking(False)
-        handlers = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
-        wakeup = signal.set_wakeup_fd(sending.fileno())
-        try:
-            yield receiving
-        finally:
-            signal.set_wakeup_fd(wakeup)
-            for number, handler in handlers.items():
-                signal.signal(number, handler)

@@ -17,12 +17,12 @@ from simhash_hbase.index.answers import plain
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
-from simhash_hbase.service.core import Service
 from simhash_hbase.service.items import check_fields, decode, invalid
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, query
 from simhash_hbase.service.problems import Problem, busy, of_error
+from simhash_hbase.service.requests import Service
 from simhash_hbase.service.schemas import JSON, LONGEST_COMPARED, body, found, problems
 
 __all__ = ["ROUTERS"]

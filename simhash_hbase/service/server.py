@@ -6,18 +6,16 @@ import signal
 import socket
 import sys
 import time
-from logging import INFO, WARNING
 from multiprocessing.connection import Connection
-from types import FrameType
 
 import httptools
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from simhash_hbase.service.core import Service
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.processes import QUEUED
+from simhash_hbase.service.requests import Service
 
 # asyncio accepts as many connections in one step as it takes the queue to be long; 1,024 take 60 ms, in which nobody
 # else is served. One of several processes takes one at a time, and so leaves some to the others.
@@ -123,9 +121,10 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         heeding.cancel()
         given_up = self._service.engine.under_way
-        logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
+        log = logger.warning if given_up else logger.info
+        log("stopped", extra={"fields": {"calls_given_up": given_up}})
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    def handle_exit(self, sig: int, frame: object) -> None:
         if self._owner is None:
             self._stop(sig)
 

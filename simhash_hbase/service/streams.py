@@ -28,11 +28,10 @@ from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import Operation, analyse_raw
 from simhash_hbase.service.problems import Problem, busy, internal, of_error
-from simhash_hbase.service.requests import Trail
 from simhash_hbase.service.schemas import NDJSON
 
 if TYPE_CHECKING:
-    from simhash_hbase.service.core import Service
+    from simhash_hbase.service.requests import Service, Trail
 
 PIECE_BYTES = 16 << 10
 

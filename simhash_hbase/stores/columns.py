@@ -46,11 +46,17 @@ class CellRows(Sequence[list[Cell]]):
 
     def replaced(self, rows: Mapping[int, Sequence[Cell]]) -> "CellRows":
         """Return rows in which some, given by their positions, have other cells."""
+
+        def between(start: int, stop: int) -> CellRows:
+            cells = slice(self._starts[start], self._starts[stop])
+            columns = Columns(self.columns.counts[start:stop], self.columns.keys[cells], self.columns.values[cells])
+            return CellRows(self.rows[start:stop], columns, self.timestamps[cells])
+
         parts, start = [], 0
         for row in sorted(rows):
-            parts += [self._between(start, row), CellRows.of([self.rows[row]], [list(rows[row])])]
+            parts += [between(start, row), CellRows.of([self.rows[row]], [list(rows[row])])]
             start = row + 1
-        return CellRows.joined([*parts, self._between(start, len(self))])
+        return CellRows.joined([*parts, between(start, len(self))])
 
     def __len__(self) -> int:
         return len(self.columns.counts)
@@ -78,11 +84,6 @@ class CellRows(Sequence[list[Cell]]):
     @cached_property
     def _starts(self) -> list[int]:
         return list(accumulate(self.columns.counts, initial=0))
-
-    def _between(self, start: int, stop: int) -> "CellRows":
-        cells = slice(self._starts[start], self._starts[stop])
-        columns = Columns(self.columns.counts[start:stop], self.columns.keys[cells], self.columns.values[cells])
-        return CellRows(self.rows[start:stop], columns, self.timestamps[cells])
 
 
 def columns_of(rows: Sequence[list[Cell]]) -> Columns:

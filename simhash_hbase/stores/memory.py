@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from threading import RLock
 
 import numpy as np
@@ -13,15 +12,14 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores import base
-from simhash_hbase.stores.base import Cell, CellKey, CompareAndSet, PrefixScan, Store, StoreSize, Swap, Transactional
 
 U64 = np.uint64
 
 # Row key -> qualifier -> the cell, always with a timestamp.
-Family = dict[bytes, dict[bytes, Cell]]
+Family = dict[bytes, dict[bytes, base.Cell]]
 
 
-class MemoryStore(Store, CompareAndSet, Transactional):
+class MemoryStore(base.Store, base.CompareAndSet, base.Transactional):
     """Rows in dictionaries, sorted when they are read.
 
     Threads may share it: every call holds one lock, and a transaction holds it until its end. All is lost when the
@@ -29,6 +27,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
 
     Examples
     --------
+    >>> from simhash_hbase.stores.base import Cell
     >>> store = MemoryStore(clock=lambda: 1000)
     >>> store.put("m", [Cell(b"row", b"v", b"one"), Cell(b"row", b"v", b"two")])
     >>> store.get("m", [(b"row", b"v"), (b"row", b"w")])
@@ -47,7 +46,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
     def url(self) -> str:
         return "memory:"
 
-    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
+    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
         base.check_positive("limit", limit)
         found: list[tuple[int, int]] = []
         truncated = []
@@ -57,7 +56,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
                 found += [(prefix, simhash) for simhash in sorted(simhashes)[:limit]]
                 if len(simhashes) > limit:
                     truncated.append(prefix)
-        return PrefixScan(_as_rows(found), np.array(truncated, dtype=U64))
+        return base.PrefixScan(_as_rows(found), np.array(truncated, dtype=U64))
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
         pairs = zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True)
@@ -82,7 +81,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
             for prefix, simhash in zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True):
                 self._set_row(prefix, simhash, there=False)
 
-    def put(self, family: str, cells: Sequence[Cell]) -> None:
+    def put(self, family: str, cells: Sequence[base.Cell]) -> None:
         """Keep the later of two writes with one timestamp."""
         base.check_cell_family(family)
         with self._lock:
@@ -93,23 +92,23 @@ class MemoryStore(Store, CompareAndSet, Transactional):
                 elif cell.timestamp >= _stamp(old):
                     self._set_cell(family, cell.row, cell.qualifier, cell)
 
-    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         base.check_cell_family(family)
         with self._lock:
             return [self._cell(family, row, qualifier) for row, qualifier in keys]
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[base.Cell]]:
         base.check_cell_family(family, limit=limit)
         with self._lock:
             return [_sorted_cells(self._cells[family].get(row, {}))[:limit] for row in rows]
 
-    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
         base.check_cell_family(family, limit=limit)
         with self._lock:
             held = self._cells[family].get(row, {})
             return [held[qualifier] for qualifier in sorted(q for q in held if q > after)[:limit]]
 
-    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+    def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
         base.check_deletions(family, cells)
         with self._lock:
             for row, qualifier, _, timestamp in cells:
@@ -117,21 +116,21 @@ class MemoryStore(Store, CompareAndSet, Transactional):
                 if old is not None and timestamp is not None and _stamp(old) <= timestamp:
                     self._set_cell(family, row, qualifier, None)
 
-    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
         base.check_cell_family(family, page=page)
         with self._lock:
             rows = sorted(row for row in self._cells[family] if start <= row and (stop is None or row < stop))
             cells = [cell for row in rows for cell in _sorted_cells(self._cells[family][row])]
         return (cells[i : i + page] for i in range(0, len(cells), page))
 
-    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+    def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
         swapped = []
         with self._lock:
             for row, qualifier, expected, value in swaps:
                 old = self._cell(FAMILY_DOCUMENTS, row, qualifier)
                 swapped.append((old.value if old else None) == expected)
                 if swapped[-1]:
-                    new = Cell(row, qualifier, value, self._next_stamp(old))
+                    new = base.Cell(row, qualifier, value, self._next_stamp(old))
                     self._set_cell(FAMILY_DOCUMENTS, row, qualifier, new)
         return swapped
 
@@ -152,27 +151,27 @@ class MemoryStore(Store, CompareAndSet, Transactional):
             finally:
                 self._undo = None
 
-    def size(self) -> StoreSize:
+    def size(self) -> base.StoreSize:
         with self._lock:
             rows = {FAMILY_BLOCKS: sum(map(len, self._blocks.values()))}
             rows |= {family: sum(map(len, held.values())) for family, held in self._cells.items()}
-        return StoreSize(None, rows)
+        return base.StoreSize(None, rows)
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
 
-    def _next_stamp(self, old: Cell | None) -> int:
+    def _next_stamp(self, old: base.Cell | None) -> int:
         """Read the clock, but always return a higher stamp than the cell has."""
         return max(self._clock(), _stamp(old) + 1)
 
-    def _cell(self, family: str, row: bytes, qualifier: bytes) -> Cell | None:
+    def _cell(self, family: str, row: bytes, qualifier: bytes) -> base.Cell | None:
         return self._cells[family].get(row, {}).get(qualifier)
 
-    def _set_cell(self, family: str, row: bytes, qualifier: bytes, cell: Cell | None) -> None:
+    def _set_cell(self, family: str, row: bytes, qualifier: bytes, cell: base.Cell | None) -> None:
         """Put a cell in its place, or remove the one that is there: None."""
         if self._undo is not None:
             old = self._cell(family, row, qualifier)
-            self._undo.append(partial(self._set_cell, family, row, qualifier, old))
+            self._undo.append(lambda: self._set_cell(family, row, qualifier, old))
         held = self._cells[family].setdefault(row, {})
         if cell is None:
             held.pop(qualifier, None)
@@ -185,7 +184,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         simhashes = self._blocks.setdefault(prefix, set())
         if (simhash in simhashes) != there:
             if self._undo is not None:
-                self._undo.append(partial(self._set_row, prefix, simhash, there=not there))
+                self._undo.append(lambda: self._set_row(prefix, simhash, there=not there))
             if there:
                 simhashes.add(simhash)
             else:
@@ -194,12 +193,12 @@ class MemoryStore(Store, CompareAndSet, Transactional):
             del self._blocks[prefix]
 
 
-def _stamp(cell: Cell | None) -> int:
+def _stamp(cell: base.Cell | None) -> int:
     """Return a cell's timestamp; -1, below every real one, where there is no cell."""
     return -1 if cell is None or cell.timestamp is None else cell.timestamp
 
 
-def _sorted_cells(held: dict[bytes, Cell]) -> list[Cell]:
+def _sorted_cells(held: dict[bytes, base.Cell]) -> list[base.Cell]:
     return [held[qualifier] for qualifier in sorted(held)]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from simhash_hbase import create_index, open_index
 from simhash_hbase.errors import InvalidArgument, StoreRefused
-from simhash_hbase.index import index as indexes
+from simhash_hbase.index import indexrows
 from simhash_hbase.index.index import Index
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.stores.addresses import open_store
@@ -55,7 +55,7 @@ def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_time_of_the_one_b
     with open_index(url) as index:
         index.add("a", "some text")
         index.note_backup("2026-11-21T09:30:00Z")
-        monkeypatch.setattr(indexes, "write_last_backup", be_killed)
+        monkeypatch.setattr(indexrows, "write_last_backup", be_killed)
         with pytest.raises(Killed):
             index.backup(str(tmp_path / "copy"))
 
@@ -76,7 +76,7 @@ def test_an_index_that_may_not_be_written_is_copied_without_a_note(url, tmp_path
     def refuse(*_):
         raise StoreRefused("no write permission on its files")
 
-    monkeypatch.setattr(indexes, "write_last_backup", refuse)
+    monkeypatch.setattr(indexrows, "write_last_backup", refuse)
     with open_index(url) as index:
         assert not index.backup(str(tmp_path / "copy"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simhash_hbase.kernel import cache
+from simhash_hbase.kernel import tables as kernel
 
 NAME = "0123abcd"
 
@@ -41,7 +41,7 @@ def assert_right(tables, size=1000):
 def times_made(name=NAME, size=1000):
     """Ask for tables, check them, and tell how often they were made."""
     maker = Maker(size)
-    assert_right(cache.tables(name, maker), size)
+    assert_right(kernel.cached_tables(name, maker), size)
     return maker.times
 
 
@@ -55,7 +55,7 @@ def file(tmp_path, monkeypatch):
 @pytest.fixture
 def kept(file):
     """Return the file of tables that are kept."""
-    cache.tables(NAME, Maker())
+    kernel.cached_tables(NAME, Maker())
     return file
 
 
@@ -67,7 +67,7 @@ def is_mapped(array):
 
 def test_the_second_time_they_are_not_made(file):
     maker = Maker()
-    first, second = cache.tables(NAME, maker), cache.tables(NAME, maker)
+    first, second = kernel.cached_tables(NAME, maker), kernel.cached_tables(NAME, maker)
 
     assert maker.times == 1
     for tables in (first, second):
@@ -79,7 +79,7 @@ def test_the_second_time_they_are_not_made(file):
 
 
 def test_arrays_are_aligned_and_writable_and_what_is_written_stays_in_the_process(kept):
-    tables = cache.tables(NAME, Maker())
+    tables = kernel.cached_tables(NAME, Maker())
     before = kept.read_bytes()
 
     for array in tables.values():
@@ -87,7 +87,7 @@ def test_arrays_are_aligned_and_writable_and_what_is_written_stays_in_the_proces
         assert array.ctypes.data % 64 == 0
     tables["keys"][0] = 99
     assert kept.read_bytes() == before
-    assert_right(cache.tables(NAME, Maker()))
+    assert_right(kernel.cached_tables(NAME, Maker()))
 
 
 def test_another_name_is_another_file(kept):
@@ -134,13 +134,13 @@ def test_a_folder_of_another_user_or_that_others_may_write_is_not_used(kept, mod
         kept.parent.chmod(mode)
     else:
         user = os.geteuid() + 1
-        monkeypatch.setattr(cache.os, "geteuid", lambda: user)
+        monkeypatch.setattr(kernel.os, "geteuid", lambda: user)
         # Who would read a pipe waits for ever.
         kept.unlink()
         os.mkfifo(kept)
     before = kept.stat()
 
-    tables = cache.tables(NAME, Maker())
+    tables = kernel.cached_tables(NAME, Maker())
 
     assert_right(tables)
     assert not is_mapped(tables["keys"])
@@ -151,7 +151,7 @@ def test_a_relative_cache_is_none(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", "cache")
 
-    assert_right(cache.tables(NAME, Maker()))
+    assert_right(kernel.cached_tables(NAME, Maker()))
     assert os.listdir(tmp_path) == []
 
 
@@ -162,7 +162,7 @@ def test_without_a_home_they_are_made_in_memory(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
 
-    assert_right(cache.tables(NAME, Maker()))
+    assert_right(kernel.cached_tables(NAME, Maker()))
 
 
 def test_where_nothing_can_be_written_they_are_made_in_memory(file):
@@ -175,16 +175,16 @@ def test_a_failed_write_leaves_nothing(file, monkeypatch):
     def full(_old, _new):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache.os, "replace", full)
+    monkeypatch.setattr(kernel.os, "replace", full)
 
-    assert_right(cache.tables(NAME, Maker()))
+    assert_right(kernel.cached_tables(NAME, Maker()))
     assert os.listdir(file.parent) == []
 
 
 PROCESS = """
 import sys
 from kernel.test_kernel_cache import NAME, Maker, assert_right
-from simhash_hbase.kernel import cache
+from simhash_hbase.kernel import tables as kernel
 
 class Waiting(Maker):
     def __call__(self):
@@ -192,7 +192,7 @@ class Waiting(Maker):
         sys.stdin.readline()
         return super().__call__()
 
-assert_right(cache.tables(NAME, Waiting(500_000)), 500_000)
+assert_right(kernel.cached_tables(NAME, Waiting(500_000)), 500_000)
 """
 
 
@@ -207,7 +207,7 @@ def test_two_processes_that_start_together_do_not_disturb_each_other(file):
     ]
     # Each has seen that there are none, and makes them.
     assert [process.stdout.readline() for process in both] == ["made\n"] * 2
-    before = cache.tables(NAME, Maker(500_000))
+    before = kernel.cached_tables(NAME, Maker(500_000))
     for process in both:
         process.stdin.write("\n")
         process.stdin.flush()

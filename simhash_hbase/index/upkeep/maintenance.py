@@ -1,25 +1,30 @@
 """Keeping an index whole and small: `verify` compares rows, members and document cells, `vacuum` deletes leftovers."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from simhash_hbase.errors import StoreBusy
+from simhash_hbase.errors import CorruptIndex, StoreBusy
+from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import missing_copies, stale_copies
-from simhash_hbase.index.documentrows import bare_entries, document_cells, stored_rows
-from simhash_hbase.index.indexrows import read_open_load
-from simhash_hbase.index.timestamps import cleaning_time, writing_time
-from simhash_hbase.index.upkeep import walk
+from simhash_hbase.index.timestamps import MARGIN_MS, cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documentcells import DocumentState, decode_document, decode_sketches, encode
-from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, member_key, row_digest, row_flag
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
+from simhash_hbase.profile.matching import Sketches
+from simhash_hbase.rows import documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
+from simhash_hbase.stores.columns import columns_of
+
+# A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
+# which may itself be as far behind the one that vacuum goes by.
+LEAST_GRACE_MS = 2 * MARGIN_MS
+# Of one fingerprint; nearly all have one.
+MEMBERS_AT_ONCE = 100
 
 
 @dataclass(slots=True)
@@ -78,10 +83,10 @@ def verify(
     times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
     verification = _Verification(store, profile, times, Verified())
     both = Walk(watch)
-    for cells in both.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+    for cells in both.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store) if repair else nullcontext():
-            verification.check_cells(walk.up_to_date(store, cells) if repair else cells)
-    for rows in both.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
+            verification.check_cells(up_to_date(store, cells) if repair else cells)
+    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1):
         verification.check_block_rows(rows)
     return verification.result
 
@@ -104,39 +109,41 @@ class _Verification(NamedTuple):
     def check_cells(self, cells: Sequence[Cell]) -> None:
         """Check a page of document cells, members and copies, and the rows that its documents need."""
         result, store = self.result, self.store
-        decoded, damaged = walk.decode_cells(cells, self.profile.bands)
+        decoded, damaged = decode_cells(cells, self.profile.bands)
         states = [state for _, document in decoded if (state := document.in_force())]
         result.undecided += sum(document.is_undecided for _, document in decoded)
         result.undecodable += len(damaged)
         if self.times and damaged:
             latest = self.times.cleaning
-            store.delete(FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
+            store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
             result.count_repairs(len(damaged), len(damaged) - len(_still_there(store, damaged)))
         found = [state for state in states if state.is_found]
         result.documents += len(found)
         result.duplicates += sum(state.is_duplicate for state in states)
         self._check_found(found)
-        members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+        members = [cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_MEMBERS]
         result.members += len(members)
-        result.stale_members += len(_still_there(store, walk.stale_members(store, members)))
-        self._check_copies([cell for cell in cells if row_flag(cell.row) == FLAG_COPIES], states)
+        result.stale_members += len(_still_there(store, stale_members(store, members)))
+        self._check_copies([cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
 
-    def _check_found(self, found: Sequence[DocumentState]) -> None:
+    def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
         """Look for the members of documents, and for the block rows and sketch rows that these call for."""
         result, store = self.result, self.store
-        cells = store.get(FAMILY_DOCUMENTS, [state.kept_key for state in found])
+        cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key for state in found])
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
-        again = store.get(FAMILY_DOCUMENTS, [state.key for state in lacking])
+        again = store.get(layout.FAMILY_DOCUMENTS, [state.key for state in lacking])
         # Not those that a writer has changed since they were read.
-        now = [cell and decode_document(cell.value).in_force() for cell in again]
+        now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
         if self.times and missing:
             result.count_repairs(len(missing), self._make_cells(missing, self.times))
         values = [cell.value for cell in cells if cell is not None]
-        sketches = iter(decode_sketches(values, bands=self.profile.bands))
+        sketches = iter(documentcells.decode_sketches(values, bands=self.profile.bands))
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
-        rows = stored_rows(self.profile, simhashes, [b"" if cell is None else next(sketches) for cell in cells])
+        rows = documentrows.stored_rows(
+            self.profile, simhashes, [b"" if cell is None else next(sketches) for cell in cells]
+        )
         absent = rows.where(~store.has_rows(rows))
         incomplete = np.isin(simhashes, absent.simhashes)
         result.incomplete += int(incomplete.sum())
@@ -145,7 +152,7 @@ class _Verification(NamedTuple):
             left = np.isin(simhashes, absent.simhashes[~store.has_rows(absent)])
             result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
 
-    def _check_copies(self, copies: Sequence[Cell], states: Sequence[DocumentState]) -> None:
+    def _check_copies(self, copies: Sequence[Cell], states: Sequence[documentcells.DocumentState]) -> None:
         """Compare the lists of copies with the document cells."""
         store, result = self.store, self.result
         stale = _still_there(store, stale_copies(store, copies))
@@ -157,45 +164,45 @@ class _Verification(NamedTuple):
             # An entry is there before its decision: where there are no transactions, a new one may be that of a claim
             # under way.
             latest = self.times.cleaning
-            latest = latest if isinstance(store, Transactional) else walk.cutoff_of(store, self.profile, latest)
-            store.delete(FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
+            latest = latest if isinstance(store, Transactional) else cutoff_of(store, self.profile, latest)
+            store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
             made = self._make_cells(missing, self.times)
             result.repaired_copies += len(stale) - len(_still_there(store, stale)) + made
 
-    def check_block_rows(self, rows: BlockRows) -> None:
+    def check_block_rows(self, rows: keys.BlockRows) -> None:
         """Check a page of block rows."""
         self.result.rows += len(rows.prefixes)
         # The segment of a block row follows from fingerprint and flag; a sketch row may have any.
         tables = len(self.profile.blocks.tables)
-        flags = (rows.prefixes & FLAGS).astype(np.intp)
+        flags = (rows.prefixes & keys.FLAGS).astype(np.intp)
         is_block = (flags >= 1) & (flags <= tables)
         expected = self.profile.blocks.prefixes(rows.simhashes)[np.arange(len(flags)), np.where(is_block, flags - 1, 0)]
         is_sketch = (flags > tables) & (flags <= tables + self.profile.bands)
         malformed = ~(is_block & (expected == rows.prefixes) | is_sketch)
         self.result.malformed_rows += int(malformed.sum())
-        orphans = walk.memberless(self.store, self.profile, rows)
+        orphans = memberless(self.store, self.profile, rows)
         self.result.orphan_rows += int((orphans & ~malformed).sum())
         if self.times and malformed.any():
             doomed = rows.where(malformed)
             self.store.delete_rows(doomed, timestamp=self.times.cleaning)
             self.result.count_repairs(len(doomed.prefixes), int((~self.store.has_rows(doomed)).sum()))
 
-    def _make_cells(self, states: Sequence[DocumentState], times: Times) -> int:
+    def _make_cells(self, states: Sequence[documentcells.DocumentState], times: Times) -> int:
         """Write the cell that goes with each document cell, and its time into that; count those that are read back."""
         again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
-        made = document_cells(bare_entries(again), again)
-        self.store.put(FAMILY_DOCUMENTS, made)
-        held = self.store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
+        made = documentrows.document_cells(documentrows.bare_entries(again), again)
+        self.store.put(layout.FAMILY_DOCUMENTS, made)
+        held = self.store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
         if not isinstance(self.store, CompareAndSet):
             return 0
         pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
-        swaps = [Swap(*old.key, encode(old), encode(new)) for old, new in pairs]
+        swaps = [Swap(*old.key, documentcells.encode(old), documentcells.encode(new)) for old, new in pairs]
         return sum(self.store.compare_and_set(swaps))
 
 
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
     """Leave out what a writer has changed since it was read."""
-    again = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
     return [cell for cell, now in zip(cells, again, strict=True) if now == cell]
 
 
@@ -218,25 +225,25 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: ProgressCallback 
     transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
     two minutes, is touched, and rows whose members appeared meanwhile are put back.
     """
-    if read_open_load(store) is not None:
+    if indexrows.read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
     now = cleaning_time(store, now)
     result = Vacuumed()
     both = Walk(watch)
-    for cells in both.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+    for cells in both.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store):
-            _vacuum_cells(store, profile, walk.up_to_date(store, cells), now, result)
-    cutoff = walk.cutoff_of(store, profile, now)
-    for rows in both.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
+            _vacuum_cells(store, profile, up_to_date(store, cells), now, result)
+    cutoff = cutoff_of(store, profile, now)
+    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1):
         with atomically(store):
-            doomed = rows.where(walk.memberless(store, profile, rows))
+            doomed = rows.where(memberless(store, profile, rows))
             if not len(doomed.prefixes):
                 continue
             store.delete_rows(doomed, timestamp=cutoff)
             if isinstance(store, Transactional):
                 result.rows += len(doomed.prefixes)
                 continue
-            back = ~walk.memberless(store, profile, doomed)
+            back = ~memberless(store, profile, doomed)
             if back.any():
                 # Above the delete, which hides what is written at its own time.
                 store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
@@ -245,19 +252,22 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: ProgressCallback 
 
 
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
-    cutoff = walk.cutoff_of(store, profile, now)
+    cutoff = cutoff_of(store, profile, now)
     doomed: list[Cell] = []
     # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
     old = [
         (cell, state)
-        for cell, state in walk.decode_cells(cells, profile.bands)[0]
+        for cell, state in decode_cells(cells, profile.bands)[0]
         if max(cell.timestamp or 0, state.stamp) <= cutoff
     ]
     # The timestamp of a claim's cell may be no time.
     undecided = [(c, state) for c, state in old if state.is_undecided and state.seen <= cutoff]
     if undecided and isinstance(store, CompareAndSet):
         # The decision before it returns; a live writer starts again.
-        swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(state.abandoned())) for cell, state in undecided]
+        swaps = [
+            Swap(cell.row, cell.qualifier, cell.value, documentcells.encode(state.abandoned()))
+            for cell, state in undecided
+        ]
         result.abandoned += sum(store.compare_and_set(swaps))
     for cell, state in old:
         if state.is_gone:
@@ -265,13 +275,97 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
             doomed.append(cell)
         elif not state.is_undecided and state.seen < profile.oldest(now):
             result.expired += 1
-            doomed += [cell, Cell(*member_key(state.text, row_digest(cell.row)), b"", state.stamp)]
-    members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
-    stale = [cell for cell in walk.stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
+            doomed += [cell, Cell(*keys.member_key(state.text, keys.row_digest(cell.row)), b"", state.stamp)]
+    members = [cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_MEMBERS]
+    stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
     result.stale_members += len(stale)
-    copies = [cell for cell in cells if row_flag(cell.row) == FLAG_COPIES and (cell.timestamp or 0) <= cutoff]
+    copies = [
+        cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES and (cell.timestamp or 0) <= cutoff
+    ]
     idle = stale_copies(store, copies, profile.oldest(now))
     result.stale_copies += len(idle)
     if doomed or stale or idle:
         # Up to the timestamp that was read: what another writer put there since is newer and stays.
-        store.delete(FAMILY_DOCUMENTS, doomed + stale + idle)
+        store.delete(layout.FAMILY_DOCUMENTS, doomed + stale + idle)
+
+
+def cutoff_of(store: Store, profile: Profile, now: int) -> int:
+    """Return the latest time that may be deleted."""
+    grace_ms = round(profile.grace_s * 1000)
+    return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
+
+
+def decode_cells(
+    cells: Sequence[Cell], bands: int
+) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
+    """Decode documents, and try members and copies; return what does not decode apart."""
+    decoded, damaged = [], []
+    for cell in cells:
+        try:
+            if keys.row_flag(cell.row) == layout.FLAG_DOCUMENT:
+                decoded.append((cell, documentcells.decode_document(cell.value)))
+            else:
+                documentcells.decode_member(cell.value, bands=bands)
+        except CorruptIndex:
+            damaged.append(cell)
+    return decoded, damaged
+
+
+def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
+    """Select the member cells that no document cell names; one that does not decode may."""
+    cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
+    states = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
+    stale = []
+    for member, cell in zip(members, states, strict=True):
+        text = documentcells.Text(keys.row_simhash(member.row), member.qualifier[layout.ID_DIGEST_BYTES :])
+        with suppress(CorruptIndex):
+            if cell is None or text not in documentcells.decode_document(cell.value).member_texts():
+                stale.append(member)
+    return stale
+
+
+def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
+    """Tell which rows no document has: of this fingerprint, and for a sketch row with this segment, too."""
+    is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
+    lonely = np.empty(len(is_sketch), np.bool_)
+    simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
+    members = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=1)
+    lonely[~is_sketch] = (np.array(columns_of(members).counts) == 0)[where]
+    # Sketch rows are compared with those that the members of their fingerprints have.
+    sketch_rows = rows.where(is_sketch)
+    simhashes, owners = np.unique(sketch_rows.simhashes, return_inverse=True)
+    found = list(store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=MEMBERS_AT_ONCE))
+    held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
+    own = _keys(sketch_rows.prefixes, owners)
+    alone = ~np.isin(own, held)
+    for number in np.unique(owners[alone]).tolist():
+        cells = found[number]
+        while len(cells) == MEMBERS_AT_ONCE and alone[owners == number].any():
+            after, row = cells[-1].qualifier, keys.member_row(int(simhashes[number]))
+            cells = store.read_row(layout.FAMILY_DOCUMENTS, row, after=after, limit=MEMBERS_AT_ONCE)
+            alone &= ~np.isin(own, _keys_of_members(profile, np.full(len(cells), number), [cells]))
+    lonely[is_sketch] = alone
+    return lonely
+
+
+def _keys_of_members(
+    profile: Profile, owners: NDArray[np.intp], members: Sequence[Sequence[Cell]]
+) -> NDArray[np.uint64]:
+    """List the sketch rows of members; one that does not decode has none."""
+    values = [cell.value for cells in members for cell in cells]
+    sketches = Sketches.unpacked(documentcells.decode_sketches(values, bands=profile.bands), profile.bands)
+    prefixes = keys.band_prefixes(profile.blocks, sketches.segments, sketches.present)
+    return _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
+
+
+def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Put prefix and place of the fingerprint, of which a page has few, into one integer."""
+    return prefixes << np.uint64(64 - layout.PREFIX_BITS) | owners.astype(np.uint64)
+
+
+def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
+    """Read cells again, now that nobody else writes; where others may, they are as fresh as can be."""
+    if not isinstance(store, Transactional):
+        return list(cells)
+    again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [cell for cell in again if cell is not None]

@@ -19,11 +19,8 @@ from simhash_hbase.index.answers import Shown
 from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.clock import MS_A_DAY, rfc3339
-from simhash_hbase.rows.documentcells import decode_document
-from simhash_hbase.rows.keys import ALL_PREFIXES, row_bounds, row_flag, row_prefix
-from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS
-from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store, StoreSize
+from simhash_hbase.rows import clock, documentcells, keys, layout
+from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store
 
 _SAMPLED = (
     "documents",
@@ -133,7 +130,7 @@ def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
     >>> region_bounds([b"", b"\x80"]) == [(0, 1 << 39), (1 << 39, 1 << 40)]
     True
     """
-    edges = [*map(row_prefix, starts), ALL_PREFIXES]
+    edges = [*map(keys.row_prefix, starts), keys.ALL_PREFIXES]
     return list(pairwise(edges))
 
 
@@ -197,23 +194,23 @@ class Tally:
 
     def _count_cells(self, store: Store, part: Slice) -> None:
         row, members = b"", 0
-        pages = store.scan_cells(FAMILY_DOCUMENTS, *row_bounds(part.start, part.stop), page=PAGE)
+        pages = store.scan_cells(layout.FAMILY_DOCUMENTS, *keys.row_bounds(part.start, part.stop), page=PAGE)
         for cell in chain.from_iterable(self._walk.cells(pages, before=1)):
             self.cells_in[part.region] += part.weight
-            flag = row_flag(cell.row)
-            if flag == FLAG_DOCUMENT:
-                state = decode_document(cell.value)
+            flag = keys.row_flag(cell.row)
+            if flag == layout.FLAG_DOCUMENT:
+                state = documentcells.decode_document(cell.value)
                 # Of a claim under way counts what stands until it is decided.
                 state = state.in_force() or state
                 self.states[state.state] += part.weight
-                day = state.order[0] // MS_A_DAY
+                day = state.order[0] // clock.MS_A_DAY
                 if state.is_found:
                     self.added[day] += part.weight
                 elif state.is_duplicate:
                     self.duplicates[day] += part.weight
                     if state.distance is not None:
                         self.distances[state.distance] += part.weight
-            elif flag == FLAG_MEMBERS:
+            elif flag == layout.FLAG_MEMBERS:
                 row, members = cell.row, members + 1 if cell.row == row else 1
                 # Counted once, when it goes above what a query reads.
                 self.truncated_fingerprints += part.weight * (members == self._profile.max_members + 1)
@@ -245,7 +242,7 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCa
     options = {name: getattr(profile, name) for name in PROFILE_IN_SHORT}
     stats.profile = {name: value for name, value in options.items() if value is not None}
     last_backup = read_last_backup(store)
-    stats.last_backup = None if last_backup is None else rfc3339(last_backup)
+    stats.last_backup = None if last_backup is None else clock.rfc3339(last_backup)
     return stats
 
 
@@ -255,8 +252,8 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
         return Stats(
             exact=False,
             # A document that queries find has one member; what a crash or a race left over is counted with them.
-            documents=store.count_cells(FAMILY_DOCUMENTS, FLAG_MEMBERS),
-            rows=(size.rows or {}).get(FAMILY_BLOCKS, 0),
+            documents=store.count_cells(layout.FAMILY_DOCUMENTS, layout.FLAG_MEMBERS),
+            rows=(size.rows or {}).get(layout.FAMILY_BLOCKS, 0),
             bytes=size.bytes,
             prefixes=None,
             truncated_prefixes=None,
@@ -264,7 +261,13 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
         )
     places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
-    whole = exact or _is_small(store, size)
+    whole = exact
+    if not exact and size.rows is not None:
+        whole = size.rows[layout.FAMILY_BLOCKS] <= READ_WHOLE
+    elif not exact:
+        # One call tells whether an index is quickly read whole.
+        first = next(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), None)
+        whole = first is None or len(first.prefixes) < PAGE
     tally = Tally(profile, Walk())
     if not whole:
         tally.read(store, sampled_slices(bounds))
@@ -276,21 +279,13 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
     result = _figures(tally, exact=whole)
     result.bytes = size.bytes
     if size.rows is not None:
-        result.rows = size.rows[FAMILY_BLOCKS]
+        result.rows = size.rows[layout.FAMILY_BLOCKS]
     if not whole:
         result.sampled = [*_SAMPLED, *(("rows",) if size.rows is None else ()), *(_SAMPLED_REGIONS if places else ())]
     if places is not None:
         result.regions = _shares(tally, places)
         result.imbalance = round(max(region.share for region in result.regions) * len(places), 3)
     return result
-
-
-def _is_small(store: Store, size: StoreSize) -> bool:
-    """Tell, by one call at most, whether an index is quickly read whole."""
-    if size.rows is not None:
-        return size.rows[FAMILY_BLOCKS] <= READ_WHOLE
-    first = next(store.scan_range(0, ALL_PREFIXES, page=PAGE), None)
-    return first is None or len(first.prefixes) < PAGE
 
 
 def _figures(tally: Tally, *, exact: bool) -> Stats:
@@ -302,7 +297,7 @@ def _figures(tally: Tally, *, exact: bool) -> Stats:
     for power in sorted(groups):
         low, high = (1 << power >> 1) + 1, 1 << power
         histogram[str(high) if low >= high else f"{low}-{high}"] = round(groups[power])
-    mask = (1 << FLAG_BITS) - 1
+    mask = (1 << layout.FLAG_BITS) - 1
     return Stats(
         exact=exact,
         documents=states.get("added", 0) + states.get("original", 0),
@@ -310,12 +305,12 @@ def _figures(tally: Tally, *, exact: bool) -> Stats:
         rows=round(tally.rows),
         prefixes=round(sum(tally.prefixes.values())),
         rows_per_prefix=histogram,
-        hottest=[HotPrefix(prefix & mask, f"{prefix >> FLAG_BITS:08x}", rows) for rows, prefix in tally.hottest],
+        hottest=[HotPrefix(prefix & mask, f"{prefix >> layout.FLAG_BITS:08x}", rows) for rows, prefix in tally.hottest],
         truncated_prefixes=round(tally.truncated_prefixes),
         truncated_fingerprints=round(tally.truncated_fingerprints),
         days=[
             Day(
-                date=datetime.fromtimestamp(day * MS_A_DAY / 1000, UTC).date().isoformat(),
+                date=datetime.fromtimestamp(day * clock.MS_A_DAY / 1000, UTC).date().isoformat(),
                 documents=round(tally.added[day]),
                 duplicates=round(tally.duplicates[day]),
             )

@@ -15,8 +15,7 @@ import lmdb
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreRefused
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
-from simhash_hbase.stores.embedded import probe
-from simhash_hbase.stores.embedded.translate import lmdb_errors
+from simhash_hbase.stores.embedded import probe, translate
 
 # Address space, not disk and not memory: the file grows with what is written. Room for a hundred million documents
 # before the map must grow the first time; little enough that a laptop, a container and a debugger grant it.
@@ -186,7 +185,7 @@ class Environment:
         self._owner: int | None = None
         self._open: Transaction = None
         self._outgrown = 0
-        with lmdb_errors(path):
+        with translate.lmdb_errors(path):
             self._env, self._unseen = open_map(path, options, writable=self.writable)
             self._env.reader_check()
             self._follow(self._fill_up)
@@ -205,12 +204,12 @@ class Environment:
         A handle opened within a reading transaction ends with it, so the driver begins a transaction of its own; with
         write permission this waits once for the current writer.
         """
-        with lmdb_errors(self.path):
+        with translate.lmdb_errors(self.path):
             self.databases = self._follow(lambda: self._handles(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
         """Call a function with a transaction that sees one state; repeat when the map has moved."""
-        with lmdb_errors(self.path):
+        with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 return look(self._open)
 
@@ -231,7 +230,7 @@ class Environment:
 
     def write(self, change: Callable[[Transaction], T]) -> T:
         """Call a function with a transaction and commit it; repeat when the map had to grow."""
-        with lmdb_errors(self.path):
+        with translate.lmdb_errors(self.path):
             if self._owner == get_ident():
                 try:
                     return change(self._open)
@@ -252,7 +251,7 @@ class Environment:
         if self._owner == get_ident():
             raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
         with self._writing:
-            with lmdb_errors(self.path):
+            with translate.lmdb_errors(self.path):
                 transaction = self._begin()
             self._owner, self._open, self._outgrown = get_ident(), transaction, 0
             try:
@@ -263,7 +262,7 @@ class Environment:
                 raise
             else:
                 self._owner = self._open = None
-                with lmdb_errors(self.path):
+                with translate.lmdb_errors(self.path):
                     try:
                         transaction.commit()
                     except lmdb.MapFullError as error:
@@ -284,7 +283,7 @@ class Environment:
             with self._gate:
                 self._env.copy(destination, compact=True)
 
-        with lmdb_errors(self.path, target):
+        with translate.lmdb_errors(self.path, target):
             self._follow(copy)
 
     def check_readable(self) -> None:
@@ -312,7 +311,7 @@ class Environment:
 
     def close(self) -> None:
         """Close the environment; writes that did not wait for the disk are flushed first."""
-        with lmdb_errors(self.path), self._writing, self._gate.alone():
+        with translate.lmdb_errors(self.path), self._writing, self._gate.alone():
             if not self.options.durable and self.writable:
                 self._env.sync(True)
             self._env.close()
@@ -337,16 +336,18 @@ class Environment:
         LMDB may itself leave the last pages unwritten, so a short file alone proves nothing. A truncated one is left as
         it is.
         """
-        if not self._is_short() or not self.writable:
+        file = os.path.join(self.path, "data.mdb")
+
+        def is_short() -> bool:
+            return os.path.getsize(file) < self._believed_bytes()
+
+        if not is_short() or not self.writable:
             return
         self.check_readable()
         # The write transaction keeps writers of other processes out between the check and the change.
         with self._env.begin(write=True):
-            if self._is_short():
-                os.truncate(os.path.join(self.path, "data.mdb"), self._believed_bytes())
-
-    def _is_short(self) -> bool:
-        return os.path.getsize(os.path.join(self.path, "data.mdb")) < self._believed_bytes()
+            if is_short():
+                os.truncate(file, self._believed_bytes())
 
     def _believed_bytes(self) -> int:
         return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])

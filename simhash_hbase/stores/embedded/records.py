@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.rows import keys as rowkeys
-from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
 from simhash_hbase.stores.columns import CellRows, Columns
@@ -58,18 +57,20 @@ def scan(
             if cursor.set_key(rowkeys.pack_prefix(prefix)):
                 truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
                 simhashes = rowkeys.unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
-                scans.append(PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated))
+                scans.append(
+                    PrefixScan(rowkeys.BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated)
+                )
     rows, truncated = _joined(scans)
     # Stable: the rows of one prefix come from one scan, in order already.
     order = np.argsort(rows.prefixes, kind="stable")
-    return PrefixScan(BlockRows(rows.prefixes[order], rows.simhashes[order]), np.sort(truncated))
+    return PrefixScan(rowkeys.BlockRows(rows.prefixes[order], rows.simhashes[order]), np.sort(truncated))
 
 
-def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: BlockRows) -> None:
+def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: rowkeys.BlockRows) -> None:
     """Write sorted rows."""
     with transaction.cursor(blocks) as cursor:
         for i in range(0, len(rows.prefixes), _PUT_CHUNK):
-            chunk = BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
+            chunk = rowkeys.BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
             # Behind all rows that there are, sorted rows fill pages completely. The driver's own append does not: it
             # leaves out the second row of a prefix, which put between others later splits a full page.
             cursor.putmulti(iter_unpack(_PAIR, rowkeys.pack_rows(chunk)), dupdata=False)
@@ -79,13 +80,13 @@ def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: Bl
                     transaction.put(prefix, b"", db=hot)
 
 
-def delete_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> None:
+def delete_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockRows) -> None:
     """Delete rows; missing ones are skipped."""
     for prefix, simhash in iter_unpack(_PAIR, rowkeys.pack_rows(rows)):
         transaction.delete(prefix, simhash, db=blocks)
 
 
-def has_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> NDArray[np.bool_]:
+def has_rows(transaction: Transaction, blocks: Database, rows: rowkeys.BlockRows) -> NDArray[np.bool_]:
     """Look up single rows."""
     with transaction.cursor(blocks) as cursor:
         find = cursor.set_key_dup
@@ -93,11 +94,11 @@ def has_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> NDA
         return np.array([find(prefix, simhash) for prefix, simhash in pairs], np.bool_)
 
 
-def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> BlockRows:
+def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> rowkeys.BlockRows:
     """Read at most a page of rows, beginning at a prefix and fingerprint."""
     prefix, simhash = after
     if prefix >= rowkeys.ALL_PREFIXES:
-        return BlockRows.empty()
+        return rowkeys.BlockRows.empty()
     key = rowkeys.pack_prefix(prefix)
     with transaction.cursor(blocks) as cursor:
         is_there = cursor.set_range_dup(key, rowkeys.pack_simhash(simhash))
@@ -105,11 +106,11 @@ def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int]
             # Behind all rows of the prefix, if it has any.
             is_there = cursor.key() != key or cursor.next_nodup()
         if not is_there:
-            return BlockRows.empty()
+            return rowkeys.BlockRows.empty()
         return _unpacked(b"".join(chain.from_iterable(islice(cursor.iternext(), page))))
 
 
-def row_behind(rows: BlockRows) -> tuple[int, int]:
+def row_behind(rows: rowkeys.BlockRows) -> tuple[int, int]:
     """Return the prefix and fingerprint at which the next page begins."""
     prefix, simhash = int(rows.prefixes[-1]), int(rows.simhashes[-1])
     return (prefix + 1, 0) if simhash == _LAST_SIMHASH else (prefix, simhash + 1)
@@ -124,7 +125,7 @@ def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -
     return scans[0] if len(scans) == 1 else _joined(scans)
 
 
-def _unpacked(packed: bytes | bytearray) -> BlockRows:
+def _unpacked(packed: bytes | bytearray) -> rowkeys.BlockRows:
     if len(packed) % BLOCK_ROW_BYTES:
         raise CorruptIndex(f"a page is damaged: {len(packed):,} bytes of block rows, wanted {BLOCK_ROW_BYTES} each")
     return rowkeys.unpack_rows(packed)
@@ -132,7 +133,7 @@ def _unpacked(packed: bytes | bytearray) -> BlockRows:
 
 def _joined(scans: list[PrefixScan]) -> PrefixScan:
     return PrefixScan(
-        BlockRows(
+        rowkeys.BlockRows(
             np.concatenate([scan.rows.prefixes for scan in scans]),
             np.concatenate([scan.rows.simhashes for scan in scans]),
         ),

@@ -13,12 +13,9 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores import base
-from simhash_hbase.stores.base import Cell, CellKey, CompareAndSet, OnDisk, PrefixScan, Store, Swap, Transactional
 from simhash_hbase.stores.columns import CellRows
-from simhash_hbase.stores.embedded import records
+from simhash_hbase.stores.embedded import folder, records, translate
 from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Database, EmbeddedOptions, Environment, Transaction
-from simhash_hbase.stores.embedded.folder import acquire, new_partial, release
-from simhash_hbase.stores.embedded.translate import lmdb_errors
 
 U64 = np.uint64
 P = ParamSpec("P")
@@ -26,7 +23,7 @@ T = TypeVar("T")
 Position = TypeVar("Position", bytes, tuple[int, int])
 
 
-class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
+class EmbeddedStore(base.Store, base.CompareAndSet, base.Transactional, base.OnDisk):
     """Rows in one folder of this machine; made by `create` and `open`.
 
     Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a
@@ -38,6 +35,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
     Examples
     --------
     >>> import tempfile, os
+    >>> from simhash_hbase.stores.base import Cell
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = EmbeddedStore.create(os.path.join(folder.name, "index"))
     >>> store.put("m", [Cell(b"row", b"v", b"one", 7)])
@@ -61,7 +59,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
         cls, path: str, options: EmbeddedOptions | None = None, *, clock: Callable[[], int] | None = None
     ) -> Self:
         """Make a new index in a folder that is not there yet, or is empty."""
-        return cls(acquire(path, options or EmbeddedOptions(), create=True), os.path.abspath(path), clock=clock)
+        return cls(folder.acquire(path, options or EmbeddedOptions(), create=True), os.path.abspath(path), clock=clock)
 
     @classmethod
     def open(
@@ -73,14 +71,14 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
         clock: Callable[[], int] | None = None,
     ) -> Self:
         """Open an index."""
-        shared = acquire(path, options or EmbeddedOptions())
+        shared = folder.acquire(path, options or EmbeddedOptions())
         return cls(shared, os.path.abspath(path), readonly=readonly, clock=clock)
 
     @property
     def url(self) -> str:
         return f"file:{self._path}"
 
-    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
+    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
         base.check_positive("limit", limit)
         return self._read(records.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
 
@@ -99,12 +97,12 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         self._write(records.delete_rows, FAMILY_BLOCKS, rows)
 
-    def put(self, family: str, cells: Sequence[Cell]) -> None:
+    def put(self, family: str, cells: Sequence[base.Cell]) -> None:
         """Write all, or none."""
         base.check_cell_family(family)
         self._write(records.put_cells, family, cells, self._clock)
 
-    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         base.check_cell_family(family)
         return self._read(records.get_cells, family, keys)
 
@@ -112,20 +110,20 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
         base.check_cell_family(family, limit=limit)
         return self._read(records.read_rows, family, rows, rows, limit)
 
-    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
         base.check_cell_family(family, limit=limit)
         return self._read(records.read_rows, family, [row], [row + after + b"\x00"], limit)[0]
 
-    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+    def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
         """Delete all, or none."""
         base.check_deletions(family, cells)
         self._write(records.delete_cells, family, cells)
 
-    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
         base.check_cell_family(family, page=page)
         return self._pages_of_cells(family, start, stop, page)
 
-    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+    def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
         """Make all in one transaction."""
         return self._write(records.swap_cells, FAMILY_DOCUMENTS, swaps, self._clock)
 
@@ -137,9 +135,9 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
         target = os.path.abspath(destination)
         if os.path.lexists(target):
             raise InvalidArgument(f"{destination} already exists; name a new folder for the backup")
-        with lmdb_errors(target):
+        with translate.lmdb_errors(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            partial = new_partial(target)
+            partial = folder.new_partial(target)
             from shutil import rmtree  # noqa: PLC0415 - look-ups do not wait for it
 
             try:
@@ -153,7 +151,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
 
     def space(self) -> base.DiskSpace:
         path = self._environment().path
-        with lmdb_errors(self._path):
+        with translate.lmdb_errors(self._path):
             used = os.stat(os.path.join(path, "data.mdb")).st_blocks * 512
             disk = os.statvfs(path)
         return base.DiskSpace(used, disk.f_bavail * disk.f_frsize)
@@ -171,14 +169,14 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
     def close(self) -> None:
         shared, self._shared = self._shared, None
         if shared is not None:
-            release(shared)
+            folder.release(shared)
 
     def _environment(self) -> Environment:
         """Return the environment of this very process: after a fork, the parent's must not be used."""
         if self._shared is None:
             raise IndexClosed(f"{self._path}: this index was closed")
         if self._shared.process != os.getpid():
-            self._shared = acquire(self._path, self._options)
+            self._shared = folder.acquire(self._path, self._options)
         return self._shared
 
     def _writable(self) -> Environment:
@@ -212,7 +210,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
             yield BlockRows(rows.prefixes[:end], rows.simhashes[:end])
             place = self._further(place, records.row_behind(rows))
 
-    def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
+    def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[base.Cell]]:
         place = start
         while True:
             found = self._read(records.next_cells, family, place, page)

@@ -3,20 +3,17 @@
 import errno
 import os
 import struct
-from types import TracebackType
-from typing import Literal
 
 import lmdb
 
 from simhash_hbase import errors
-from simhash_hbase.errors import SimhashError
 
 # The number of an `lmdb.Error` without a class of its own is known only by the text of `strerror`.
 # LMDB reports EIO for a write whose last part found no room, and for a failing disk, so the sentence names both.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NO_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 
-_SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
+_SENTENCES: tuple[tuple[type[lmdb.Error], type[errors.SimhashError], str], ...] = (
     (lmdb.InvalidError, errors.NotAnIndex, "data.mdb is no LMDB file"),
     (lmdb.VersionMismatchError, errors.NotAnIndex, "data.mdb was written by another version of LMDB"),
     (lmdb.IncompatibleError, errors.NotAnIndex, "the databases in it have another form"),
@@ -48,9 +45,7 @@ class lmdb_errors:
     def __enter__(self) -> None:
         """Do nothing."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> Literal[False]:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Raise the package's own error in place of a driver's."""
         if isinstance(error, lmdb.Error):
             ours = _of_lmdb(error, self._path)
@@ -61,10 +56,9 @@ class lmdb_errors:
             raise errors.CorruptIndex(f"{self._path}: a cell is damaged ({error})") from error
         if isinstance(error, OSError):
             raise _of_system(error.errno or 0, str(error.strerror), self._path) from error
-        return False
 
 
-def _of_lmdb(error: lmdb.Error, path: str) -> SimhashError:
+def _of_lmdb(error: lmdb.Error, path: str) -> errors.SimhashError:
     if isinstance(error, lmdb.ReadonlyError) and not os.access(os.path.join(path, "data.mdb"), os.R_OK):
         return errors.StoreRefused(f"{path}: it may not be read ({error})")
     for kind, ours, sentence in _SENTENCES:
@@ -78,7 +72,7 @@ def _of_lmdb(error: lmdb.Error, path: str) -> SimhashError:
     return _of_system(next(numbers, 0), str(error), path)
 
 
-def _of_system(code: int, text: str, path: str) -> SimhashError:
+def _of_system(code: int, text: str, path: str) -> errors.SimhashError:
     if code in _NO_ROOM:
         return errors.StoreFull(f"{path}: no room left, or the disk fails ({text})")
     if code in _NO_PERMISSION:

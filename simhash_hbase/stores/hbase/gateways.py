@@ -10,13 +10,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.thrift import wire
-from simhash_hbase.stores.hbase.thrift.channel import connect
-from simhash_hbase.stores.hbase.thrift.driver import Driver
-from simhash_hbase.stores.hbase.thrift.exchange import Exchange
-from simhash_hbase.stores.hbase.thrift.pool import Pool
-from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
-from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
+from simhash_hbase.stores.hbase.thrift import channel, exchange, pool, thrift1, thrift2, wire
 
 _ENOUGH_BYTES = 16
 _PROBE_S = 1.5
@@ -40,16 +34,16 @@ class Gateways:
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options
         self._version = options.version
-        self._pool = Pool(options, self._greet)
+        self._pool = pool.Pool(options, self._greet)
         # Not repeated, so that a mistyped port is reported at once.
         with self._pool.lend(1):
             pass
-        self.driver: Driver = (
-            Thrift1(options.table)
+        self.driver = (
+            thrift1.Thrift1(options.table)
             if self._version == 1
-            else Thrift2(options.table, framed=options.transport == "framed")
+            else thrift2.Thrift2(options.table, framed=options.transport == "framed")
         )
-        self.exchange = Exchange(self._pool, options, self.driver.is_disabled)
+        self.exchange = exchange.Exchange(self._pool, options, self.driver.is_disabled)
 
     def close(self) -> None:
         """Close all connections."""
@@ -160,7 +154,7 @@ def _describe_bytes(first: bytes, options: HBaseOptions) -> str:
 
 def _speaks_tls(gateway: Gateway, options: HBaseOptions) -> bool:
     try:
-        connect(gateway, replace(options, tls=True), _PROBE_S).close()
+        channel.connect(gateway, replace(options, tls=True), _PROBE_S).close()
     except SSLCertVerificationError:
         return True
     except OSError:
@@ -183,7 +177,7 @@ def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes) -> by
     """Send some bytes and return how the answer begins; nothing when there is none."""
     answer = b""
     # The bytes that came before the connection closed or fell silent are enough.
-    with suppress(OSError), connect(gateway, options, _PROBE_S) as probe:
+    with suppress(OSError), channel.connect(gateway, options, _PROBE_S) as probe:
         probe.sendall(question)
         while len(answer) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
             answer += part

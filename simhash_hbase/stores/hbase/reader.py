@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.rows import keys as rowkeys
-from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import PREFIX_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, first_rows
 from simhash_hbase.stores.columns import CellRows
@@ -164,7 +163,7 @@ class HBaseReader:
         answers = self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS)
         return [item for answer in answers for item in answer]
 
-    def row_pages(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
+    def row_pages(self, start: int, stop: int, page: int) -> Iterator[rowkeys.BlockRows]:
         """Read a range of block rows in pages; see `Store.scan_range`."""
         if start >= min(stop, rowkeys.ALL_PREFIXES):
             return

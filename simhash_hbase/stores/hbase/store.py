@@ -9,17 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, NotAnIndex, Retryable, StoreRefused
+from simhash_hbase.rows import layout, table
 from simhash_hbase.rows.keys import BlockRows, packed_rows
-from simhash_hbase.rows.layout import FAMILIES, FAMILY_INDEX
-from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores import base
-from simhash_hbase.stores.base import Cell, CellKey, Cluster, CompareAndSet, PrefixScan, Store, StoreSize, Swap
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.reader import HBaseReader, Regions, group_cells, group_keys, group_row_keys
-from simhash_hbase.stores.hbase.thrift.driver import TableDescription
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation, PageSize
-from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
+from simhash_hbase.stores.hbase.thrift import driver, exchange, wire
 
 WRITE_SOCKETS = 3
 SWAP_SOCKETS = 16
@@ -34,7 +30,7 @@ NO_ROW = b"\0"
 K = TypeVar("K")
 
 
-class HBaseStore(Store, CompareAndSet, Cluster):
+class HBaseStore(base.Store, base.CompareAndSet, base.Cluster):
     """An index in one table of an HBase.
 
     Threads may share it; a forked child opens connections of its own. Acknowledged writes are in HBase's write-ahead
@@ -50,7 +46,7 @@ class HBaseStore(Store, CompareAndSet, Cluster):
         self._exchange = gateways.exchange
         regions = Regions(lambda: [region.start for region in self.regions()])
         self._reader = HBaseReader(self._exchange, self._driver, regions)
-        self._write_size = PageSize()
+        self._write_size = exchange.PageSize()
         self._shortfalls = shortfalls
 
     @classmethod
@@ -59,9 +55,9 @@ class HBaseStore(Store, CompareAndSet, Cluster):
         return cls._connect(options, find_table)
 
     @classmethod
-    def create(cls, options: HBaseOptions, schema: TableSchema | None = None) -> Self:
+    def create(cls, options: HBaseOptions, schema: table.TableSchema | None = None) -> Self:
         """Make a table and connect to it; a table that an operator made is taken over while it is unused."""
-        return cls._connect(options, lambda gateways: create_table(gateways, schema or TableSchema()))
+        return cls._connect(options, lambda gateways: create_table(gateways, schema or table.TableSchema()))
 
     @classmethod
     def _connect(cls, options: HBaseOptions, look: Callable[[Gateways], tuple[str, ...]]) -> Self:
@@ -80,10 +76,10 @@ class HBaseStore(Store, CompareAndSet, Cluster):
     def shortfalls(self) -> tuple[str, ...]:
         return self._shortfalls
 
-    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
+    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
         base.check_positive("limit", limit)
         if not len(prefixes):
-            return PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
+            return base.PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
         return self._reader.scan(prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
@@ -100,21 +96,21 @@ class HBaseStore(Store, CompareAndSet, Cluster):
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         self._write(group_row_keys(packed_rows(rows)), partial(self._driver.delete_keys, timestamp=timestamp))
 
-    def put(self, family: str, cells: Sequence[Cell]) -> None:
+    def put(self, family: str, cells: Sequence[base.Cell]) -> None:
         base.check_cell_family(family)
         _check_sizes(len(cell.value) for cell in cells)
         groups = group_cells(latest_writes(cells))
         repeat = all(cell.timestamp is not None for cell in cells)
         self._write(groups, partial(self._driver.put, family), repeat=repeat)
 
-    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         base.check_cell_family(family)
         distinct = sorted(set(keys))
         groups = group_keys(distinct, self._driver.rows_per_get)
         cells = dict(zip(distinct, self._reader.look_up(groups, partial(self._driver.get, family)), strict=True))
         return [cells[key] for key in keys]
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[Cell]]:
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[base.Cell]]:
         base.check_cell_family(family, limit=limit)
         distinct = sorted(set(rows))
         answer = self._reader.rows(family, distinct, limit)
@@ -123,19 +119,19 @@ class HBaseStore(Store, CompareAndSet, Cluster):
         numbers = {row: number for number, row in enumerate(distinct)}
         return [answer[numbers[row]] for row in rows]
 
-    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
         base.check_cell_family(family, limit=limit)
         return self._reader.tail(family, row, after, limit)
 
-    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+    def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
         base.check_deletions(family, cells)
         self._write(group_cells(cells), partial(self._driver.delete, family))
 
-    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
         base.check_cell_family(family, page=page)
         return self._reader.cell_pages(family, start, stop, page)
 
-    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+    def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
         if any(not swap.value or swap.expected == b"" for swap in swaps):
             raise InvalidArgument("an empty value cannot be compared and set: HBase takes it for an absent one")
         _check_sizes(len(swap.value) for swap in swaps)
@@ -149,9 +145,9 @@ class HBaseStore(Store, CompareAndSet, Cluster):
     def regions(self) -> list[base.RegionPlace]:
         return self._exchange.one(self._driver.regions)
 
-    def size(self) -> StoreSize:
+    def size(self) -> base.StoreSize:
         """Nothing is known: a gateway reports no sizes, and counting means scanning."""
-        return StoreSize(None, None)
+        return base.StoreSize(None, None)
 
     def traffic(self) -> base.Traffic:
         return self._exchange.traffic()
@@ -160,17 +156,17 @@ class HBaseStore(Store, CompareAndSet, Cluster):
         self._gateways.close()
 
     def _write(
-        self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[None]], *, repeat: bool = True
+        self, groups: list[list[K]], ask: Callable[[Sequence[K]], exchange.Conversation[None]], *, repeat: bool = True
     ) -> None:
         self._exchange.hold_in_parts(self._write_size, groups, ask, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
 
 
-def latest_writes(cells: Sequence[Cell]) -> list[Cell]:
+def latest_writes(cells: Sequence[base.Cell]) -> list[base.Cell]:
     """Keep the last of several writes of one cell at one time: calls may overtake each other."""
     return list({(cell.row, cell.qualifier, cell.timestamp): cell for cell in cells}.values())
 
 
-def swap_waves(swaps: Sequence[Swap]) -> list[list[int]]:
+def swap_waves(swaps: Sequence[base.Swap]) -> list[list[int]]:
     """Split swaps so that no row is twice in a wave: order matters only within a row."""
     waves: list[list[int]] = []
     times: Counter[bytes] = Counter()
@@ -188,22 +184,21 @@ def _check_sizes(sizes: Iterable[int]) -> None:
         raise InvalidArgument(f"a cell of {largest} bytes is too large: HBase takes {CELL_BYTES}")
 
 
-def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
+def create_table(gateways: Gateways, schema: table.TableSchema) -> tuple[str, ...]:
     """Make the table, or take over one that an operator made and nobody has used."""
     try:
         found = _describe(gateways)
-    except AccessDenied:
+    except wire.AccessDenied:
         # An operator made it, and the gateway's user may not read its description.
         find_table(gateways)
         _check_unused(gateways)
         return ("its settings are not known: reading them needs the permission C or A on the table",)
-    driver = gateways.driver
     if found is not None:
-        _check_families(gateways, [family for family in FAMILIES if family not in found.families])
+        _check_families(gateways, [family for family in layout.FAMILIES if family not in found.families])
         _check_unused(gateways)
-        return differences(schema, found, unknown=driver.makes_everything)
+        return differences(schema, found, unknown=gateways.driver.makes_everything)
     try:
-        make = partial(driver.create, schema)
+        make = partial(gateways.driver.create, schema)
         gateways.exchange.one(make, repeat=False, timeout_s=gateways.options.deadline_s)
     except Retryable:
         # The answer was lost: is the table there?
@@ -213,7 +208,7 @@ def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
     if made is None:
         raise StoreRefused(f"table {gateways.options.table} is not there after it was made")
     wrong = differences(schema, made)
-    if wrong and driver.makes_everything:
+    if wrong and gateways.driver.makes_everything:
         raise StoreRefused(f"table {gateways.options.table} was made, but not as asked: {'; '.join(wrong)}")
     return wrong
 
@@ -227,7 +222,7 @@ def find_table(gateways: Gateways) -> tuple[str, ...]:
     if gateways.exchange.one(gateways.driver.is_disabled):
         raise StoreRefused(f"table {gateways.options.table} is disabled: enable it in the HBase shell")
     missing = []
-    for family in FAMILIES:
+    for family in layout.FAMILIES:
         try:
             gateways.exchange.one(partial(gateways.driver.get, family, [(NO_ROW, b"")]))
         except NotAnIndex:
@@ -236,7 +231,7 @@ def find_table(gateways: Gateways) -> tuple[str, ...]:
     return ()
 
 
-def _describe(gateways: Gateways) -> TableDescription | None:
+def _describe(gateways: Gateways) -> driver.TableDescription | None:
     try:
         return gateways.exchange.one(gateways.driver.describe)
     except IndexMissing:
@@ -252,11 +247,11 @@ def _check_families(gateways: Gateways, missing: list[str]) -> None:
 
 def _check_unused(gateways: Gateways) -> None:
     """Refuse a table with an index: its profile is in family ``m``."""
-    if gateways.exchange.one(partial(gateways.driver.scan_cells, FAMILY_INDEX, b"", b"", 1, 1)):
+    if gateways.exchange.one(partial(gateways.driver.scan_cells, layout.FAMILY_INDEX, b"", b"", 1, 1)):
         raise IndexExists(f"there is an index in table {gateways.options.table} already")
 
 
-def differences(schema: TableSchema, found: TableDescription, *, unknown: bool = True) -> tuple[str, ...]:
+def differences(schema: table.TableSchema, found: driver.TableDescription, *, unknown: bool = True) -> tuple[str, ...]:
     """List the settings of a table that are not as they should be, or only those of them that are known."""
     places = [
         (f"family {family.name}", {**family.settings, **family.configuration}, found.families.get(family.name, {}))
@@ -264,7 +259,7 @@ def differences(schema: TableSchema, found: TableDescription, *, unknown: bool =
     ]
     wrong = [
         f"{place} has {name} {settings.get(name, 'not known')} instead of {value}"
-        for place, wanted, settings in [*places, ("the table", TABLE_ATTRIBUTES, found.attributes)]
+        for place, wanted, settings in [*places, ("the table", table.TABLE_ATTRIBUTES, found.attributes)]
         for name, value in wanted.items()
         if settings.get(name) != value and (unknown or name in settings)
     ]

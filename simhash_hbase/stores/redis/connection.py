@@ -8,11 +8,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from simhash_hbase import errors
-from simhash_hbase.errors import IndexClosed, InvalidArgument, SimhashError
 
 DEFAULT_PORT = 6379
 MOST_PORT = 65_535
@@ -36,14 +33,14 @@ class RedisOptions:
 
     def __post_init__(self) -> None:
         if not self.host:
-            raise InvalidArgument(f"the address names no host: {_FORM}")
+            raise errors.InvalidArgument(f"the address names no host: {_FORM}")
         if not 1 <= self.port <= MOST_PORT:
-            raise InvalidArgument(f"port is {self.port}: wanted 1 to {MOST_PORT:,}")
+            raise errors.InvalidArgument(f"port is {self.port}: wanted 1 to {MOST_PORT:,}")
         if self.database < 0:
-            raise InvalidArgument(f"database is {self.database}: wanted at least 0")
+            raise errors.InvalidArgument(f"database is {self.database}: wanted at least 0")
         for name in ("connect_timeout_s", "timeout_s", "idle_check_s"):
             if getattr(self, name) <= 0:
-                raise InvalidArgument(f"{name} is {getattr(self, name)}: wanted more than 0")
+                raise errors.InvalidArgument(f"{name} is {getattr(self, name)}: wanted more than 0")
 
     @property
     def url(self) -> str:
@@ -65,15 +62,15 @@ def parse_url(url: str) -> RedisOptions:
         port = parts.port
     except ValueError:
         # The text of the error may hold the password, where that has a "/" or "[" which is not percent-encoded.
-        raise InvalidArgument(f"the Redis address cannot be read: {_FORM}") from None
+        raise errors.InvalidArgument(f"the Redis address cannot be read: {_FORM}") from None
     if parts.scheme not in ("redis", "rediss"):
-        raise InvalidArgument(f"addresses of Redis start with redis: or rediss: {_FORM}")
+        raise errors.InvalidArgument(f"addresses of Redis start with redis: or rediss: {_FORM}")
     if parts.query or parts.fragment:
-        raise InvalidArgument(f"an address of Redis ends with the database, without ? and #: {_FORM}")
+        raise errors.InvalidArgument(f"an address of Redis ends with the database, without ? and #: {_FORM}")
     database = parts.path.removeprefix("/") or "0"
     # More digits than any server has databases are no number of one, and int() of very many is refused.
     if not (database.isascii() and database.isdigit() and len(database) <= len(str(MOST_PORT)) + 4):
-        raise InvalidArgument(f"a Redis address has the number of a database after the host: {_FORM}")
+        raise errors.InvalidArgument(f"a Redis address has the number of a database after the host: {_FORM}")
     return RedisOptions(
         host=parts.hostname or "",
         port=DEFAULT_PORT if port is None else port,
@@ -108,7 +105,7 @@ class RedisConnection:
             socket_connect_timeout=options.connect_timeout_s,
             socket_timeout=options.timeout_s,
             health_check_interval=options.idle_check_s,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,)),
+            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,)),
             # The older protocol: servers before Redis 6 have no other, and the answers of scripts are the same.
             protocol=2,
         )
@@ -140,12 +137,12 @@ class RedisConnection:
 
     def _open(self) -> redis.Redis:
         if self._client is None:
-            raise IndexClosed(f"{self.url}: this index was closed")
+            raise errors.IndexClosed(f"{self.url}: this index was closed")
         return self._client
 
 
 # The client's classes, the most particular first: some of those that mean a refusal descend from ConnectionError.
-_KINDS: tuple[tuple[type[Exception], type[SimhashError], str], ...] = (
+_KINDS: tuple[tuple[type[Exception], type[errors.SimhashError], str], ...] = (
     (redis.exceptions.AuthenticationError, errors.StoreRefused, "the server does not accept the user and password"),
     (redis.exceptions.AuthenticationWrongNumberOfArgsError, errors.StoreRefused, "the server is too old for users"),
     (redis.exceptions.AuthorizationError, errors.StoreRefused, "the user has no permission for this"),
@@ -160,7 +157,7 @@ _KINDS: tuple[tuple[type[Exception], type[SimhashError], str], ...] = (
     (redis.RedisError, errors.StoreRefused, "the server refuses"),
 )
 # Errors that differ only by their text; a script adds words of its own around it.
-_TEXTS: tuple[tuple[str, type[SimhashError], str], ...] = (
+_TEXTS: tuple[tuple[str, type[errors.SimhashError], str], ...] = (
     ("DB index is out of range", errors.InvalidArgument, "the server has no database of this number"),
     ("Invalid Database", errors.InvalidArgument, "the server has no database of this number"),
     ("WRONGTYPE", errors.NotAnIndex, "keys of an index hold something else: another program wrote to the database"),

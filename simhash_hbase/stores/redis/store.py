@@ -13,7 +13,6 @@ from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, Invali
 from simhash_hbase.rows.keys import BlockRows, pack_prefixes, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES
 from simhash_hbase.stores import base
-from simhash_hbase.stores.base import Cell, CellCounts, CellKey, PrefixScan, Store, StoreSize
 from simhash_hbase.stores.redis.connection import Argument, RedisConnection, RedisOptions
 
 SPACE = "simhash-hbase:"
@@ -41,7 +40,7 @@ SCRIPTS = {
 """The scripts of ``scripts.lua`` by name, without comments, which need not be sent."""
 
 
-class RedisStore(Store, CellCounts):
+class RedisStore(base.Store, base.CellCounts):
     """Rows in one database of a Redis server; made by `create` and `open`.
 
     Redis keeps keys in no order, so `scan_range` and `scan_cells` raise `Unsupported`, and what needs them (export,
@@ -96,7 +95,7 @@ class RedisStore(Store, CellCounts):
     def url(self) -> str:
         return self._connection.url
 
-    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
+    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
         """Take one round trip for each 16,000 prefixes."""
         base.check_positive("limit", limit)
         pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
@@ -115,7 +114,7 @@ class RedisStore(Store, CellCounts):
                     going_on[start] = at + done
             places = going_on
         rows_found = unpack_rows(b"".join(chain.from_iterable(pieces.values())))
-        return PrefixScan(rows_found, prefixes[np.array(sorted(cut), dtype=np.intp)])
+        return base.PrefixScan(rows_found, prefixes[np.array(sorted(cut), dtype=np.intp)])
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
         calls = [(space, packed) for space, _, packed in _row_calls(rows)]
@@ -128,7 +127,7 @@ class RedisStore(Store, CellCounts):
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         self._write(SCRIPTS["delete_rows"], _row_calls(rows))
 
-    def put(self, family: str, cells: Sequence[Cell]) -> None:
+    def put(self, family: str, cells: Sequence[base.Cell]) -> None:
         """Keep the later of two writes with one timestamp."""
         base.check_cell_family(family)
         _check_stamps(cells)
@@ -137,18 +136,18 @@ class RedisStore(Store, CellCounts):
         fields = [(c.row, c.qualifier, "" if c.timestamp is None else c.timestamp, c.value) for c in cells]
         self._write(SCRIPTS["put"], _calls(head, fields))
 
-    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         """Take one round trip for each 4,000 cells."""
         base.check_cell_family(family)
         answers = self._connection.run(SCRIPTS["get"], _calls((_space(family),), keys))
         values = chain.from_iterable(answers)
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[base.Cell]]:
         """Read all qualifiers of a row with more cells than the limit."""
         base.check_cell_family(family, limit=limit)
-        found: list[list[Cell]] = []
-        wanted: dict[int, list[CellKey]] = {}
+        found: list[list[base.Cell]] = []
+        wanted: dict[int, list[base.CellKey]] = {}
         calls = _calls((_space(family), limit), [(row,) for row in rows])
         for held, wide in self._connection.run(SCRIPTS["get_rows"], calls):
             for position in wide:
@@ -164,7 +163,7 @@ class RedisStore(Store, CellCounts):
             found[at] = [cell for _, cell in zip(keys, cells, strict=False) if cell is not None]
         return found
 
-    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
         """Read all qualifiers of the row."""
         base.check_cell_family(family, limit=limit)
         held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
@@ -172,7 +171,7 @@ class RedisStore(Store, CellCounts):
         cells = self.get(family, [(row, qualifier) for qualifier in wanted])
         return [cell for cell in cells if cell is not None]
 
-    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+    def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
         base.check_deletions(family, cells)
         _check_stamps(cells)
         fields = [(c.row, c.qualifier, c.timestamp or 0) for c in cells]
@@ -183,15 +182,15 @@ class RedisStore(Store, CellCounts):
         base.check_positive("page", page)
         self._refuse_range()
 
-    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
         """Refuse: there is no order to read cells in."""
         base.check_cell_family(family, page=page)
         self._refuse_range()
 
-    def size(self) -> StoreSize:
+    def size(self) -> base.StoreSize:
         counters = self._counters()
         rows = {family: sum(n for kind, n in counters.items() if kind[0] == family) for family in FAMILIES}
-        return StoreSize(int(self._connection.ask("INFO", "memory")["used_memory_dataset"]), rows)
+        return base.StoreSize(int(self._connection.ask("INFO", "memory")["used_memory_dataset"]), rows)
 
     def count_cells(self, family: str, flag: int) -> int:
         base.check_cell_family(family)
@@ -242,12 +241,12 @@ def _calls(head: tuple[Argument, ...], fields: Sequence[Sequence[Argument]]) -> 
     return [[*head, *chain.from_iterable(fields[i : i + CELLS_A_CALL])] for i in starts]
 
 
-def _check_stamps(cells: Sequence[Cell]) -> None:
+def _check_stamps(cells: Sequence[base.Cell]) -> None:
     for cell in cells:
         if cell.timestamp is not None and not 0 <= cell.timestamp <= LARGEST_STAMP:
             raise InvalidArgument(f"timestamp {cell.timestamp}: wanted 0 to {LARGEST_STAMP}")
 
 
-def _cell(row: bytes, qualifier: bytes, held: bytes) -> Cell:
+def _cell(row: bytes, qualifier: bytes, held: bytes) -> base.Cell:
     stamp = held[:STAMP_BYTES]
-    return Cell(row, qualifier, held[STAMP_BYTES:], int.from_bytes(stamp, "big"))
+    return base.Cell(row, qualifier, held[STAMP_BYTES:], int.from_bytes(stamp, "big"))

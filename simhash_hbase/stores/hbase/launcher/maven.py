@@ -64,7 +64,24 @@ def download(lock: Path, folder: Path) -> str:
     folder.mkdir(parents=True)
     with TemporaryDirectory(dir=folder.parent) as repository, ThreadPoolExecutor(THREADS) as threads:
         resolve = _resolver(Path(repository))
-        size = sum(threads.map(lambda jar: _fetch(resolve, jar, folder), read_lock(lock)))
+
+        def fetch(jar: Jar) -> int:
+            for attempt in range(1, ATTEMPTS + 1):
+                try:
+                    found = resolve(jar)
+                    break
+                except Exception as error:  # jgo and requests have no common base for "not now"
+                    if attempt == ATTEMPTS:
+                        raise FetchError(f"{jar} cannot be fetched: {error}") from error
+                    time.sleep(attempt)
+            content = found.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()
+            if digest != jar.sha256:
+                raise FetchError(f"{jar} has the sha256 {digest}, but {jar.sha256} is locked: it is not used")
+            os.replace(found, folder / jar.file_name)
+            return len(content)
+
+        size = sum(threads.map(fetch, read_lock(lock)))
     return f"fetched {size / 1e6:.0f} MB in {time.monotonic() - started:.0f} s, every sha256 is right"
 
 
@@ -79,23 +96,6 @@ def _resolver(repository: Path) -> Callable[[Jar], Path]:
         return Path(component.artifact(jar.classifier).resolve())
 
     return resolve
-
-
-def _fetch(resolve: Callable[[Jar], Path], jar: Jar, folder: Path) -> int:
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            found = resolve(jar)
-            break
-        except Exception as error:  # jgo and requests have no common base for "not now"
-            if attempt == ATTEMPTS:
-                raise FetchError(f"{jar} cannot be fetched: {error}") from error
-            time.sleep(attempt)
-    content = found.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != jar.sha256:
-        raise FetchError(f"{jar} has the sha256 {digest}, but {jar.sha256} is locked: it is not used")
-    os.replace(found, folder / jar.file_name)
-    return len(content)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ A scan takes three calls: open, read, close. There are no filters of many ranges
 that is read by its key, so rows are scanned one by one, many on a connection.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.rows.table import TableSchema
-from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
+from simhash_hbase.stores.base import UNLIMITED, Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.thrift import driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
@@ -33,7 +32,7 @@ class Thrift1(driver.Driver):
     makes_everything = False
     prefixes_per_scan = 1
     rows_per_get = 50
-    scanned_rows = sys.maxsize
+    scanned_rows = UNLIMITED
 
     def __init__(self, table: str) -> None:
         self._idl = thrift1()

@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
 import thriftpy2
@@ -29,7 +28,6 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType
 from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 
 from simhash_hbase import errors
-from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.channel import BUFFER_BYTES, OK, Channel, HttpChannel, HttpRefusal, connect
 
@@ -120,7 +118,7 @@ class GatewayConnection:
             self.broken = False
             size = self._channel.waiting - before - FRAME_HEADER_BYTES
             if self._framed and size > FRAME_BYTES:
-                raise InvalidArgument(
+                raise errors.InvalidArgument(
                     f"{call.method} at {self.gateway}: a call of {size} bytes is too large for framed transport, which "
                     f"takes {FRAME_BYTES}; a gateway with buffered transport takes larger ones"
                 )
@@ -209,7 +207,7 @@ def _protocol(options: HBaseOptions) -> Interface:
 
 
 # HBase sends Java exceptions as text: a part of the text, the error it becomes, and the sentence for the user.
-_KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
+_KNOWN: tuple[tuple[str, type[errors.SimhashError], str], ...] = (
     ("NamespaceNotFoundException", errors.StoreRefused, "table {table} has no namespace yet: create that first"),
     ("TableNotEnabledException", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
     ("is disabled", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
@@ -236,7 +234,7 @@ class HttpRefused(errors.StoreRefused):
 
 
 # Statuses of HTTP, and the sentence for the user; the others say only their number.
-_STATUSES: dict[int, tuple[type[SimhashError], str]] = {
+_STATUSES: dict[int, tuple[type[errors.SimhashError], str]] = {
     401: (HttpRefused, "the user and the access key are not accepted: check the headers that are sent"),
     403: (HttpRefused, "this user may not use the gateway"),
     404: (HttpRefused, "there is no Thrift gateway at this address"),
@@ -263,14 +261,12 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
     def __enter__(self) -> None:
         """Begin."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Translate; none of the package's own errors is one of sockets or Thrift."""
         if error is None:
             return
         what = f"{self._what} at {self._gateway}"
-        known: SimhashError | None = None
+        known: errors.SimhashError | None = None
         if isinstance(error, TimeoutError):
             known = errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
         elif isinstance(error, (OSError, UnreadableAnswer)):
@@ -287,7 +283,7 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
             raise known from error
 
 
-def _of_status(error: HttpRefusal, what: str) -> SimhashError:
+def _of_status(error: HttpRefusal, what: str) -> errors.SimhashError:
     status = error.status
     if status == OK:
         return HttpRefused(f"{what}: it answers by HTTP, but not as a Thrift gateway ({error.content_type})")
@@ -297,7 +293,7 @@ def _of_status(error: HttpRefusal, what: str) -> SimhashError:
     return kind(f"{what}: {sentence} (HTTP status {status})" if sentence else f"{what}: HTTP status {status}")
 
 
-def _refusal(error: TApplicationException, what: str) -> SimhashError:
+def _refusal(error: TApplicationException, what: str) -> errors.SimhashError:
     if error.type == TApplicationException.UNKNOWN_METHOD:
         return errors.Unsupported(f"{what}: the gateway does not know this call")
     if error.type == TApplicationException.INTERNAL_ERROR and what.startswith(_PLACES):
@@ -305,7 +301,7 @@ def _refusal(error: TApplicationException, what: str) -> SimhashError:
     return errors.StoreRefused(f"{what}: {_first_line(_message(error))}")
 
 
-def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> SimhashError:
+def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> errors.SimhashError:
     text, name = _message(error), re.escape(table)
     missing = errors.IndexMissing(f"there is no table {table} at {gateway}: simhash-hbase create makes one")
     # The text of a TableNotFoundException is only the table's name, or a count of failures.

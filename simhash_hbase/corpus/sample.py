@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 
-from simhash_hbase.corpus.documents import where
-from simhash_hbase.corpus.options import Watch
+from simhash_hbase.corpus import Watch, documents
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
@@ -122,5 +121,5 @@ class TextSample:
         if isinstance(record, Document):
             return record.text or ""
         self.refused += 1
-        self.first = self.first or f"{where(record.place)}: {record.reason}"
+        self.first = self.first or f"{documents.where(record.place)}: {record.reason}"
         return ""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase import corpus, digests, inputs
+from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
 
 def _work_folder(index: Index) -> Path:
     """Make the folder of an index for analysed documents, in the user's cache."""
-    key = digests.blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
+    key = blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simhash-hbase" / f"load-{key}"
         folder.mkdir(parents=True, exist_ok=True)

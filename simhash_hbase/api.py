@@ -1,7 +1,16 @@
-"""The public names; `simhash_hbase` imports them when the first of them is used."""
+"""The public names, imported when the first of them is used, and the way from an address to an index."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Unpack
 
 from simhash_hbase import __version__
-from simhash_hbase.compare.explain import cosine
 from simhash_hbase.errors import (
     ClaimContended,
     CorruptIndex,
@@ -29,17 +38,21 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
-from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import WeakHashWarning, create_index, open_index
+from simhash_hbase.index.indexrows import find_profile
+from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.profile.matching import hamming
+from simhash_hbase.profile.profile import SEGMENTING, ProfileOptions
+from simhash_hbase.report.explain import cosine
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import row_keys
+from simhash_hbase.stores.addresses import create_store, is_service, open_store, read_setting
 
 __all__ = [
     "Analyzer",
@@ -93,3 +106,210 @@ __all__ = [
     "open_index",
     "row_keys",
 ]
+
+IN_MEMORY_BYTES = 4 << 20
+"""Bytes of input; a document in memory takes 7 KB, however short it is, and is decided at half of the speed."""
+
+
+class WeakHashWarning(UserWarning):
+    """An index is made with a hash that leaves bits of a fingerprint constant."""
+
+
+def open_index(
+    url: str,
+    *,
+    collection: str | None = None,
+    profile: Profile | None = None,
+    readonly: bool = False,
+    patience_s: float | None = None,
+) -> Index:
+    """Open an index.
+
+    Parameters
+    ----------
+    url : str
+        As for `create_store`, or ``http://HOST:PORT`` and ``https://HOST`` for one behind the HTTP service.
+    collection : str, optional
+        The one that is read and written; see `Index.in_collection`.
+    profile : Profile, optional
+        What the caller expects of it.
+    readonly : bool
+        Nothing will be written.
+    patience_s : float, optional
+        As for `open_store`; with a service, seconds for which requests are repeated while it does not answer.
+
+    Returns
+    -------
+    Index
+        With a service a `simhash_hbase.client.RemoteIndex`, whose key is the variable ``SIMHASH_HBASE_API_KEY``, or in
+        the file that ``SIMHASH_HBASE_API_KEY_FILE`` names.
+
+    Raises
+    ------
+    IndexMissing
+        When there is none.
+    ProfileMismatch
+        When it was made with another profile, or another dictionary.
+    """
+    if is_service(url):
+        from simhash_hbase.client import RemoteIndex
+
+        patience = {} if patience_s is None else {"patience_s": patience_s}
+        remote = RemoteIndex(url, key=read_setting("SIMHASH_HBASE_API_KEY", os.environ) or None, **patience)
+        try:
+            if profile is not None:
+                remote.profile.check_same(profile)
+        except SimhashError:
+            remote.close()
+            raise
+        return remote.in_collection(collection)
+    store = open_store(url, readonly=readonly, patience_s=patience_s)
+    try:
+        index = Index(store)
+        if profile is not None:
+            index.profile.check_same(profile)
+        # This machine must make the same fingerprints.
+        made_with = index.profile
+        if made_with.dictionary is not None:
+            made_with.check_same(made_with.replace(dictionary=dictionary_digest()))
+        if made_with.jieba_idf is not None:
+            made_with.check_same(made_with.replace(jieba_idf=jieba_idf_digest()))
+        return index if collection is None else index.in_collection(collection)
+    except SimhashError:
+        store.close()
+        raise
+
+
+def create_index(
+    url: str,
+    *,
+    learn_from: Iterable[str] | None = None,
+    workers: int = 1,
+    if_not_exists: bool = False,
+    regions: int | None = None,
+    compression: str | None = None,
+    **options: Unpack[ProfileOptions],
+) -> Index:
+    """Make an index.
+
+    Parameters
+    ----------
+    url : str
+        As for `create_store`.
+    learn_from : iterable of str, optional
+        Texts of the user's own for the idf table of the analyzer ``learned``, which is then the default.
+    workers : int
+        Threads that count the words of these texts.
+    if_not_exists : bool
+        Open the index that is there already, if it was made with the same profile.
+    regions : int, optional
+        Regions that a table in HBase begins with, 4 by default.
+    compression : str, optional
+        Codec of the files of a table in HBase, none by default.
+    **options
+        What the index is made with: `analyzer`, `top`, `scheme`, `distance`, `similarity` and the other fields of
+        `ProfileOptions`, which `Profile` explains.
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    IndexExists
+        When there is one and `if_not_exists` is false.
+    InvalidProfile
+        When the options cannot be.
+    ProfileMismatch
+        When there is one with another profile.
+
+    Warns
+    -----
+    WeakHashWarning
+        When the hash is one that leaves bits of a fingerprint constant.
+    """
+    # An index is opened without it, which is several times faster.
+    from simhash_hbase.features.analysis import Analysis
+
+    profile, sample = _resolved(learn_from, options, workers)
+    if profile.hash == "times33":
+        warnings.warn(
+            "hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near each "
+            "other, and searches read many rows; murmur3 does not",
+            WeakHashWarning,
+            stacklevel=2,
+        )
+    idf = sample and sample.idf
+    analysis = Analysis(profile, idf).probed()
+    if sample is not None:
+        analysis.fingerprinter.remember(sample.texts, workers=workers)
+    profile = analysis.profile
+    try:
+        store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)
+    except IndexExists:
+        # It may be what a crash left before the profile was written: then it is completed.
+        store = open_store(url)
+    try:
+        if not if_not_exists or find_profile(store) is None:
+            index = Index.create(store, profile, idf=idf)
+            index.analysis = analysis
+            return index
+        index = Index(store)
+        index.profile.check_same(profile)
+    except SimhashError:
+        store.close()
+        raise
+    return index
+
+
+@contextmanager
+def temporary_index(
+    input_bytes: int | None,
+    *,
+    learn_from: Iterable[str] | None = None,
+    workers: int = 1,
+    **options: Unpack[ProfileOptions],
+) -> Iterator[Index]:
+    """Make an index that ends with the block, also when a signal or an error ends that.
+
+    Parameters
+    ----------
+    input_bytes : int, optional
+        Size of the documents; None if it is unknown.
+    learn_from, workers, **options
+        As for `create_index`.
+    """
+    with ExitStack() as stack:
+        url = "memory:"
+        if input_bytes is None or input_bytes > IN_MEMORY_BYTES:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-hbase-"))
+            url = f"file:{Path(folder) / 'index'}"
+        yield stack.enter_context(create_index(url, learn_from=learn_from, workers=workers, **options))
+
+
+def resolve_profile(
+    learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
+) -> tuple[Profile, IdfTable | None]:
+    """Make the profile and the idf table that `create_index` would."""
+    profile, sample = _resolved(learn_from, options)
+    return profile, sample and sample.idf
+
+
+def _resolved(
+    learn_from: Iterable[str] | None, options: ProfileOptions, workers: int = 1
+) -> tuple[Profile, Sample | None]:
+    if learn_from is not None:
+        if options.get("analyzer") not in (None, "learned"):
+            raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out the sample to learn from")
+        options["analyzer"] = "learned"
+    elif options.get("analyzer") == "learned":
+        raise InvalidProfile("analyzer learned needs a sample of your documents to learn from")
+    profile = Profile.resolve(**options)
+    if profile.analyzer in SEGMENTING:
+        # The dictionary that this machine has.
+        weights = jieba_idf_digest() if profile.analyzer == "jieba" else None
+        profile = profile.replace(dictionary=dictionary_digest(), jieba_idf=weights)
+    if learn_from is None:
+        return profile, None
+    sample = learn(learn_from, seed=profile.seed, workers=workers)
+    return profile.replace(idf=sample.idf.digest(), idf_documents=sample.idf.documents), sample

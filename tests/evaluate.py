@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from support.labelled import Corpus, Pair, Similarities, folder, halves, read_corpus
 
+from simhash_hbase.api import create_index
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import create_index
 
 BINS = (0.95, 0.9, 0.8, 0.6)
 """Lower ends; each bin reaches up to the one before it, the first to 1."""

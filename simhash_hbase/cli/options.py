@@ -84,9 +84,9 @@ def complete_address(ctx: click.Context, parameter: click.Parameter, begun: str)
 
 def open_index(url: str, *, collection: str | None = None, readonly: bool = False) -> Index:
     """Open the index that a command is called with, and import all that help does not wait for."""
-    from simhash_hbase import opening
+    from simhash_hbase import api
 
-    return opening.open_index(url, collection=collection, readonly=readonly)
+    return api.open_index(url, collection=collection, readonly=readonly)
 
 
 url = click.argument("url", shell_complete=complete_address)

@@ -22,20 +22,20 @@ from simhash_hbase.client import RemoteIndex
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.chunks import Chunk, analyse
 from simhash_hbase.files.local import open_placed
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Place, Progress, Reject, Sources, as_sources, repeated_id, scan, total_bytes
 from simhash_hbase.inputs.meter import counted
-from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.profile.versions import extractor_versions
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
 
 if TYPE_CHECKING:
-    from simhash_hbase.pipeline.worker import Workers
+    from simhash_hbase.features.workers import Workers
 
 _FileIdentity = tuple[int, int] | str
 

@@ -18,13 +18,13 @@ from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.features.workers import Workers
 from simhash_hbase.files.local import RecordFile
 from simhash_hbase.index import documentrows, exact, indexrows
 from simhash_hbase.index.answers import Decision, decision_record
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Place, Preference, Sources, total_bytes
-from simhash_hbase.pipeline.worker import Workers
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import decode_member

@@ -7,11 +7,11 @@ from simhash_hbase.corpus import Watch, documents
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
+from simhash_hbase.features.workers import Workers
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, Scanned, as_sources, extract, total_bytes
 from simhash_hbase.inputs.reading import scan_lines
 from simhash_hbase.inputs.records import JsonLine
 from simhash_hbase.kernel.texts import Batch
-from simhash_hbase.pipeline.worker import Workers
 
 PART_SIZE = 1 << 21  # Of a part that a process cuts at a time: bytes of lines of JSON, two for each character else.
 EARLY_SIZE = 1 << 26  # Of all parts: the words that are kept until the idf is learned take some 100 MB.

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from simhash_hbase.compare.differences import Gap, TextRow, pair_rows, word_differences
 from simhash_hbase.index.answers import html_of
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.profile import Profile
+from simhash_hbase.report.differences import Gap, TextRow, pair_rows, word_differences
 
 COMPARED_CHARACTERS = 200_000  # Compared of a longer text.
 _SKIP = '<a class="skip" href="#search">Skip to the search box</a>\n'
@@ -30,7 +30,7 @@ class Section(NamedTuple):
 def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object = None) -> bytes:
     """Put a page together."""
     # The service's console has these, too.
-    static = files("simhash_hbase.compare") / "static"
+    static = files("simhash_hbase.report") / "static"
     drawing, style = ((static / name).read_text(encoding="utf-8") for name in ("texts.js", "page.css"))
     style += resource("page.css").template
     script = f'"use strict";\n{drawing.replace("export ", "")}{resource("page.js").template}'

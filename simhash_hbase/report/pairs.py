@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from simhash_hbase.compare.differences import pair_rows, word_differences
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.chunks import analyse
 from simhash_hbase.index.duplicates import Decided, read_decisions
 from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Reject, Scanned, extract, repeated_id, scan
 from simhash_hbase.inputs.meter import Meter
-from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.report.differences import pair_rows, word_differences
 from simhash_hbase.report.page import COMPARED_CHARACTERS, HistogramBar, data_json, shortened
 from simhash_hbase.rows.keys import id_digest
 

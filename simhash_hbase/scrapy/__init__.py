@@ -23,10 +23,10 @@ try:
 except ImportError as error:
     raise missing_extra("the Scrapy pipeline needs scrapy", "scrapy") from error
 
+from simhash_hbase.api import open_index
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import open_index
 from simhash_hbase.rows.analysed import check_id
 from simhash_hbase.rows.keys import id_digest
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
 from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.features.chunks import Payload, analyse_chunk
+from simhash_hbase.features.workers import Worker, Workers
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import read_idf, read_last_backup, read_profile
 from simhash_hbase.index.upkeep.stats import Stats
-from simhash_hbase.pipeline.analyse import Payload, analyse_chunk
-from simhash_hbase.pipeline.worker import Worker, Workers
 from simhash_hbase.service.limits import Shares
 
 S = TypeVar("S")

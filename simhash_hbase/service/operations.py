@@ -18,11 +18,11 @@ import msgspec
 from simhash_hbase.client.index import LEASES
 from simhash_hbase.errors import ClaimContended, Retryable
 from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.features.chunks import analyse_chunk, payload
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document
-from simhash_hbase.pipeline.analyse import analyse_chunk, payload
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine

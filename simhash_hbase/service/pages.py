@@ -165,7 +165,7 @@ class ConsoleFiles(StaticFiles):
     """The style and the scripts of the page, of which it shares some with the report."""
 
     def __init__(self) -> None:
-        super().__init__(packages=[("simhash_hbase.service", "console"), ("simhash_hbase.compare", "static")])
+        super().__init__(packages=[("simhash_hbase.service", "console"), ("simhash_hbase.report", "static")])
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Answer with a file, and with what keeps a browser from misusing it."""

@@ -6,7 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from simhash_hbase import errors
-from simhash_hbase.pipeline.worker import TooMuchWork
+from simhash_hbase.features.workers import TooMuchWork
 
 PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1

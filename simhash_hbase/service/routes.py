@@ -9,12 +9,12 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from simhash_hbase.client.index import MOST_MATCHES
-from simhash_hbase.compare.differences import word_differences
-from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import plain
 from simhash_hbase.inputs.records import checked_text
+from simhash_hbase.report.differences import word_differences
+from simhash_hbase.report.explain import Side, compare
 from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
 from simhash_hbase.service.items import check_fields, decode, invalid

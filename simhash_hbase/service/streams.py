@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from simhash_hbase.errors import Retryable, SimhashError
-from simhash_hbase.pipeline.analyse import payload
+from simhash_hbase.features.chunks import payload
 from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document_or_id
 from simhash_hbase.service.keys import LOOK_S
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket

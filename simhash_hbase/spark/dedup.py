@@ -10,13 +10,13 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from simhash_hbase.api import open_index
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index import candidates, documentrows
 from simhash_hbase.index.answers import Decision, decision_record, json_line
 from simhash_hbase.index.dedup import Rank, rank_of
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.search import Hit, find_nearest, found_since
-from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment
 from simhash_hbase.rows.clock import now_ms

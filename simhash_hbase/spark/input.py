@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 
 from simhash_hbase import corpus
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.chunks import analyse
 from simhash_hbase.inputs import InputOptions, Preference, Reject, Scanned, repeated_id
-from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.spark import records

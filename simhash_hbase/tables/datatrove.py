@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from simhash_hbase.api import open_index
 from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, missing_extra, no_words
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.opening import open_index
 from simhash_hbase.tables.request import Unreadable, check_unreadable
 
 try:

@@ -9,16 +9,16 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from simhash_hbase import corpus
+from simhash_hbase.api import open_index, temporary_index
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.errors import InvalidArgument, Retryable
+from simhash_hbase.features.chunks import analyse
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import DOCUMENT_BYTES, Document, InputOptions, Place, Preference, Record, Reject
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
-from simhash_hbase.opening import open_index, temporary_index
-from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.rows.analysed import Entries
 

@@ -13,8 +13,8 @@ from bench.documents import document_id
 from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, in_turns, rate
 from bench.sizes import Sizes
+from simhash_hbase.api import create_index
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import create_index
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 
 COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`claim` /s", "ratio", "duplicates")

@@ -16,15 +16,15 @@ import numpy as np
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, anonymous_bytes, count, fixed, rate
 from bench.sizes import Sizes
-from simhash_hbase.opening import create_index
-from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
+from simhash_hbase.api import create_index
+from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
 
 CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
 ANALYSE = """\
 import sys
 from simhash_hbase.inputs import InputOptions, read
-from simhash_hbase.opening import create_index
-from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.api import create_index
+from simhash_hbase.features.chunks import analyse
 for _ in analyse(read(sys.argv[1:], InputOptions()), create_index("memory:", analyzer="jieba").analysis, workers=1):
     pass
 """

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from bench.documents import made_entries
 from bench.measuring import Table, count, in_turns, microseconds, one_by_one, peer, percentile, times
 from bench.sizes import Sizes
+from simhash_hbase.api import create_index
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.candidates import NO_PAIRS, Candidates, Near, Reach, find_candidates
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import create_index
 from simhash_hbase.profile.matching import distances
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import block_rows

@@ -19,9 +19,9 @@ from bench.documents import Sentences, document_id
 from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, one_by_one, percentile, processor_seconds, rate
 from bench.sizes import Sizes
+from simhash_hbase.api import create_index, open_index
 from simhash_hbase.corpus.options import processors
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.opening import create_index, open_index
 
 Document = tuple[str, str]
 Documents = Sequence[Document]

@@ -16,11 +16,11 @@ from bench.deduping import CLI, write_lines
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, count, fixed, peer, rate
 from bench.sizes import Sizes
+from simhash_hbase.api import create_index
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.features.analyzers import JiebaAnalyzer
+from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.opening import create_index
-from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 
 COLUMNS = ("than rjieba alone", "documents /s a core", "documents /s by the clock")
 FLOOR = "rjieba alone: the floor"

@@ -8,9 +8,9 @@ from simhash_hbase.bulk import Spool, StoreWriter, begin, load, spool as spool_m
 from simhash_hbase.bulk.spool import read_manifest
 from simhash_hbase.errors import InvalidArgument, InvalidInput, StoreBusy
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.index.indexrows import begin_load, read_open_load
 from simhash_hbase.inputs import Document, Place, Reject
-from simhash_hbase.pipeline.analyse import Chunk
 from simhash_hbase.rows.clock import rfc3339
 
 SHARED = np.random.default_rng(4).integers(0, 2**64, 400, dtype=np.uint64).tolist()

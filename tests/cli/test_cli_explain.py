@@ -10,8 +10,8 @@ from support.corpus import text, write_jsonl
 from support.sites import Site
 
 from simhash_hbase.cli.screen.tables import ComparedPair
-from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.profile import Profile
+from simhash_hbase.report.explain import Side, compare
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 

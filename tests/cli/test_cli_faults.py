@@ -11,8 +11,8 @@ from simhash_hbase import Profile
 from simhash_hbase.corpus import documents
 from simhash_hbase.errors import Retryable, WorkerLost
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.chunks import analyse
 from simhash_hbase.inputs import Document, Place
-from simhash_hbase.pipeline.analyse import analyse
 
 GOOD = json.dumps({"id": "good", "text": text(99)}).encode()
 BAD_LINES = {

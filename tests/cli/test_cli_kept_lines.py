@@ -129,7 +129,7 @@ def test_documents_that_are_not_alike_do_not_go_into_one_place(cli, tmp_path, na
 
 @pytest.mark.parametrize("name", ["kept.jsonl.zst", "kept.jsonl.GZ"])
 def test_kept_lines_are_compressed_as_the_name_says_over_several_batches(cli, empty, tmp_path, monkeypatch, name):
-    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 7)
+    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 7)
     documents = near_copies(10, 2)
     file, kept = write_jsonl(tmp_path / "a.jsonl", documents), tmp_path / name
 

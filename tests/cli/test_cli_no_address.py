@@ -9,7 +9,7 @@ import pytest
 from support.corpus import near_copies
 from support.results import finish, start
 
-from simhash_hbase.opening import IN_MEMORY_BYTES, temporary_index
+from simhash_hbase.api import IN_MEMORY_BYTES, temporary_index
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
 

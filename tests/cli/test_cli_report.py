@@ -10,7 +10,7 @@ from support.corpus import near_copies, text, write_jsonl
 from support.reports import read_report, texts_of
 from support.sites import Site
 
-from simhash_hbase import opening
+from simhash_hbase import api
 from simhash_hbase.report import pairs
 
 SHINGLES = ("--create", "--analyzer", "shingle")
@@ -248,7 +248,7 @@ def test_a_long_id_and_a_long_reason_are_cut(cli, url, page, tmp_path):
 
 
 def test_a_secret_in_the_address_stays_out(cli, page, corpus_file, monkeypatch):
-    monkeypatch.setattr(opening, "open_index", lambda *_, **__: opening.create_index("memory:", analyzer="shingle"))
+    monkeypatch.setattr(api, "open_index", lambda *_, **__: api.create_index("memory:", analyzer="shingle"))
 
     done = cli("dedup", "redis://user:hunter2@127.0.0.1:6379/0", corpus_file, "--report", page)
 

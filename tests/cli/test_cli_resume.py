@@ -16,7 +16,7 @@ from support.crawls import crawl_of_copies
 from support.reports import read_report
 from support.results import command
 
-from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.features.chunks import analyse
 
 DOCUMENTS = 9_000
 # Killed so many times at most, each soon after it got further than before.
@@ -287,7 +287,7 @@ def written(path, records):
 )
 def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkeypatch, stopped, form):
     source, target, *options = form
-    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 50)
     path = tmp_path / source
     if source == "a.warc.gz":
         path.write_bytes(crawl_of_copies(40).bytes())

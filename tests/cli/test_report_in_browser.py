@@ -14,7 +14,7 @@ from support.corpus import near_copies, write_jsonl
 from support.picture import take
 from support.results import run
 
-from simhash_hbase.compare.differences import word_differences
+from simhash_hbase.report.differences import word_differences
 
 SHARED_DOCUMENTS = 400
 # Opens every pair of the page and every passage that waits behind a button.

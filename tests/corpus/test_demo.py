@@ -12,7 +12,7 @@ from show import Duplicate, choose, choose_of_both, first_difference, main
 from support.fresh_clone import ROOT
 from support.sketching import jaccard
 
-from simhash_hbase.opening import create_index
+from simhash_hbase.api import create_index
 
 UNLIKE = 0.2
 ENGLISH = "The tide rises twice a day. The moon pulls it. When the wind is strong, it may be higher. Boats wait."

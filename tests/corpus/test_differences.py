@@ -5,7 +5,7 @@ import pytest
 from demo import chinese, edited_copies
 from hypothesis import given, settings, strategies as st
 
-from simhash_hbase.compare.differences import TextPiece, align, word_differences, words
+from simhash_hbase.report.differences import TextPiece, align, word_differences, words
 
 # The first text that is cut loads the dictionary.
 relaxed = settings(deadline=None)

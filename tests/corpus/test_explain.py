@@ -5,8 +5,8 @@ from math import sqrt
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from simhash_hbase.compare.explain import pulls
 from simhash_hbase.features.fingerprints import fingerprint
+from simhash_hbase.report.explain import pulls
 
 WEIGHTS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 20).map(float), min_size=1, max_size=9)
 

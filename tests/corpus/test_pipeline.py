@@ -8,8 +8,8 @@ from support.sites import Site
 
 from simhash_hbase import Profile
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.chunks import analyse, analyse_chunk
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject, extract
-from simhash_hbase.pipeline.analyse import analyse, analyse_chunk
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
 
 @pytest.fixture(autouse=True)
 def _short_chunks(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 50)
 
 
 def page(number, *, raw=None):
@@ -105,7 +105,7 @@ def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts)
     here = []
     monkeypatch.setattr(Pool, "starts", starts)
     monkeypatch.setattr(
-        "simhash_hbase.pipeline.analyse.analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts)
+        "simhash_hbase.features.chunks.analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts)
     )
     alone = list(analyse(records(800), ANALYSIS))
     here.clear()
@@ -136,12 +136,12 @@ def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monk
             future.set_result(analyse_chunk(*[ANALYSIS, *waiting]))
         return analyse_chunk(*parts)
 
-    monkeypatch.setattr("simhash_hbase.pipeline.analyse.analyse_chunk", analysed)
+    monkeypatch.setattr("simhash_hbase.features.chunks.analyse_chunk", analysed)
 
     chunks = list(analyse(records(800), ANALYSIS, workers=2, pool=Slow()))
 
     monkeypatch.undo()
-    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 50)
     assert list(told(chunks)) == list(told(analyse(records(800), ANALYSIS)))
 
 
@@ -174,7 +174,7 @@ def test_where_results_are_wanted_soon_the_first_chunks_are_short():
 
 
 def test_short_first_chunks_are_short_in_characters(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_CHARACTERS", 256 * 400)
+    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_CHARACTERS", 256 * 400)
 
     sizes = [chunk.records for chunk in analyse(map(document, range(1, 9)), ANALYSIS, soon=True)]
 
@@ -184,7 +184,7 @@ def test_short_first_chunks_are_short_in_characters(monkeypatch):
 @pytest.mark.parametrize(("count", "starts"), [(54, False), (104, False), (105, True)])
 def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
     started = []
-    monkeypatch.setattr("simhash_hbase.pipeline.worker.Workers", lambda *_: started.append(1) or pytest.fail("starts"))
+    monkeypatch.setattr("simhash_hbase.features.workers.Workers", lambda *_: started.append(1) or pytest.fail("starts"))
 
     chunks = analyse(map(document, range(count)), ANALYSIS, workers=2, soon=True)
 

@@ -9,7 +9,13 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from simhash_hbase.compare.differences import (
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.duplicates import duplicate_table
+from simhash_hbase.inputs import InputOptions
+from simhash_hbase.profile import Profile
+from simhash_hbase.report import pairs
+from simhash_hbase.report.differences import (
     CHANGE_CHARACTERS,
     KEPT_AROUND,
     SHOWN_CHARACTERS,
@@ -18,13 +24,15 @@ from simhash_hbase.compare.differences import (
     pair_rows,
     word_differences,
 )
-from simhash_hbase.errors import InvalidInput
-from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.duplicates import duplicate_table
-from simhash_hbase.inputs import InputOptions
-from simhash_hbase.profile import Profile
-from simhash_hbase.report import DecidedCorpus, ReportRun, pairs, write_report
-from simhash_hbase.report.pairs import ALL_PAIRS, choose_pairs, distance_bars, list_clusters, similarity_bars
+from simhash_hbase.report.pairs import (
+    ALL_PAIRS,
+    DecidedCorpus,
+    choose_pairs,
+    distance_bars,
+    list_clusters,
+    similarity_bars,
+)
+from simhash_hbase.report.write import ReportRun, write_report
 
 RUN = ReportRun(index="file:some.index", time=datetime(2026, 11, 21, 9, 30, tzinfo=UTC))
 BLANKS = st.text(alphabet=" \n\u3000", max_size=3)

@@ -17,7 +17,7 @@ from support.results import with_helpers
 from simhash_hbase import Profile
 from simhash_hbase.errors import WorkerLost
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.pipeline.worker import TooMuchWork, Worker, Workers
+from simhash_hbase.features.workers import TooMuchWork, Worker, Workers
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,9 @@
 import pytest
 
 from simhash_hbase import create_index
-from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.profile import Profile
+from simhash_hbase.report.explain import Side, compare
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 from support.words import by_features, by_the_kernel, idf_of
 
-from simhash_hbase.compare.explain import cosine
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import (
@@ -24,6 +23,7 @@ from simhash_hbase.features.fingerprints import (
     integer_weights,
 )
 from simhash_hbase.kernel.texts import Weights
+from simhash_hbase.report.explain import cosine
 
 LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
 TABLE = idf_of([["the", "我", "索引"], ["the", "a"], ["the", "a"]])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from simhash_hbase import create_index
+from simhash_hbase.api import WeakHashWarning
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.fingerprints import HASHES, hash_features
-from simhash_hbase.opening import WeakHashWarning
 
 
 def one(feature, name, seed=0):

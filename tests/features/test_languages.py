@@ -6,12 +6,12 @@ import pytest
 from support.languages import COPIES, EDITS, FORMS, decomposed, full_width, make_index, measure, read_passages
 from support.words import word_tokens
 
+from simhash_hbase.api import create_index
 from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import learn
 from simhash_hbase.kernel.texts import Batch, normalize
-from simhash_hbase.opening import create_index
 
 LANGUAGES = read_passages()
 LEAST_RECALL = 0.95

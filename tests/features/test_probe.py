@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from simhash_hbase import create_index
+from simhash_hbase.api import open_index
 from simhash_hbase.errors import ProfileMismatch
 from simhash_hbase.features import analysis as analysis_module
 from simhash_hbase.features.analysis import Analysis, probe_digest
@@ -16,7 +17,6 @@ from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch, kernel_tables
-from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile, versions
 
 SAMPLE = ["我们都是中国人", "我们 are here", "они тоже здесь"]
@@ -127,7 +127,7 @@ def test_creating_what_is_there_names_the_options_that_differ_and_not_what_follo
 def test_another_idf_of_jieba_is_refused_when_the_index_is_opened(tmp_path, monkeypatch):
     url = f"file:{tmp_path / 'a.index'}"
     create_index(url, analyzer="jieba").close()
-    monkeypatch.setattr("simhash_hbase.opening.jieba_idf_digest", lambda: "0" * 32)
+    monkeypatch.setattr("simhash_hbase.api.jieba_idf_digest", lambda: "0" * 32)
 
     with pytest.raises(ProfileMismatch, match="jieba_idf"):
         open_index(url)

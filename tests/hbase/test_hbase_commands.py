@@ -14,7 +14,7 @@ from support.fresh_clone import ROOT, blocks, clone, provide, run as run_script,
 from support.hbase_server import address, tables
 
 from simhash_hbase import Index, Scheme, row_keys
-from simhash_hbase.opening import open_index
+from simhash_hbase.api import open_index
 
 pytestmark = pytest.mark.hbase
 

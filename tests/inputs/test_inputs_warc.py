@@ -8,9 +8,9 @@ import pytest
 import zstandard
 from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, shown, url
 
+from simhash_hbase.features.chunks import BYTES_A_CHARACTER, Chunk
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, scan, total_bytes
 from simhash_hbase.inputs.options import PAGE_BYTES
-from simhash_hbase.pipeline.analyse import BYTES_A_CHARACTER, Chunk
 
 RUSSIAN = "Сегодня хорошая погода, и мы пошли гулять в парк."
 

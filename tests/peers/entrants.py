@@ -12,8 +12,8 @@ from bench.measuring import anonymous_bytes, peer, quiet
 from evaluate import CHUNK, LEARNED, SEEDS, TEN_ROWS, Recipe, sample
 from support.labelled import Pair
 
+from simhash_hbase.api import create_index
 from simhash_hbase.kernel.texts import Batch, batches
-from simhash_hbase.opening import create_index
 
 EXTRAS = "dev,peers"
 THRESHOLD = 0.8

@@ -13,8 +13,8 @@ from support.fresh_clone import ROOT, pages
 from support.listening import folder_served
 
 import simhash_hbase
+from simhash_hbase.api import create_index
 from simhash_hbase.cli.app import COMMANDS
-from simhash_hbase.opening import create_index
 from simhash_hbase.service import create_app
 
 pytestmark = pytest.mark.slow

@@ -17,15 +17,15 @@ from support.chromium import NARROW, WIDE, open_page
 from support.corpus import text
 from support.serving import new_index, serving
 
-from simhash_hbase import Index, compare as compare_package, open_index, report as report_package
-from simhash_hbase.compare.differences import word_differences
+from simhash_hbase import Index, open_index, report as report_package
+from simhash_hbase.report.differences import word_differences
 from simhash_hbase.service import pages
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 PATIENCE_MS = 60_000
 FOLDER = Path(pages.__file__).parent / "console"
 REPORT = Path(report_package.__file__).parent / "page.css"
-SHARED = Path(compare_package.__file__).parent / "static"
+SHARED = Path(report_package.__file__).parent / "static"
 HOSTILE_ID = "<img src=x onerror=window.pwned=1>\"'&</li>"
 HOSTILE = f"{text(77, count=60)} <script>window.pwned=2</script> <b onclick='pwned()'>bold</b> &amp; &lt;"
 KEPT = text(50, count=60)

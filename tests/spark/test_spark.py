@@ -12,6 +12,7 @@ import pytest
 from support.results import run
 from support.spark import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
 
+from simhash_hbase.api import create_index, open_index, resolve_profile
 from simhash_hbase.cli.app import main
 from simhash_hbase.cli.exits import SOME_REFUSED
 from simhash_hbase.corpus.documents import Refusals
@@ -22,7 +23,6 @@ from simhash_hbase.features.idf import LEARN_FROM
 from simhash_hbase.index.candidates import asked_prefixes
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.inputs.options import Preference
-from simhash_hbase.opening import create_index, open_index, resolve_profile
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries

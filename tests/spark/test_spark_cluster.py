@@ -11,7 +11,7 @@ from support.fresh_clone import blocks, clone, provide, run, split
 from support.hbase_server import address, tables
 from support.spark import java_home, standalone
 
-from simhash_hbase.opening import open_index
+from simhash_hbase.api import open_index
 
 pytestmark = pytest.mark.slow
 ACTIVATED = "source .venv/bin/activate\n"

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from simhash_hbase.api import create_index
 from simhash_hbase.index.index import Index
 from simhash_hbase.kernel.texts import normalize
-from simhash_hbase.opening import create_index
 
 PASSAGES = Path(__file__).with_name("languages.jsonl")
 COPIES = 4

@@ -12,12 +12,12 @@ import msgspec
 import pyspark
 import pytest
 
+from simhash_hbase.api import create_index
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load as load_alone
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
 from simhash_hbase.index.answers import json_line
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import InputOptions, scan
-from simhash_hbase.opening import create_index
 from simhash_hbase.spark import session
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.memory import MemoryStore

@@ -211,7 +211,8 @@ def dedup(
             done = deduplication.run(index.in_collection(collection))
             if report is not None:
                 # To import it takes longer than to decide a few documents.
-                from simhash_hbase.report import DecidedCorpus, ReportRun, write_report
+                from simhash_hbase.report.pairs import DecidedCorpus
+                from simhash_hbase.report.write import ReportRun, write_report
 
                 decided = DecidedCorpus(
                     lines=deduplication.lines,
@@ -270,7 +271,7 @@ def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupO
 def _open(
     named: Named, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> AbstractContextManager[Index]:
-    from simhash_hbase.opening import create_index, open_index
+    from simhash_hbase.api import create_index, open_index
 
     url, fields, table = named.url, options.profile_fields(index_choice), options.table_fields(index_choice)
     learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
@@ -312,7 +313,7 @@ def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Outp
 
     Nothing is learned where no record has a text: each record has its refusal then, and an empty input its result.
     """
-    from simhash_hbase.opening import temporary_index
+    from simhash_hbase.api import temporary_index
 
     size, fields = inputs.total_bytes(sources), learn()
     if isinstance(texts := fields.get("learn_from"), Iterator):

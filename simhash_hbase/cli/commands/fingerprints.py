@@ -19,10 +19,10 @@ from simhash_hbase.profile import defaults
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
-    from simhash_hbase.compare.explain import Side
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.index.index import Index
     from simhash_hbase.profile import Profile
+    from simhash_hbase.report.explain import Side
 
 SHOWN_CHARACTERS = 200
 # What a slip in the name of a file looks like: one word with a suffix or a folder.
@@ -79,8 +79,8 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
 
 def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.InputOptions, output: Output) -> Analysis:
     """Make the analysis that the options ask for."""
+    from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
-    from simhash_hbase.opening import resolve_profile
 
     fields = options.profile_fields(prints)
     if settings.features_field is not None:
@@ -112,7 +112,7 @@ class _Sides:
 
     def find(self, word: str) -> tuple[Side, str | None]:
         """Take a word for a file, else for an id, else for a text."""
-        from simhash_hbase.compare.explain import Side
+        from simhash_hbase.report.explain import Side
 
         if self.as_text:
             return self.of_text("text", word)
@@ -135,12 +135,12 @@ class _Sides:
         return self.of_text("text", word)
 
     def of_text(self, name: str, text: str) -> tuple[Side, str | None]:
-        from simhash_hbase.compare.explain import Side
+        from simhash_hbase.report.explain import Side
 
         return Side.of_text(name, text, self.analysis), text
 
     def of_file(self, path: str) -> tuple[Side, str | None]:
-        from simhash_hbase.compare.explain import Side
+        from simhash_hbase.report.explain import Side
 
         kind = inputs.SUFFIXES.get(inputs.Source(path, path, path).suffix, "text")
         if not any(vars(self.own).values()):
@@ -218,9 +218,9 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
 
 def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | None) -> None:
     from simhash_hbase.cli.screen.tables import ComparedPair, print_wide
-    from simhash_hbase.compare.explain import compare, word_cosine
     from simhash_hbase.files.local import replacing
     from simhash_hbase.profile.profile import SEGMENTING
+    from simhash_hbase.report.explain import compare, word_cosine
     from simhash_hbase.report.page import comparison_page
 
     output = sides.output

@@ -129,7 +129,7 @@ def create(
     """Make an index and print its profile, which is frozen from now on."""
     import msgspec
 
-    from simhash_hbase import opening
+    from simhash_hbase import api
 
     if files and not sample.learn_from:
         raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
@@ -144,7 +144,7 @@ def create(
             output.note("learning the idf …")
         fields = {**options.profile_fields(index_choice), **options.table_fields(index_choice)}
         fields |= {"learn_from": texts, "workers": workers, "if_not_exists": if_not_exists}
-        with output.made(lambda: opening.create_index(url, **fields)) as index:
+        with output.made(lambda: api.create_index(url, **fields)) as index:
             output.record(msgspec.to_builtins(index.profile))
 
 
@@ -186,7 +186,7 @@ def schema(url: str, form: str, table: options.Choice, ttl_days: float | None) -
 @options.output_in("json", also=["html"])
 def stats(url: str, exact: bool, output: options.Output) -> None:
     """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
-    from simhash_hbase.report import stats_page
+    from simhash_hbase.report.page import stats_page
 
     with output, options.open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
         figures = index.stats(exact=exact, watch=watch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ import click
 from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def load(
 
 def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Output) -> Iterator[inputs.Scanned]:
     """Read the input and show how far it is."""
-    from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
+    from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
 
     consumed = inputs.Progress()
     with output.meter("load: read", inputs.total_bytes(sources), noun="records") as meter:

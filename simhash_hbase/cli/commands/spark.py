@@ -122,8 +122,8 @@ def dedup(
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
     """Take the index's, or learn the idf as `dedup --create` does."""
+    from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
-    from simhash_hbase.opening import resolve_profile
 
     fields = options.profile_fields(index_choice)
     if url is not None:

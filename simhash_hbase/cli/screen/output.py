@@ -132,7 +132,7 @@ class Output:
 
     def made(self, make: Callable[[], Index]) -> Index:
         """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""
-        from simhash_hbase.opening import WeakHashWarning
+        from simhash_hbase.api import WeakHashWarning
         from simhash_hbase.stores.base import Cluster
 
         with warnings.catch_warnings(record=True) as caught:

@@ -15,8 +15,8 @@ from simhash_hbase.cli.screen.terminal import erase_starting, harmless
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
 if TYPE_CHECKING:
-    from simhash_hbase.compare.explain import Side
     from simhash_hbase.profile import Profile
+    from simhash_hbase.report.explain import Side
 
 CELL_CHARACTERS = 100
 ESTIMATED_DIGITS = 3
@@ -113,7 +113,7 @@ def _written(value: object, *, estimate: bool) -> str:
 
 
 class ComparedPair(NamedTuple):
-    """Two documents, and what `simhash_hbase.compare.explain.compare` returned of them.
+    """Two documents, and what `simhash_hbase.report.explain.compare` returned of them.
 
     Nothing is shown by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
     """

@@ -18,7 +18,7 @@ from simhash_hbase.rows.analysed import Entries
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from simhash_hbase.pipeline.worker import Workers
+    from simhash_hbase.features.workers import Workers
 
 CHUNK_DOCUMENTS = 1_000
 # Long texts make short chunks: at most some 30 MB a worker are in flight between processes.
@@ -110,7 +110,7 @@ def analyse(
         chunks = chain(first, chunks)
         if len(first) > 1:
             # A few documents need none of it.
-            from simhash_hbase.pipeline.worker import Workers  # noqa: PLC0415
+            from simhash_hbase.features.workers import Workers  # noqa: PLC0415
 
             pool = Workers(workers - 1)
     if pool is None or analysis is None:

@@ -1,1 +1,0 @@
-"""Comparisons: why two texts are near, or are not."""

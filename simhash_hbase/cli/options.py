@@ -112,19 +112,19 @@ _quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summ
 silent = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none of that.
 
 
-def _printer(*, format: str, quiet: bool) -> Output:
-    if not quiet:
-        show_starting()
-    from simhash_hbase.cli.screen.output import Output
-
-    return Output(format=format, quiet=quiet)
-
-
 def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
     """Add ``--format``, perhaps with more choices, ``--quiet`` and ``--debug``: the command gets an `Output`."""
     choice = _output("--format", type=click.Choice(["json", "table", *also]), default=form, show_default=True,
                      help="JSON lines, or a table for people.")  # fmt: skip
-    return collected("output", choice, _quiet(), debug, make=_printer)
+
+    def make(*, format: str, quiet: bool) -> Output:
+        if not quiet:
+            show_starting()
+        from simhash_hbase.cli.screen.output import Output
+
+        return Output(format=format, quiet=quiet)
+
+    return collected("output", choice, _quiet(), debug, make=make)
 
 
 output = output_in("json")

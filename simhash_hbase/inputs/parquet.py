@@ -170,7 +170,14 @@ def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show:
             try:
                 with open_parquet(path) as file:
                     if writer is None:
-                        codecs = _codecs(file.metadata)
+                        codecs: str | dict[str, str] = "snappy"
+                        if file.metadata.num_row_groups:
+                            first = file.metadata.row_group(0)
+                            columns = (first.column(number) for number in range(first.num_columns))
+                            codecs = {
+                                column.path_in_schema: _OTHER_NAMES.get(column.compression, column.compression)
+                                for column in columns
+                            }
                         writer = stack.enter_context(pq.ParquetWriter(target, file.schema_arrow, compression=codecs))
                     for table in _groups(file, rows):
                         writer.write_table(table, row_group_size=table.num_rows)
@@ -202,14 +209,6 @@ def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
                 with suppress(UnicodeDecodeError):
                     values[name] = value.decode()
         yield msgspec.to_builtins(values, enc_hook=str, str_keys=True)
-
-
-def _codecs(metadata: pq.FileMetaData) -> dict[str, str] | str:
-    if not metadata.num_row_groups:
-        return "snappy"
-    first = metadata.row_group(0)
-    columns = (first.column(number) for number in range(first.num_columns))
-    return {column.path_in_schema: _OTHER_NAMES.get(column.compression, column.compression) for column in columns}
 
 
 def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:

@@ -100,7 +100,8 @@ class MemoryStore(base.Store, base.CompareAndSet, base.Transactional):
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[base.Cell]]:
         base.check_cell_family(family, limit=limit)
         with self._lock:
-            return [_sorted_cells(self._cells[family].get(row, {}))[:limit] for row in rows]
+            held = [self._cells[family].get(row, {}) for row in rows]
+            return [[cells[qualifier] for qualifier in sorted(cells)[:limit]] for cells in held]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
         base.check_cell_family(family, limit=limit)
@@ -119,8 +120,9 @@ class MemoryStore(base.Store, base.CompareAndSet, base.Transactional):
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
         base.check_cell_family(family, page=page)
         with self._lock:
-            rows = sorted(row for row in self._cells[family] if start <= row and (stop is None or row < stop))
-            cells = [cell for row in rows for cell in _sorted_cells(self._cells[family][row])]
+            table = self._cells[family]
+            rows = sorted(row for row in table if start <= row and (stop is None or row < stop))
+            cells = [table[row][qualifier] for row in rows for qualifier in sorted(table[row])]
         return (cells[i : i + page] for i in range(0, len(cells), page))
 
     def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
@@ -196,10 +198,6 @@ class MemoryStore(base.Store, base.CompareAndSet, base.Transactional):
 def _stamp(cell: base.Cell | None) -> int:
     """Return a cell's timestamp; -1, below every real one, where there is no cell."""
     return -1 if cell is None or cell.timestamp is None else cell.timestamp
-
-
-def _sorted_cells(held: dict[bytes, base.Cell]) -> list[base.Cell]:
-    return [held[qualifier] for qualifier in sorted(held)]
 
 
 def _as_rows(pairs: list[tuple[int, int]]) -> BlockRows:

@@ -79,18 +79,15 @@ def set_up_streams() -> None:
     place is the caller's.
     """
     if sys.stdout is sys.__stdout__:
-        encoding, is_terminal = _encoding(sys.stdout), sys.stdout is not None and sys.stdout.isatty()
+        encoding = getattr(sys.stdout, "encoding", None) or DEFAULT_ENCODING
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()
         raw = io.BufferedWriter(_NamedFile(1, "w", OUTPUT))
         sys.stdout = io.TextIOWrapper(raw, encoding=encoding, errors=UNWRITABLE, line_buffering=is_terminal)
     if sys.stdin is sys.__stdin__:
-        encoding = _encoding(sys.stdin)
+        encoding = getattr(sys.stdin, "encoding", None) or DEFAULT_ENCODING
         sys.stdin = io.TextIOWrapper(io.BufferedReader(_NamedFile(0, "r", INPUT)), encoding=encoding)
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors=UNWRITABLE)
-
-
-def _encoding(stream: object) -> str:
-    return getattr(stream, "encoding", None) or DEFAULT_ENCODING
 
 
 def discard_output() -> None:

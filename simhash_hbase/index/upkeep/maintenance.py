@@ -124,7 +124,20 @@ class _Verification(NamedTuple):
         members = [cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_MEMBERS]
         result.members += len(members)
         result.stale_members += len(_still_there(store, stale_members(store, members)))
-        self._check_copies([cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
+        copies = [cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES]
+        stale = _still_there(store, stale_copies(store, copies))
+        missing = missing_copies(store, states)
+        result.copies += len(copies)
+        result.stale_copies += len(stale)
+        result.missing_copies += len(missing)
+        if self.times and (stale or missing):
+            # An entry is there before its decision: where there are no transactions, a new one may be that of a claim
+            # under way.
+            latest = self.times.cleaning
+            latest = latest if isinstance(store, Transactional) else cutoff_of(store, self.profile, latest)
+            store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
+            made = self._make_cells(missing, self.times)
+            result.repaired_copies += len(stale) - len(_still_there(store, stale)) + made
 
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
         """Look for the members of documents, and for the block rows and sketch rows that these call for."""
@@ -151,23 +164,6 @@ class _Verification(NamedTuple):
             store.put_rows(absent, timestamp=self.times.writing)
             left = np.isin(simhashes, absent.simhashes[~store.has_rows(absent)])
             result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
-
-    def _check_copies(self, copies: Sequence[Cell], states: Sequence[documentcells.DocumentState]) -> None:
-        """Compare the lists of copies with the document cells."""
-        store, result = self.store, self.result
-        stale = _still_there(store, stale_copies(store, copies))
-        missing = missing_copies(store, states)
-        result.copies += len(copies)
-        result.stale_copies += len(stale)
-        result.missing_copies += len(missing)
-        if self.times and (stale or missing):
-            # An entry is there before its decision: where there are no transactions, a new one may be that of a claim
-            # under way.
-            latest = self.times.cleaning
-            latest = latest if isinstance(store, Transactional) else cutoff_of(store, self.profile, latest)
-            store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
-            made = self._make_cells(missing, self.times)
-            result.repaired_copies += len(stale) - len(_still_there(store, stale)) + made
 
     def check_block_rows(self, rows: keys.BlockRows) -> None:
         """Check a page of block rows."""

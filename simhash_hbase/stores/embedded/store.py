@@ -88,7 +88,18 @@ class EmbeddedStore(base.Store, base.CompareAndSet, base.Transactional, base.OnD
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read each page in a short transaction of its own."""
         base.check_positive("page", page)
-        return self._pages_of_rows(start, stop, page)
+
+        def pages() -> Iterator[BlockRows]:
+            place = (start, 0)
+            while place[0] < stop:
+                rows = self._read(records.next_rows, FAMILY_BLOCKS, place, page)
+                end = int(np.searchsorted(rows.prefixes, U64(stop)))
+                if not end:
+                    return
+                yield BlockRows(rows.prefixes[:end], rows.simhashes[:end])
+                place = self._further(place, records.row_behind(rows))
+
+        return pages()
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         if len(rows.prefixes):
@@ -121,7 +132,20 @@ class EmbeddedStore(base.Store, base.CompareAndSet, base.Transactional, base.OnD
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
         base.check_cell_family(family, page=page)
-        return self._pages_of_cells(family, start, stop, page)
+
+        def pages() -> Iterator[list[base.Cell]]:
+            place = start
+            while True:
+                found = self._read(records.next_cells, family, place, page)
+                # A key may lie inside the range although its row does not: the row decides.
+                wanted = [cell for _, cell in found if start <= cell.row and (stop is None or cell.row < stop)]
+                if wanted:
+                    yield wanted
+                if not found or (stop is not None and found[-1][1].row >= stop):
+                    return
+                place = self._further(place, found[-1][0] + b"\x00")
+
+        return pages()
 
     def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
         """Make all in one transaction."""
@@ -199,28 +223,6 @@ class EmbeddedStore(base.Store, base.CompareAndSet, base.Transactional, base.OnD
     ) -> T:
         shared = self._writable()
         return shared.write(lambda transaction: change(transaction, shared.databases[family], *rest, **named))
-
-    def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
-        place = (start, 0)
-        while place[0] < stop:
-            rows = self._read(records.next_rows, FAMILY_BLOCKS, place, page)
-            end = int(np.searchsorted(rows.prefixes, U64(stop)))
-            if not end:
-                return
-            yield BlockRows(rows.prefixes[:end], rows.simhashes[:end])
-            place = self._further(place, records.row_behind(rows))
-
-    def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[base.Cell]]:
-        place = start
-        while True:
-            found = self._read(records.next_cells, family, place, page)
-            # A key may lie inside the range although its row does not: the row decides.
-            wanted = [cell for _, cell in found if start <= cell.row and (stop is None or cell.row < stop)]
-            if wanted:
-                yield wanted
-            if not found or (stop is not None and found[-1][1].row >= stop):
-                return
-            place = self._further(place, found[-1][0] + b"\x00")
 
     def _further(self, place: Position, behind: Position) -> Position:
         """Return the place after a page; in damaged pages it may lie before the page, and reading would never end."""

@@ -162,7 +162,7 @@ def test_a_restart_analyses_what_is_left_and_its_rate_counts_that_alone(cli, emp
 def test_the_seconds_include_the_report(cli, empty, tmp_path, corpus_file, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("simhash_hbase.cli.screen.output.monotonic", lambda: clock[0])
-    monkeypatch.setattr("simhash_hbase.report.write_report", lambda *_, **__: clock.append(clock.pop() + 50))
+    monkeypatch.setattr("simhash_hbase.report.write.write_report", lambda *_, **__: clock.append(clock.pop() + 50))
 
     done = cli("dedup", empty, corpus_file, "--report", tmp_path / "report.html")
 

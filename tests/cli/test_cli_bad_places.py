@@ -119,6 +119,7 @@ def of_another_user(filled, tmp_path, corpus_file):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
 @pytest.mark.parametrize("command", ["add", "vacuum", "remove"])
 def test_an_index_that_may_not_be_written_is_a_failure_not_wrong_usage(cli, of_another_user, command):
@@ -160,6 +161,7 @@ def test_a_full_disk_is_a_failure_and_what_was_acknowledged_stays(cli, filled, s
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("room", [0, 10_000, 20_000])
 def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, room):
     url = f"file:{tmp_path / 'a'}"
@@ -174,6 +176,7 @@ def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, 
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_a_full_disk_of_a_backup_is_named_and_not_that_of_the_index(cli, filled, tmp_path):
     target = tmp_path / "copy"
 

@@ -120,6 +120,7 @@ def test_a_small_input_is_decided_in_memory_and_a_larger_one_in_a_folder(tempora
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_of_the_index(tmp_path, number):
     folder, pipe = tmp_path / "temporary", tmp_path / "pipe"

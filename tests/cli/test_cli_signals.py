@@ -43,6 +43,7 @@ def temporary(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 def test_the_copy_of_standard_input_is_removed(tmp_path, number, code, message):
     folder, env = temporary(tmp_path)
@@ -97,6 +98,7 @@ def test_an_interrupted_command_says_how_to_go_on(cli, monkeypatch, tmp_path, co
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_scratch_and_partial_files_are_removed(tmp_path, number):
     folder, env = temporary(tmp_path)

@@ -18,6 +18,25 @@ from simhash_hbase import errors as errors
 
 __version__ = "1.0.0"
 
+# As of typing, which takes longer to import than all of this.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from simhash_hbase.api import *  # noqa: F403
+    from simhash_hbase.api import __all__ as __all__
+else:
+
+    def __getattr__(name: str) -> object:
+        # The command line handles interrupts, and shows help, before numpy is there: these need none, `api` does.
+        if name in ("corpus", "inputs", "service"):
+            return import_module(f"{__name__}.{name}")
+        public = vars(import_module(f"{__name__}.api"))
+        if name == "__all__" or name in public.get("__all__", ()):
+            return public[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted([*__getattr__("__all__"), "__all__", "__doc__"])
+
 
 def handing_on(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
     """Make the ``__getattr__`` of a package, which imports names out of the modules `homes` when they are used.
@@ -39,23 +58,3 @@ def handing_on(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[st
         return import_module(f"{package}.{name}")
 
     return get
-
-
-# As of typing, which takes longer to import than all of this.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from simhash_hbase.api import *  # noqa: F403
-    from simhash_hbase.api import __all__ as __all__
-else:
-
-    def __getattr__(name: str) -> object:
-        # The command line handles interrupts, and shows help, before numpy is there: these need none, `api` does.
-        if name in ("corpus", "inputs", "service"):
-            return import_module(f"{__name__}.{name}")
-        public = vars(import_module(f"{__name__}.api"))
-        if name == "__all__" or name in public.get("__all__", ()):
-            return public[name]
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted([*__getattr__("__all__"), "__all__", "__doc__"])

@@ -5,7 +5,6 @@ import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.digests import blake2b, digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
-from simhash_hbase.files.local import digest_of, replacing
+from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import Page, Place, Reject, Scanned, repeated_id
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -10,6 +9,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from simhash_hbase.corpus.options import Lines
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
 from simhash_hbase.index.answers import json_line

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from simhash_hbase import errors
+from simhash_hbase.digests import digest_of
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, GivenFeature, count_features, fingerprint
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.files.local import digest_of
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.profile import Profile

@@ -6,16 +6,10 @@ import os
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-
-
-def digest_of(content: bytes) -> str:
-    """Digest some content, to notice when it is another one."""
-    return blake2b(content, digest_size=16).hexdigest()
 
 
 @contextmanager

@@ -183,7 +183,8 @@ class WriteBatch(NamedTuple):
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
     """Write the document cells so that no late request of it does harm; return what other writers got ahead of.
 
-    Without transactions first cells are put at the timestamp `below`, `decision_time`, or compared and set without it.
+    Without transactions first cells are put at the timestamp `below`, `decision_time`; without it, and where they are
+    few, they are compared and set.
     """
     first = [change for change in changes if change.old is None]
     compared = [change for change in changes if change.old is not None]

@@ -1,10 +1,10 @@
 """The index's own rows in family ``m``: profile, learned idf table in pieces, the load under way, the last backup."""
 
-from hashlib import blake2b
 from typing import TypeVar
 
 import msgspec
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile, StoreBusy
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.profile import Profile

@@ -237,8 +237,8 @@ def _accepted_pairs(
     accepted = _Accepted(*(columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))))
     if len(accepted.pairs) > 1:
         opposite = np.where(np.isnan(accepted.similarities), 1.0, -accepted.similarities)
-        keys = (opposite, near.distances[accepted.pairs], near.queries[accepted.pairs])
-        order = np.lexsort(keys if members is None else (members.order_of_ids(page, accepted.at), *keys))
+        ranks = (opposite, near.distances[accepted.pairs], near.queries[accepted.pairs])
+        order = np.lexsort(ranks if members is None else (members.order_of_ids(page, accepted.at), *ranks))
         accepted = _Accepted(accepted.pairs[order], accepted.at[order], accepted.similarities[order])
     of = near.queries[accepted.pairs]
     edges = [0, *(np.flatnonzero(of[1:] != of[:-1]) + 1).tolist(), len(of)]

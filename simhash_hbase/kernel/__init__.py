@@ -6,9 +6,10 @@ A compiled module holds the digest of its source. Where a source has changed sin
 import os
 import sys
 import warnings
-from hashlib import blake2b
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
+
+from simhash_hbase.digests import blake2b
 
 _pure = bool(os.environ.get("SIMHASH_HBASE_PURE"))
 _modules = sorted(Path(__file__).parent.glob(f"*{EXTENSION_SUFFIXES[0]}"))

@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Self
 
@@ -16,6 +15,7 @@ import mmh3
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces

@@ -9,10 +9,10 @@ gets two more before it.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 import numpy as np
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.names import checked_name

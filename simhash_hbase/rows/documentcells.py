@@ -1,7 +1,8 @@
 """What the cells of family ``d`` hold, their bytes (MessagePack arrays, fields by position), and where they are.
 
 A *member* cell says what a search needs of a document and lives in the row of its fingerprint. The *document* cell is
-the one authoritative word on an id: a member counts only while the document cell names its text.
+the one authoritative word on an id: a member counts only while the document cell names its text. A `Change` says what
+becomes of a document cell, and which cells nothing names afterwards.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,6 @@ Inside the package a prefix is a 40-bit integer, ``segment << 8 | flag``, becaus
 their order is the byte order of the packed form. Every range is half-open.
 """
 
-from hashlib import blake2b
 from itertools import chain
 from struct import iter_unpack
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows import layout
 from simhash_hbase.rows.blocks import Scheme

@@ -163,11 +163,11 @@ class _Owner:
             logger.info("starting")
         arrived, sending = socket.socketpair()
         with arrived, sending, TemporaryDirectory(prefix="simhash-hbase-") as folder:
-            os.environ[METRICS_FOLDER] = folder
             # The numbers of the signals that arrive come out of the socket.
             sending.setblocking(False)
             handlers = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
             wakeup = signal.set_wakeup_fd(sending.fileno())
+            os.environ[METRICS_FOLDER] = folder
             try:
                 self.start_missing()
                 while self._processes or not self._is_stopping:

@@ -34,6 +34,8 @@ T = TypeVar("T")
 # Whatever else a client sends as an id could forge lines of a log, or hold what must not be in one.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ID_BYTES = 8
+_NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
+SERVER_ERRORS = 500
 
 
 @dataclass(slots=True)
@@ -232,11 +234,6 @@ class _Exchange:
             async with asyncio.timeout(DRAIN_S):
                 while self._has_more and self._trail.bytes_in < most:
                     await self.receive()
-
-
-_NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
-
-SERVER_ERRORS = 500
 
 
 @dataclass(kw_only=True)

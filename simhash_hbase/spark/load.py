@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from simhash_hbase.bulk import hfiles, places, sorting, spool
 from simhash_hbase.bulk.load import begin_noted
 from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.files.local import digest_of
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import InputOptions

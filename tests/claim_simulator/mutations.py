@@ -13,7 +13,7 @@ from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
 _begun, _plan, _put_first = machine._begun, WriteBatch.plan, put_first
-_decision_time = write.decision_time
+_decision_time, _entry_rows = write.decision_time, documentrows.entry_rows
 _as_pending, _judge_pending = machine.as_pending, protocol.Verdicts.judge_pending
 
 
@@ -53,8 +53,10 @@ def _pass_expired(verdicts, claim, state) -> None:
         verdicts.own.append((claim, as_original(state)))
 
 
-def _block_rows_alone(profile, entries, *, with_blocks, with_bands):
-    """Leave out the rows of sketches."""
+def _block_rows_alone(profile, entries, *, with_blocks=None, with_bands=None):
+    """Leave out the rows of sketches that are written; the simulator asks for all rows of a document."""
+    if with_blocks is None:
+        return _entry_rows(profile, entries)
     return block_rows(profile.blocks, entries.simhashes[with_blocks])
 
 

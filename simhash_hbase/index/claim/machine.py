@@ -319,9 +319,11 @@ class Run:
         changes = []
         for at, stored in enumerate({cell[0].id: cell for cell in cells}.values()):
             state, _ = stored
-            # Of an undecided cell the decision before it has expired; the claim goes on.
-            goes_on = state.is_undecided and Change.of(at, stored, msgspec.structs.replace(state, previous=None))
-            changes.append(goes_on or removal(at, stored))
+            if state.is_undecided:
+                # The decision before it has expired; the claim goes on.
+                changes.append(Change.of(at, stored, msgspec.structs.replace(state, previous=None)))
+            else:
+                changes.append(removal(at, stored))
         swapped = self._swap([Swap(*change.new.key, change.old_value, change.value) for change in changes])
         buried = [change for change, done in zip(changes, swapped, strict=True) if done]
         self._follow(buried)

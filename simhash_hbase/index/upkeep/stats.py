@@ -20,7 +20,7 @@ from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
-from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store
+from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store, StoreSize
 
 _SAMPLED = (
     "documents",
@@ -261,13 +261,7 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
         )
     places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
-    whole = exact
-    if not exact and size.rows is not None:
-        whole = size.rows[layout.FAMILY_BLOCKS] <= READ_WHOLE
-    elif not exact:
-        # One call tells whether an index is quickly read whole.
-        first = next(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), None)
-        whole = first is None or len(first.prefixes) < PAGE
+    whole = exact or _is_small(store, size)
     tally = Tally(profile, Walk())
     if not whole:
         tally.read(store, sampled_slices(bounds))
@@ -286,6 +280,14 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
         result.regions = _shares(tally, places)
         result.imbalance = round(max(region.share for region in result.regions) * len(places), 3)
     return result
+
+
+def _is_small(store: Store, size: StoreSize) -> bool:
+    """Tell, by one call at most, whether an index is quickly read whole."""
+    if size.rows is not None:
+        return size.rows[layout.FAMILY_BLOCKS] <= READ_WHOLE
+    first = next(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), None)
+    return first is None or len(first.prefixes) < PAGE
 
 
 def _figures(tally: Tally, *, exact: bool) -> Stats:

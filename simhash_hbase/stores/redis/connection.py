@@ -8,6 +8,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from simhash_hbase import errors
 
@@ -105,7 +107,7 @@ class RedisConnection:
             socket_connect_timeout=options.connect_timeout_s,
             socket_timeout=options.timeout_s,
             health_check_interval=options.idle_check_s,
-            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,)),
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,)),
             # The older protocol: servers before Redis 6 have no other, and the answers of scripts are the same.
             protocol=2,
         )

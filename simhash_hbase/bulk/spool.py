@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.digests import blake2b, digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
@@ -22,6 +21,7 @@ from simhash_hbase.inputs import Page, Place, Reject, Scanned, repeated_id
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.digests import blake2b, digest_of
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
 

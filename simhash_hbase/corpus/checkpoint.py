@@ -9,12 +9,12 @@ from typing import BinaryIO, Self
 import msgspec
 
 from simhash_hbase.corpus.options import Lines
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
 from simhash_hbase.index.answers import json_line
 from simhash_hbase.index.duplicates import duplicate_table, read_decisions
 from simhash_hbase.inputs import Sources
+from simhash_hbase.rows.digests import blake2b
 
 VERSION = 4
 

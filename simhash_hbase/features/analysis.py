@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 
 from simhash_hbase import errors
-from simhash_hbase.digests import digest_of
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, GivenFeature, count_features, fingerprint
 from simhash_hbase.features.idf import IdfTable
@@ -24,6 +23,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.profile import SEGMENTING
 from simhash_hbase.profile.versions import extractor_versions, installed_versions
 from simhash_hbase.rows.analysed import Entries, Metadata
+from simhash_hbase.rows.digests import digest_of
 
 
 class Analysed(NamedTuple):

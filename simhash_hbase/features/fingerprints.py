@@ -9,7 +9,6 @@ it, or cancel each other.
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import reduce
-from hashlib import md5
 from math import isfinite
 from typing import get_args
 
@@ -195,6 +194,13 @@ class Fingerprinter:
         return simhashes, counts
 
 
+def _md5(data: bytes, _seed: int) -> int:
+    # It loads OpenSSL, and the hash is seldom asked for.
+    from hashlib import md5  # noqa: PLC0415
+
+    return int.from_bytes(md5(data, usedforsecurity=False).digest()[:8], "big")
+
+
 def _rotate(value: int, bits: int) -> int:
     return ((value << bits) | (value >> (32 - bits))) & _MASK32
 
@@ -221,7 +227,7 @@ def _jenkins(data: bytes, _seed: int) -> int:
 
 _BYTE_HASHES: dict[str, Callable[[bytes, int], int]] = {
     "jenkins": _jenkins,
-    "md5": lambda data, _: int.from_bytes(md5(data, usedforsecurity=False).digest()[:8], "big"),
+    "md5": _md5,
     "murmur3": lambda data, seed: int(mmh3.hash64(data, seed=seed, x64arch=True, signed=False)[0]),
     "times33": lambda data, _: reduce(lambda value, byte: (value * 33 + byte) & _MASK64, data, 5381),
 }

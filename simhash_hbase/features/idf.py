@@ -13,10 +13,10 @@ import mmh3
 import msgspec
 import numpy as np
 
-from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel import texts as kernel, votes
 from simhash_hbase.kernel.tables import VERSION, Tables, cached_tables, jieba_file, words_of
+from simhash_hbase.rows.digests import digest_of
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),

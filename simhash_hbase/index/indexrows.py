@@ -4,10 +4,10 @@ from typing import TypeVar
 
 import msgspec
 
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile, StoreBusy
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.digests import blake2b
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store

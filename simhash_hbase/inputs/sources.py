@@ -84,7 +84,8 @@ def _entries(folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
         with os.scandir(folder) as entries:
             found = sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
     except OSError as error:
-        yield Source(folder, folder, relative, in_folder=True, fault=f"the folder cannot be read: {_said(error)}")
+        reason = (error.strerror or str(error)).lower()
+        yield Source(folder, folder, relative, in_folder=True, fault=f"the folder cannot be read: {reason}")
         return
     for entry in found:
         name = relative + entry.name
@@ -106,12 +107,8 @@ def _source(path: str, name: str, *, in_folder: bool = False) -> Source:
         status = os.stat(path)
     except OSError as error:
         what = "the symbolic link leads nowhere" if os.path.islink(path) else "it cannot be read"
-        return Source(path, path, name, in_folder, f"{what}: {_said(error)}")
+        return Source(path, path, name, in_folder, f"{what}: {(error.strerror or str(error)).lower()}")
     return Source(path, path, name, in_folder, None, status.st_size, status.st_mtime_ns, status.st_mode)
-
-
-def _said(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 _IN_MEMORY = 1_000

@@ -9,7 +9,7 @@ import warnings
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 
-from simhash_hbase.digests import blake2b
+from simhash_hbase.rows.digests import blake2b
 
 _pure = bool(os.environ.get("SIMHASH_HBASE_PURE"))
 _modules = sorted(Path(__file__).parent.glob(f"*{EXTENSION_SUFFIXES[0]}"))

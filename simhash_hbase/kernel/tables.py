@@ -26,12 +26,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidProfile, MissingExtra
 from simhash_hbase.kernel.forms import COMPOSED, FORMAT, KEPT, LIST, MAPPED, MOST_LISTED, SLOW, WORD
 from simhash_hbase.kernel.normal import joining, varying
 from simhash_hbase.kernel.segment import HAN_FIRST, HAN_LAST, SLOTS, read_dictionary, read_words
 from simhash_hbase.kernel.shingles import BINS, mix
+from simhash_hbase.rows.digests import digest_of
 
 Tables = dict[str, NDArray[Any]]
 

@@ -15,11 +15,11 @@ import mmh3
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
 from simhash_hbase.kernel.tables import EXTENDS, kernel_tables
+from simhash_hbase.rows.digests import blake2b
 
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from simhash_hbase.digests import blake2b
 from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.digests import blake2b
 from simhash_hbase.rows.names import checked_name
 
 MARK = "\0"

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows import layout
 from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.digests import blake2b
 
 U64 = np.uint64
 ALL_PREFIXES = 1 << layout.PREFIX_BITS  # The end of the range of all prefixes.

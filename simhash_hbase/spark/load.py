@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from simhash_hbase.bulk import hfiles, places, sorting, spool
 from simhash_hbase.bulk.load import begin_noted
 from simhash_hbase.corpus.documents import Refusals
-from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.digests import digest_of
 from simhash_hbase.rows.keys import BlockRows, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.spark.input import Input, Mapped, entries_of, integers, numbered, report_refused, without_repeats

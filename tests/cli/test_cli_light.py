@@ -52,7 +52,7 @@ def test_a_look_up_waits_for_no_dictionary_and_no_terminal(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("words", "printed", "heavy"),
     [
-        ("create file:{}", '{"format":4,"analyzer":"jieba"', {"html", "jieba", "logging", "numpy.ma"}),
+        ("create file:{}", '{"format":4,"analyzer":"jieba"', {"_hashlib", "html", "jieba", "logging", "numpy.ma"}),
         ("key {} --name me --scope read", "shk_", {"fastapi", "numpy", "uvicorn"}),
     ],
 )

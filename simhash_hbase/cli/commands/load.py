@@ -13,8 +13,8 @@ import click
 from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
+from simhash_hbase.rows.digests import blake2b
 
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer

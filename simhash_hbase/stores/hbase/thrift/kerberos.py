@@ -65,17 +65,14 @@ def authenticated(channel: Transport, gateway: Gateway, service: str) -> Transpo
     transport = TCySaslClientTransport(lambda: _Client(service, gateway.host), MECHANISM, channel)
     try:
         transport.open()
-    except (gssapi.exceptions.MissingCredentialsError, gssapi.exceptions.ExpiredCredentialsError) as error:
-        raise StoreRefused(
-            f"{gateway}: there is no valid ticket of Kerberos ({_said(error)}): kinit gets one, or KRB5_CLIENT_KTNAME "
-            "names a keytab"
-        ) from error
     except gssapi.exceptions.GSSError as error:
-        raise StoreUnavailable(f"{gateway}: Kerberos for {service}/{gateway.host} failed: {_said(error)}") from error
+        message = " ".join(str(error).split())
+        if isinstance(error, gssapi.exceptions.MissingCredentialsError | gssapi.exceptions.ExpiredCredentialsError):
+            raise StoreRefused(
+                f"{gateway}: there is no valid ticket of Kerberos ({message}): kinit gets one, or KRB5_CLIENT_KTNAME "
+                "names a keytab"
+            ) from error
+        raise StoreUnavailable(f"{gateway}: Kerberos for {service}/{gateway.host} failed: {message}") from error
     except TTransportException as error:
         raise StoreRefused(f"{gateway} refuses the ticket of Kerberos: {error.message}") from error
     return transport
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -28,13 +28,13 @@ _NOT_LINES = (
 )
 
 
-LineRecords = Iterator[Record | JsonLine]
+_LineRecords = Iterator[Record | JsonLine]
 
 
-def _reader(records: Callable[[Stream, str, InputOptions], LineRecords]) -> Callable[[ReadRequest], LineRecords]:
+def _reader(records: Callable[[Stream, str, InputOptions], _LineRecords]) -> Callable[[ReadRequest], _LineRecords]:
     """Make a reader; a file that cannot be read from its beginning on is one refusal."""
 
-    def read(request: ReadRequest) -> LineRecords:
+    def read(request: ReadRequest) -> _LineRecords:
         stream, name = open_stream(request), request.source.name
         if isinstance(stream, str):
             yield Reject(Place(name, 0), stream, b"")

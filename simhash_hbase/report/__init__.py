@@ -1,1 +1,1 @@
-"""Documents beside each other: `explain`, and the report of a de-duplicated corpus, an HTML file that loads nothing."""
+"""Texts side by side: `explain`, and the report of a corpus, an HTML file that loads nothing from elsewhere."""

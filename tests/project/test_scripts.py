@@ -87,7 +87,7 @@ def test_coverage_has_the_kernel_interpreted_and_is_printed(script):
     assert done.returncode == 0, done.stderr
     assert calls[0] == "install dev,bench"
     assert [*calls[2:5], *sorted(calls[5:])] == [
-        "pytest -n 2 --cov --cov-report= tests/kernel",
+        "pytest -n 2 --cov --cov-report= -m not unmeasured tests/kernel",
         "pytest -n 2 -q --cov --cov-append --cov-report= tests/kernel",
         "coverage report",
         "coverage json -q -o -",

@@ -193,15 +193,12 @@ class Change(NamedTuple):
     old: DocumentState | None
     old_value: bytes | None
     new: DocumentState
-    value: bytes  # That of the new document cell.
-    outdated: Sequence[tuple[bytes, bytes]]
-    """Row and qualifier of the cells that go with the old document cell and not with the new one."""
 
     @classmethod
     def of(cls, at: int, stored: StoredState | None, new: DocumentState) -> "Change":
         """Make the change of a document cell that was read, or is not there."""
         old, old_value = stored or (None, None)
-        return cls(at, old, old_value, new, encode(new), old.outdated_keys(new) if old else ())
+        return cls(at, old, old_value, new)
 
     @classmethod
     def of_decision(cls, at: int, stored: StoredState | None, new: DocumentState, *, oldest: int) -> "Change":
@@ -217,6 +214,16 @@ class Change(NamedTuple):
                 state = known.state if new.state == "added" else new.state
                 new = msgspec.structs.replace(new, state=state, order=known.order)
         return cls.of(at, stored, new)
+
+    @property
+    def value(self) -> bytes:
+        """The bytes of the new document cell."""
+        return encode(self.new)
+
+    @property
+    def outdated(self) -> Sequence[tuple[bytes, bytes]]:
+        """Row and qualifier of the cells that go with the old document cell and not with the new one."""
+        return self.old.outdated_keys(self.new) if self.old else ()
 
     @property
     def before(self) -> DocumentState | None:

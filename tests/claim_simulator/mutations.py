@@ -8,7 +8,7 @@ from simhash_hbase.index import dedup, documentrows, search, write
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.claim.machine import Run, Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import WriteBatch, put_first, read_states
-from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, Text, encode
+from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, Text
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
@@ -90,8 +90,7 @@ def _at_own_time(claim, state, now, previous) -> DocumentState:
 def _with_equal_bytes(batch, outcomes, places, cells, *, now: int) -> list[Change]:
     """Stamp cells by the writer's clock alone, so that a cell may come to hold what it held before."""
     changes = _plan(batch, outcomes, places, cells, now=now)
-    states = [msgspec.structs.replace(change.new, stamp=now) for change in changes]
-    return [change._replace(new=new, value=encode(new)) for change, new in zip(changes, states, strict=True)]
+    return [change._replace(new=msgspec.structs.replace(change.new, stamp=now)) for change in changes]
 
 
 MUTATIONS = {

@@ -5,6 +5,7 @@ not depend on how the input is cut into batches; which original a duplicate name
 documents share one fingerprint (see `find_nearest`).
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -101,7 +102,7 @@ class Deduplicator:
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
         target = self._places[-1]
-        own, states = self._read(entries.ids)
+        own, states = self._read(entries.ids, entries.id_digests)
         oldest = self._profile.oldest(now)
         columns = zip(states, entries.texts, strict=True)
         recorded = [state.recorded(text, oldest) if state else None for state, text in columns]
@@ -146,9 +147,11 @@ class Deduplicator:
             sorted(batch.expired),
         )
 
-    def _read(self, ids: Sequence[str]) -> tuple[list[StoredState | None], list[DocumentState | None]]:
+    def _read(
+        self, ids: Sequence[str], digests: Sequence[bytes] | None = None
+    ) -> tuple[list[StoredState | None], list[DocumentState | None]]:
         """Read the cells of the place that is written to, and the decisions in force: a dry run's own come first."""
-        own, *others = (read_states(store, ids) for store in reversed(self._places))
+        own, *others = (read_states(store, ids, digests) for store in reversed(self._places))
         cells = (next(filter(None, each), None) for each in zip(own, *others, strict=True))
         return own, [stored and stored[0].in_force() for stored in cells]
 
@@ -194,6 +197,11 @@ class OriginalOption(NamedTuple):
 by_rank = attrgetter("rank")
 
 
+def nearer(one: OriginalOption | None, other: OriginalOption | None) -> OriginalOption | None:
+    """Return the better of two originals, of which either may be missing."""
+    return min(one, other, key=by_rank) if one and other else one or other
+
+
 class UndecidedBatch:
     """The undecided documents of one batch, and everything they are compared with."""
 
@@ -210,9 +218,9 @@ class UndecidedBatch:
         self.outcomes: list[Outcome] = []
         self.mates: list[int | None] = []
         """For a duplicate of a document that was kept before in this batch: its position."""
-        self._leaving: list[set[int]] = [set() for _ in entries.ids]
-        """For each document: earlier ones whose old text is within its reach and is about to be replaced."""
-        self._left_by: list[set[int]] = [set() for _ in entries.ids]
+        self._leaving: defaultdict[int, set[int]] = defaultdict(set)
+        """For a document: earlier ones whose old text is within its reach and is about to be replaced."""
+        self._left_by: defaultdict[int, set[int]] = defaultdict(set)
         """The same for later documents; their old text still counts."""
         self._now = now
         self._oldest = profile.oldest(now)
@@ -249,14 +257,13 @@ class UndecidedBatch:
         elif turn > at:
             if turn < self._end:
                 self._left_by[at].add(turn)
-            self._stored[at] = min(filter(None, (self._stored[at], option)), key=by_rank)
+            self._stored[at] = nearer(self._stored[at], option)
         return turn == self._end
 
     def decide(self) -> None:
         """Go through the batch in order."""
         for at in range(self._end):
-            kept = self._best_kept(at) if self._crowded[at] else None
-            best = min(filter(None, (self._stored[at], kept)), key=by_rank, default=None)
+            best = nearer(self._stored[at], self._best_kept(at) if self._crowded[at] else None)
             if best is not None:
                 self.near.pop(at, None)
                 self.mates.append(best.mate)
@@ -278,10 +285,7 @@ class UndecidedBatch:
 
     def earlier_mates(self) -> list[set[int]]:
         """List for each document those before it in the batch that have to be decided first."""
-        held = [
-            {*leaving, *(() if mate is None else (mate,))}
-            for leaving, mate in zip(self._leaving, self.mates, strict=True)
-        ]
+        held = [{*self._leaving.get(at, ()), *(() if mate is None else (mate,))} for at, mate in enumerate(self.mates)]
         open_: set[int] = set()
         for at, mate in enumerate(self.mates):
             if not held[at]:

@@ -31,9 +31,10 @@ from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transact
 FEW = 1
 
 
-def read_states(store: Store, ids: Sequence[str]) -> list[StoredState | None]:
-    """Read the document cells of ids; None where there is no cell."""
-    cells = store.get(FAMILY_DOCUMENTS, [document_key(id_digest(name)) for name in ids])
+def read_states(store: Store, ids: Sequence[str], digests: Sequence[bytes] | None = None) -> list[StoredState | None]:
+    """Read the document cells of ids, whose digests may be known; None where there is no cell."""
+    digests = digests or [id_digest(name) for name in ids]
+    cells = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in digests])
     states: list[StoredState | None] = []
     for name, cell in zip(ids, cells, strict=True):
         state = cell and documentcells.decode_document(cell.value)
@@ -93,11 +94,11 @@ def member_values(
         )
 
 
-def document_cells(entries: Entries, states: Sequence[DocumentState]) -> list[Cell]:
-    """Make the cell that goes with the document cell of each of the same documents."""
-    is_found = np.array([not state.is_duplicate for state in states], np.bool_)
-    values = member_values(entries, [state.order[0] for state in states], with_sketch=is_found)
-    return [Cell(*state.kept_key, value, state.stamp) for state, value in zip(states, values, strict=True)]
+def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
+    """Make the cell that goes with the new document cell of each of the same documents."""
+    is_found = np.array([not change.new.is_duplicate for change in changes], np.bool_)
+    values = member_values(entries, [change.new.order[0] for change in changes], with_sketch=is_found)
+    return [Cell(*change.kept_key, value, change.new.stamp) for change, value in zip(changes, values, strict=True)]
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:
@@ -151,7 +152,7 @@ class WriteBatch(NamedTuple):
                 digest=text.digest,
                 of_text=outcome.of_text,
             )
-            changes.append(Change.of_decision(at, stored, new, oldest=oldest))
+            changes.append(Change.of_decision(at, self.entries.id_digests[at], stored, new, oldest=oldest))
         return changes
 
     def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
@@ -174,7 +175,7 @@ class WriteBatch(NamedTuple):
         lacking = np.array([all_again or not change.has_rows for change in changes])
         # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
         rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
-        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes]))
+        self.store.put(FAMILY_DOCUMENTS, document_cells(entries, changes))
         if len(rows.prefixes):
             seen = max(change.new.seen for change in changes if not change.new.is_duplicate)
             self.store.put_rows(rows, timestamp=seen)
@@ -194,14 +195,14 @@ def commit(store: Store, changes: Sequence[Change], *, below: int | None = None)
         first, compared = list(changes), []
     if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
         if first:
-            store.put(FAMILY_DOCUMENTS, [Cell(*change.new.key, change.value) for change in first])
+            store.put(FAMILY_DOCUMENTS, [Cell(*change.key, change.value) for change in first])
     elif below is None or len(first) <= FEW:
         compared = list(changes)
     else:
-        stand = put_first(store, [Cell(*change.new.key, change.value, below) for change in first])
+        stand = put_first(store, [Cell(*change.key, change.value, below) for change in first])
         refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
     if compared and isinstance(store, CompareAndSet):
-        swapped = store.compare_and_set([Swap(*change.new.key, change.old_value, change.value) for change in compared])
+        swapped = store.compare_and_set([Swap(*change.key, change.old_value, change.value) for change in compared])
         refused += [change for change, done in zip(compared, swapped, strict=True) if not done]
     return refused
 
@@ -257,10 +258,10 @@ def refresh_within(
             if old.is_undecided:
                 # What is moving is refreshed in the text that counts as yet.
                 new = msgspec.structs.replace(old, previous=new, stamp=stamp)
-            changes.append(Change.of(at, (old, value), new))
-    seen = [state for change in changes if (state := change.new.shown())]
-    kept = store.get(FAMILY_DOCUMENTS, [state.kept_key for state in seen])
-    pairs = [(state, cell) for state, cell in zip(seen, kept, strict=True) if cell is not None]
+            changes.append(Change.of(at, id_digest(old.id), (old, value), new))
+    seen = [(state, change.digest) for change in changes if (state := change.new.shown())]
+    kept = store.get(FAMILY_DOCUMENTS, [state.kept_key(digest) for state, digest in seen])
+    pairs = [(state, cell) for (state, _), cell in zip(seen, kept, strict=True) if cell is not None]
     if pairs:
         store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=state.stamp) for state, cell in pairs])
     found = [

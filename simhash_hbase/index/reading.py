@@ -380,5 +380,5 @@ class ReadableIndex:
 
     def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
         """Read the members of documents; of a duplicate, its cell among the copies of its original."""
-        cells = self.store.get(layout.FAMILY_DOCUMENTS, [state.kept_key for state in states])
+        cells = self.store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in states])
         return [None if cell is None else decode_member(cell.value, bands=self.profile.bands) for cell in cells]

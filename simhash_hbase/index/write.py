@@ -18,7 +18,6 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import Change, Outcome, StoredState, removal
-from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.stores.base import Store, Transactional, atomically
 
 # A refused compare-and-set means that another writer changed the same document in the same moment.
@@ -74,7 +73,8 @@ def write_documents(
     for attempt in attempts(store):
         with attempt, atomically(store):
             if states is None:
-                states = read_states(store, [entries.ids[at] for at in pending])
+                digests = [entries.id_digests[at] for at in pending]
+                states = read_states(store, [entries.ids[at] for at in pending], digests)
             attempt.cells_were_read()
             changes = batch.plan(outcomes, pending, states, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.
@@ -113,7 +113,7 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             removed = [latest[at] for at in pending if at in latest and at not in refused]
             drop_members(store, removed)
             originals = [change for change in removed if change.before and change.before.is_found]
-            delete_copies(store, [id_digest(change.new.id) for change in originals])
+            delete_copies(store, [change.digest for change in originals])
             pending = sorted(refused)
         if not pending:
             shown = {at for at, change in first.items() if change.old and change.old.shown(oldest)}

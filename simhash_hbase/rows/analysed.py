@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows import documentcells, layout
+from simhash_hbase.rows.keys import id_digest
 
 MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.
 
@@ -124,6 +125,11 @@ class Entries:
         """What tells the texts of an id apart, one a document."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
         return [documentcells.Text(simhash, digest[: layout.TEXT_BYTES]) for simhash, digest in pairs]
+
+    @cached_property
+    def id_digests(self) -> list[bytes]:
+        """Digests of the ids, which the keys of their cells are made of."""
+        return list(map(id_digest, self.ids))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -98,19 +98,21 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         """Row and qualifier of the cell itself."""
         return document_key(id_digest(self.id))
 
-    @property
-    def kept_key(self) -> tuple[bytes, bytes]:
-        """Row and qualifier of the cell that goes with it: its member, or its entry among its original's copies."""
-        digest = id_digest(self.id)
-        if self.is_duplicate and self.of is not None:
+    def kept_key(self, digest: bytes) -> tuple[bytes, bytes]:
+        """Return row and qualifier of the cell that goes with it: its member, or its entry among its original's copies.
+
+        `digest` is that of its id, which those who know it do not compute again.
+        """
+        if self.of is not None and self.is_duplicate:
             return copies_row(id_digest(self.of)), digest
-        return member_key(self.text, digest)
+        return member_key((self.simhash, self.digest), digest)
 
     @property
     def copy_key(self) -> tuple[bytes, bytes] | None:
         """Row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
         decision = self.in_force()
-        return decision.kept_key if decision and decision.is_duplicate and decision.of is not None else None
+        is_copy = decision is not None and decision.is_duplicate and decision.of is not None
+        return decision.kept_key(id_digest(self.id)) if decision and is_copy else None
 
     @property
     def is_found(self) -> bool:
@@ -190,18 +192,21 @@ class Change(NamedTuple):
     """One document of a batch on its way into the store."""
 
     at: int  # Its position in the batch.
+    digest: bytes  # Of its id.
     old: DocumentState | None
     old_value: bytes | None
     new: DocumentState
 
     @classmethod
-    def of(cls, at: int, stored: StoredState | None, new: DocumentState) -> "Change":
+    def of(cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState) -> "Change":
         """Make the change of a document cell that was read, or is not there."""
         old, old_value = stored or (None, None)
-        return cls(at, old, old_value, new)
+        return cls(at, digest, old, old_value, new)
 
     @classmethod
-    def of_decision(cls, at: int, stored: StoredState | None, new: DocumentState, *, oldest: int) -> "Change":
+    def of_decision(
+        cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState, *, oldest: int
+    ) -> "Change":
         """Make the change to what was decided as if no cell were there.
 
         Adding a known original again leaves it one, unless it has expired: was last seen before `oldest`.
@@ -213,7 +218,17 @@ class Change(NamedTuple):
             if known and known.text.is_same(new.text):
                 state = known.state if new.state == "added" else new.state
                 new = msgspec.structs.replace(new, state=state, order=known.order)
-        return cls.of(at, stored, new)
+        return cls.of(at, digest, stored, new)
+
+    @property
+    def key(self) -> tuple[bytes, bytes]:
+        """Row and qualifier of the document cell."""
+        return document_key(self.digest)
+
+    @property
+    def kept_key(self) -> tuple[bytes, bytes]:
+        """Row and qualifier of the cell that goes with the new document cell."""
+        return self.new.kept_key(self.digest)
 
     @property
     def value(self) -> bytes:
@@ -250,7 +265,7 @@ def removal(at: int, stored: StoredState) -> Change:
     """Make the change that takes a document out of the index."""
     old, _ = stored
     gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
-    return Change.of(at, stored, gone)
+    return Change.of(at, id_digest(old.id), stored, gone)
 
 
 def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:

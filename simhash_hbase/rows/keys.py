@@ -25,6 +25,8 @@ FLAGS = U64((1 << layout.FLAG_BITS) - 1)  # Mask of the flag in a prefix.
 NO_PREFIX = U64((1 << layout.PREFIX_BITS) - 1)
 """In the place of a prefix: no block row and no sketch row has its flag, and it is behind all of theirs."""
 
+_DOCUMENT = bytes([layout.FLAG_DOCUMENT])
+_COPIES = bytes([layout.FLAG_COPIES])
 _MEMBERS = bytes([layout.FLAG_MEMBERS])
 _PREFIX_FIELDS = [("segment", ">u4"), ("flag", "u1")]
 _PACKED_PREFIX = np.dtype(_PREFIX_FIELDS)
@@ -209,17 +211,19 @@ def check_simhash(simhash: object) -> int:
 
 def id_digest(document_id: str) -> bytes:
     """Digest an id: 16 bytes of BLAKE2b over its UTF-8."""
-    check_id_type(document_id)
     try:
         encoded = document_id.encode()
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"the id {document_id!r} is not Unicode text: {error.reason}") from error
+    except AttributeError:
+        check_id_type(document_id)
+        raise
     return blake2b(encoded, digest_size=layout.ID_DIGEST_BYTES).digest()
 
 
 def document_row(digest: bytes) -> bytes:
     """Make the row key of a document from the digest of its id."""
-    return digest[: layout.SEGMENT_BYTES] + bytes([layout.FLAG_DOCUMENT]) + digest
+    return digest[: layout.SEGMENT_BYTES] + _DOCUMENT + digest
 
 
 def document_key(digest: bytes) -> tuple[bytes, bytes]:
@@ -235,7 +239,7 @@ def member_key(text: tuple[int, bytes], digest: bytes) -> tuple[bytes, bytes]:
 
 def copies_row(digest: bytes) -> bytes:
     """Make the row key of an original's copies from the digest of its id."""
-    return digest[: layout.SEGMENT_BYTES] + bytes([layout.FLAG_COPIES]) + digest
+    return digest[: layout.SEGMENT_BYTES] + _COPIES + digest
 
 
 def member_row(simhash: int) -> bytes:

@@ -5,7 +5,7 @@ from support.bruteforce import entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.documentrows import bare_entries, document_cells, member_entries, member_values
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documentcells import DocumentState, decode_member
+from simhash_hbase.rows.documentcells import Change, DocumentState, decode_member
 from simhash_hbase.rows.keys import id_digest, member_row
 
 
@@ -60,8 +60,9 @@ def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixe
 
 def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_document_cell():
     states = [DocumentState("a", 5, "added", seen=9, stamp=11, order=(8, 0)), DocumentState("b", 6, "added", 9, 12)]
+    changes = [Change.of(at, id_digest(state.id), None, state) for at, state in enumerate(states)]
 
-    cells = document_cells(entries({"a": 5, "b": 6}), states)
+    cells = document_cells(entries({"a": 5, "b": 6}), changes)
 
     assert [cell[:2] for cell in cells] == [(member_row(5), id_digest("a")), (member_row(6), id_digest("b"))]
     assert [cell.timestamp for cell in cells] == [11, 12]

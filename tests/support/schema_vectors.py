@@ -28,7 +28,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, estimated_containment, hamming, judge, known_similarity
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.documentcells import DocumentState, Member, Text, encode
+from simhash_hbase.rows.documentcells import Change, DocumentState, Member, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
 from support.sketching import shingle_hashes, slow_minima
 from support.words import idf_of, tokens, word_tokens
@@ -221,7 +221,7 @@ def stored(profile, name, entries):
     simhash = int(entries.simhashes[0])
     [text] = entries.texts
     state = DocumentState(name, simhash, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 0), digest=text.digest)
-    [member] = document_cells(entries, [state])
+    [member] = document_cells(entries, [Change.of(0, id_digest(name), None, state)])
     [packed] = Sketches.of_entries(entries).packed()
     prefixes = asked_prefixes(profile, entries, profile.rule)[0, len(profile.blocks.tables) :]
     bands = [key.hex() + f"{simhash:016x}" for key in pack_prefixes(prefixes)]
@@ -260,7 +260,7 @@ def copy_vector(profile, original, name):
     decided = DocumentState(
         name, int(entries.simhashes[0]), "duplicate", ADDED, ADDED, (ADDED, 0), of=original, distance=0
     )
-    [cell] = document_cells(entries, [decided])
+    [cell] = document_cells(entries, [Change.of(0, id_digest(name), None, decided)])
     found = {"row": cell.row.hex(), "qualifier": cell.qualifier.hex(), "value": cell.value.hex()}
     return {"ids": [original, name], **found}
 

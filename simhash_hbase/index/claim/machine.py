@@ -251,9 +251,12 @@ class Run:
                 written = put_first(self.store, first)
             else:
                 # Before a document is decided a duplicate, its original lists it as a copy.
-                if duplicates := [(claim.at, new) for claim, new in cells if new.is_duplicate]:
-                    places, states = zip(*duplicates, strict=True)
-                    self.store.put(FAMILY_DOCUMENTS, document_cells(self.entries.take(places), states))
+                digests = self.entries.id_digests
+                if copies := [
+                    Change.of(claim.at, digests[claim.at], None, new) for claim, new in cells if new.is_duplicate
+                ]:
+                    entries = self.entries.take([change.at for change in copies])
+                    self.store.put(FAMILY_DOCUMENTS, document_cells(entries, copies))
                 pairs = zip(cells, values, strict=True)
                 swaps = [Swap(*new.key, claim.value, value) for (claim, new), value in pairs]
                 written = self.store.compare_and_set(swaps)
@@ -287,7 +290,8 @@ class Run:
             # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that
             # ends as a duplicate is left to `vacuum`: that saves a call.
             before = claim.state and claim.state.shown()
-            changes.append(Change.of(claim.at, (before, claim.value) if before and claim.value else None, new))
+            stored = (before, claim.value) if before and claim.value else None
+            changes.append(Change.of(claim.at, self.entries.id_digests[claim.at], stored, new))
             claim.state, claim.value, claim.written_s = new, value, self.timer.monotonic()
             if new.is_undecided:
                 claim.step = STEPS[new.state]
@@ -321,10 +325,11 @@ class Run:
             state, _ = stored
             if state.is_undecided:
                 # The decision before it has expired; the claim goes on.
-                changes.append(Change.of(at, stored, msgspec.structs.replace(state, previous=None)))
+                going_on = msgspec.structs.replace(state, previous=None)
+                changes.append(Change.of(at, id_digest(state.id), stored, going_on))
             else:
                 changes.append(removal(at, stored))
-        swapped = self._swap([Swap(*change.new.key, change.old_value, change.value) for change in changes])
+        swapped = self._swap([Swap(*change.key, change.old_value, change.value) for change in changes])
         buried = [change for change, done in zip(changes, swapped, strict=True) if done]
         self._follow(buried)
         documentrows.drop_members(self.store, buried)

@@ -179,7 +179,8 @@ def release(run: Run, claims: Sequence[Claim]) -> None:
 
 def write_rows(run: Run, claims: Sequence[Claim]) -> None:
     """Write members and block rows of pending claims: others' second queries find them from then on."""
-    changes = [Change.of(claim.at, None, claim.state) for claim in claims if claim.state is not None]
+    digests = run.entries.id_digests
+    changes = [Change.of(claim.at, digests[claim.at], None, claim.state) for claim in claims if claim.state is not None]
     documentrows.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
     for claim in claims:
         claim.step = Step.QUERY_AGAIN

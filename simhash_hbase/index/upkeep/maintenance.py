@@ -142,7 +142,7 @@ class _Verification(NamedTuple):
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
         """Look for the members of documents, and for the block rows and sketch rows that these call for."""
         result, store = self.result, self.store
-        cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key for state in found])
+        cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in found])
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
         again = store.get(layout.FAMILY_DOCUMENTS, [state.key for state in lacking])
         # Not those that a writer has changed since they were read.
@@ -185,14 +185,18 @@ class _Verification(NamedTuple):
 
     def _make_cells(self, states: Sequence[documentcells.DocumentState], times: Times) -> int:
         """Write the cell that goes with each document cell, and its time into that; count those that are read back."""
-        again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
-        made = documentrows.document_cells(documentrows.bare_entries(again), again)
+        changes = []
+        for at, old in enumerate(states):
+            new = msgspec.structs.replace(old, stamp=max(times.writing, old.stamp + 1))
+            stored = old, documentcells.encode(old)
+            changes.append(documentcells.Change.of(at, keys.id_digest(old.id), stored, new))
+        made = documentrows.document_cells(documentrows.bare_entries(states), changes)
         self.store.put(layout.FAMILY_DOCUMENTS, made)
         held = self.store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
         if not isinstance(self.store, CompareAndSet):
             return 0
-        pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
-        swaps = [Swap(*old.key, documentcells.encode(old), documentcells.encode(new)) for old, new in pairs]
+        read_back = [change for change, cell in zip(changes, held, strict=True) if cell is not None]
+        swaps = [Swap(*change.key, change.old_value, change.value) for change in read_back]
         return sum(self.store.compare_and_set(swaps))
 
 

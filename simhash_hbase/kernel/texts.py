@@ -195,7 +195,7 @@ def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
     ends = np.cumsum([len(part.hashes) for part in parts])
     for part, mask in zip(parts, np.split(is_counted, ends[:-1]), strict=True):
         words += part._replace(starts=part.starts[mask], stops=part.stops[mask]).words()
-    return dict(sorted(zip(words, texts[word[is_counted]].tolist(), strict=True)))
+    return dict(zip(words, texts[word[is_counted]].tolist(), strict=True))
 
 
 def batches(texts: Sequence[str]) -> Iterator[Batch]:

@@ -14,17 +14,20 @@ EDGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("prefix", sorted({prefix for prefix, _ in EDGES}))
-def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_other(store, prefix):
+@pytest.fixture
+def edges(store):
+    """Return a store with a row at each edge."""
     store.put_rows(rows_of(*EDGES), timestamp=1)
+    return store
 
-    assert found_by(store, prefix) == [pair for pair in EDGES if pair[0] == prefix]
+
+def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_other(edges):
+    for prefix in {prefix for prefix, _ in EDGES}:
+        assert found_by(edges, prefix) == [pair for pair in EDGES if pair[0] == prefix]
 
 
-def test_answers_are_unsigned_64_bit_numbers(store):
-    store.put_rows(rows_of(*EDGES), timestamp=1)
-
-    found = store.scan(uint64s(0), limit=1)
+def test_answers_are_unsigned_64_bit_numbers(edges):
+    found = edges.scan(uint64s(0), limit=1)
 
     assert {array.dtype for array in (*found.rows, found.truncated)} == {np.dtype(np.uint64)}
 
@@ -49,25 +52,16 @@ def test_rows_come_in_numeric_order_whatever_the_order_of_writing(store):
     assert found_by(store, 5) == [(5, simhash) for simhash in simhashes]
 
 
-@pytest.mark.parametrize(("limit", "kept", "truncated"), [(1, 1, [9]), (3, 3, [9]), (4, 4, []), (5, 4, [])])
-def test_a_prefix_with_more_rows_than_the_limit_is_cut_and_named(store, limit, kept, truncated):
-    store.put_rows(rows_of((8, 1), (9, 10), (9, 20), (9, 30), (9, LAST_SIMHASH), (10, 1)), timestamp=1)
+@pytest.mark.parametrize("prefixes", [range(8, 11), range(20)], ids=["few", "many"])
+def test_every_prefix_with_more_rows_than_the_limit_is_cut_and_named_in_order(store, prefixes):
+    ends = {prefix: [(prefix, LAST_SIMHASH - back) for back in range(prefix)][::-1] for prefix in range(20)}
+    store.put_rows(rows_of(*(pair for pairs in ends.values() for pair in pairs)), timestamp=1)
 
-    found = store.scan(uint64s(8, 9, 10), limit=limit)
+    for limit in (1, 8, 9, 16):
+        found = store.scan(uint64s(*prefixes), limit=limit)
 
-    of_nine = [simhash for prefix, simhash in pairs_of(found.rows) if prefix == 9]
-    assert of_nine == [10, 20, 30, LAST_SIMHASH][:kept]
-    assert found.truncated.tolist() == truncated
-    assert len(found.rows.prefixes) == kept + 2
-
-
-def test_every_prefix_above_the_limit_is_named_in_order(store):
-    store.put_rows(rows_of(*((prefix, simhash) for prefix in range(20) for simhash in range(prefix))), timestamp=1)
-
-    found = store.scan(uint64s(*range(20)), limit=16)
-
-    assert found.truncated.tolist() == [17, 18, 19]
-    assert pairs_of(found.rows) == [(p, s) for p in range(20) for s in range(min(p, 16))]
+        assert found.truncated.tolist() == [prefix for prefix in prefixes if prefix > limit]
+        assert pairs_of(found.rows) == [pair for prefix in prefixes for pair in ends[prefix][:limit]]
 
 
 def test_a_row_written_twice_is_one_row(store):
@@ -78,30 +72,24 @@ def test_a_row_written_twice_is_one_row(store):
     assert store.scan(uint64s(5), limit=2).truncated.tolist() == []
 
 
-def test_deleted_rows_are_gone_and_their_neighbours_stay(store):
-    store.put_rows(rows_of(*EDGES), timestamp=1)
-    store.delete_rows(rows_of(EDGES[0], EDGES[-1], (3, 3)), timestamp=2)
+def test_deleted_rows_are_gone_and_their_neighbours_stay(edges):
+    edges.delete_rows(rows_of(EDGES[0], EDGES[-1], (3, 3)), timestamp=2)
 
-    assert all_pairs(store) == EDGES[1:-1]
-
-
-@pytest.mark.parametrize("page", [1, 2, 3, 8, 9])
-def test_a_range_read_in_pages_gives_each_row_once_in_order(store, page):
-    store.put_rows(rows_of(*EDGES), timestamp=1)
-
-    pages = [pairs_of(rows) for rows in store.scan_range(0, 1 << 40, page=page)]
-
-    assert [pair for rows in pages for pair in rows] == EDGES
-    assert {1 <= len(rows) <= page for rows in pages} == {True}
+    assert all_pairs(edges) == EDGES[1:-1]
 
 
-@pytest.mark.parametrize(
-    ("start", "stop"), [(0, 1), (1, 1), (1, 256), (255, 256), (257, LAST_PREFIX), (LAST_PREFIX, LAST_PREFIX + 1)]
-)
-def test_a_range_is_half_open(store, start, stop):
-    store.put_rows(rows_of(*EDGES), timestamp=1)
+def test_a_range_read_in_pages_gives_each_row_once_in_order(edges):
+    for page in (1, 2, 3, 8, 9):
+        pages = [pairs_of(rows) for rows in edges.scan_range(0, 1 << 40, page=page)]
 
-    assert all_pairs(store, start, stop, page=2) == [pair for pair in EDGES if start <= pair[0] < stop]
+        assert [pair for rows in pages for pair in rows] == EDGES
+        assert all(1 <= len(rows) <= page for rows in pages)
+
+
+def test_a_range_is_half_open(edges):
+    last = LAST_PREFIX
+    for start, stop in ((0, 1), (1, 1), (1, 256), (255, 256), (257, last), (last, last + 1)):
+        assert all_pairs(edges, start, stop, page=2) == [pair for pair in EDGES if start <= pair[0] < stop]
 
 
 def test_rows_can_be_deleted_while_their_range_is_read(store):
@@ -141,9 +129,8 @@ def test_rows_are_told_from_their_neighbours_by_the_whole_key(store):
 
 
 def test_many_rows_are_looked_up_at_once(store):
-    chosen = np.random.default_rng(3)
-    rows = block_rows(Scheme.parse("5x2"), chosen.integers(0, 1 << 64, 1_200, dtype=np.uint64))
-    half = BlockRows(rows.prefixes[::2], rows.simhashes[::2])
-    store.put_rows(half, timestamp=1)
+    simhashes = np.random.default_rng(3).integers(0, 1 << 64, 1_200, dtype=np.uint64)
+    rows = block_rows(Scheme(5, 2), simhashes)
+    store.put_rows(BlockRows(rows.prefixes[::2], rows.simhashes[::2]), timestamp=1)
 
     assert store.has_rows(rows).tolist() == [n % 2 == 0 for n in range(len(rows.prefixes))]

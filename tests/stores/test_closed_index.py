@@ -55,10 +55,10 @@ def closed(make_store):
 
 
 def test_every_method_that_reads_or_writes_says_that_the_index_was_closed(closed):
-    for name, call in CALLS.items():
-        with pytest.raises(IndexClosed, match="was closed") as raised:
+    for call in CALLS.values():
+        with pytest.raises(IndexClosed, match="was closed"):
             call(closed)
-        assert isinstance(raised.value, Permanent), name
+    assert issubclass(IndexClosed, Permanent)
 
 
 def test_no_method_of_the_index_is_left_out():
@@ -91,12 +91,3 @@ def test_a_deduplicator_of_a_closed_index_decides_nothing(tmp_path):
             deduplicator = index.deduplicator()
         with pytest.raises(IndexClosed):
             index.dedup_entries(entries({"b": 1}), deduplicator)
-
-
-def test_a_store_outside_of_this_process_is_not_reached_after_it_was_closed(make_store):
-    store = make_store()
-    store.close()
-
-    if store.url != "memory:":
-        with pytest.raises(IndexClosed, match="was closed"):
-            store.get("d", [(b"row12345", b"s")])

@@ -23,15 +23,21 @@ def resting(clock):
     return Resting(clock)
 
 
-def test_what_fails_rests_and_is_due_once_afterwards(resting, clock):
-    resting.failed(ONE)
+def test_what_fails_rests_is_due_once_afterwards_and_works_again_once_it_answered(resting, clock):
+    for _ in range(2):
+        # Connections that fail together are one failure.
+        for _ in range(9):
+            resting.failed(ONE)
 
-    assert resting.working([ONE, TWO]) == [TWO]
-    assert resting.take_due([ONE, TWO]) == []
-    clock.now += FIRST_REST_S + 0.01
-    assert resting.working([ONE, TWO]) == [TWO]
-    assert resting.take_due([ONE, TWO]) == [ONE]
-    assert resting.take_due([ONE, TWO]) == []
+        assert resting.working([ONE, TWO]) == [TWO]
+        assert resting.take_due([ONE, TWO]) == []
+        clock.now += FIRST_REST_S + 0.01
+        assert resting.working([ONE, TWO]) == [TWO]
+        assert resting.take_due([ONE, TWO]) == [ONE]
+        assert resting.take_due([ONE, TWO]) == []
+        # After an answer the next failure is a first one.
+        resting.answered(ONE)
+        assert resting.working([ONE, TWO]) == [ONE, TWO]
 
 
 def test_each_probe_that_fails_doubles_the_rest_up_to_the_longest(resting, clock):
@@ -45,26 +51,6 @@ def test_each_probe_that_fails_doubles_the_rest_up_to_the_longest(resting, clock
         rests.append(int(clock.now - began))
 
     assert rests == [int(FIRST_REST_S), 10, 20, 40, *[int(LONGEST_REST_S)] * 3]
-
-
-def test_connections_that_fail_together_are_one_failure(resting, clock):
-    for _ in range(9):
-        resting.failed(ONE)
-    clock.now += FIRST_REST_S + 0.01
-
-    assert resting.take_due([ONE]) == [ONE]
-
-
-def test_an_answer_ends_the_rest_and_the_next_failure_is_a_first_one(resting, clock):
-    resting.failed(ONE)
-    clock.now += FIRST_REST_S + 0.01
-    resting.take_due([ONE])
-    resting.answered(ONE)
-
-    assert resting.working([ONE]) == [ONE]
-    resting.failed(ONE)
-    clock.now += FIRST_REST_S + 0.01
-    assert resting.take_due([ONE]) == [ONE]
 
 
 @pytest.fixture

@@ -6,13 +6,11 @@ import sys
 from contextlib import ExitStack, closing
 from threading import Thread
 
-import numpy as np
 import pytest
-from support.bruteforce import Written, crowd, matches, written_entries
-from support.gates import MUST_RUN
+from support.bruteforce import Written, crowd, entries, matches, written_entries
 from support.listening import free_port
-from support.redis_server import HOW, RedisServer, shared_server
-from support.rows import found_by, pairs_of, rows_of, uint64s
+from support.redis_server import RedisServer, shared_server
+from support.rows import LAST_SIMHASH, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import (
     CorruptIndex,
@@ -30,7 +28,6 @@ from simhash_hbase.errors import (
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, store as redis_store
 from simhash_hbase.stores.redis.connection import RedisConnection
@@ -83,10 +80,6 @@ def options_of(listener, **others):
     return RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], **others)
 
 
-def fingerprints(*simhashes):
-    return Entries.of_fingerprints([f"id{n:x}" for n in simhashes], np.array(simhashes, dtype=np.uint64))
-
-
 # -- addresses
 
 
@@ -125,10 +118,10 @@ def test_another_address_is_refused_in_a_sentence_without_the_password(url):
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize("name", ["connect_timeout_s", "timeout_s", "idle_check_s"])
-def test_patience_is_more_than_nothing(name):
-    with pytest.raises(InvalidArgument, match=name):
-        RedisOptions(host="host", **{name: 0})
+def test_patience_is_more_than_nothing():
+    for name in ("connect_timeout_s", "timeout_s", "idle_check_s"):
+        with pytest.raises(InvalidArgument, match=name):
+            RedisOptions(host="host", **{name: 0})
 
 
 def test_without_the_client_the_import_fails_with_the_install_command(monkeypatch):
@@ -138,17 +131,6 @@ def test_without_the_client_the_import_fails_with_the_install_command(monkeypatc
 
     with pytest.raises(MissingExtra, match=r"pip install 'simhash-hbase\[redis\]'"):
         importlib.import_module("simhash_hbase.stores.redis")
-
-
-@pytest.mark.parametrize(("must_run", "outcome"), [("1", "Failed"), ("", "Skipped")])
-def test_where_redis_is_not_installed_these_tests_fail_in_a_gate_and_skip_elsewhere(monkeypatch, must_run, outcome):
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv(MUST_RUN, must_run)
-
-    with pytest.raises(BaseException, match="apt-get install") as caught:
-        RedisServer()
-
-    assert (type(caught.value).__name__, str(caught.value)) == (outcome, HOW)
 
 
 # -- create and open
@@ -170,15 +152,17 @@ def test_an_opened_store_has_what_was_written_and_other_keys_stay(store, options
     assert raw.get("others") == b"1"
 
 
-def test_a_store_opened_for_reading_only_refuses_to_write(store, options):
+def test_a_store_opened_for_reading_only_answers_and_refuses_to_write(store, options):
+    without_bands(store).add_entries(entries({"a": 0, "b": 0b111, "far": LAST_SIMHASH}))
+
     with closing(RedisStore.open(options, readonly=True)) as reader:
+        assert [match.id for match in Index(reader).query_id("b").matches] == ["a"]
         for write in (
             lambda: reader.put_rows(rows_of((7, 1)), timestamp=1),
             lambda: reader.put("d", [Cell(b"row", b"s", b"v")]),
         ):
             with pytest.raises(InvalidArgument, match="reading only"):
                 write()
-        assert found_by(reader, 7) == []
 
 
 def test_an_index_of_another_version_is_not_opened(store, options, raw):
@@ -280,13 +264,6 @@ def without_bands(store):
     return Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
 
 
-def test_an_index_in_redis_that_is_opened_for_reading_finds_the_neighbours_of_an_id(store, options):
-    without_bands(store).add_entries(fingerprints(0, 0b111, (1 << 64) - 1))
-
-    with Index(RedisStore.open(options, readonly=True)) as reader:
-        assert [match.id for match in reader.query_id("id7").matches] == ["id0"]
-
-
 def with_bands(store, **options):
     """Make an index with sketch rows, of all documents."""
     index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS, **options))
@@ -339,24 +316,18 @@ def test_a_cut_answer_says_so_and_names_nothing_that_is_not_near(store):
         assert names <= every if truncated else names == every
 
 
-def test_rows_are_one_for_every_table_and_every_band(store):
-    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS))
-    two = {"a": Written(7, 1 << 100, (1, 2, 3, 4, 5, 6)), "bare": Written(~7 % 2**64)}
-    index.add_entries(written_entries(two, BANDS))
-
-    assert index.stats().rows == 2 * TABLES + BANDS
-
-
 def test_statistics_tell_documents_rows_and_bytes_without_reading_ranges(store):
-    index = without_bands(store)
-    index.add_entries(fingerprints(0, 0b111, (1 << 64) - 1))
-    list(index.remove_many(["id7"]))
+    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS))
+    three = {"a": Written(7, 1 << 100, (1, 2, 3, 4, 5, 6)), "bare": Written(~7 % 2**64), "gone": Written(0)}
+    index.add_entries(written_entries(three, BANDS))
+    list(index.remove_many(["gone"]))
 
     stats = index.stats(exact=True)
 
-    assert (stats.documents, stats.rows, stats.prefixes, stats.exact) == (2, 30, None, False)
+    # Nothing takes the block rows of what was removed: there is no vacuum in Redis.
+    assert (stats.documents, stats.rows, stats.prefixes, stats.exact) == (2, 3 * TABLES + BANDS, None, False)
     assert stats.bytes > 0
-    assert (stats.format, stats.profile["match"], stats.last_backup) == (4, "distance", None)
+    assert (stats.format, stats.profile["analyzer"], stats.last_backup) == (4, "shingle", None)
     index.note_backup("2026-11-21T09:30:00Z")
     assert index.stats().last_backup == "2026-11-21T09:30:00.000Z"
 

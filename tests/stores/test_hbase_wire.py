@@ -1,11 +1,12 @@
 """One connection against a gateway that answers what it is told: no answer is taken for another one's."""
 
 import os
-import socket
 import struct
-import threading
+import time
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 
 import pytest
 
@@ -17,6 +18,7 @@ from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, Unre
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
 ASK = "getThriftServerType"
+QUESTION = Call(interface("either").Either, ASK, {})
 
 
 def message(name, number, *, kind=REPLY, body=b"\x08\x00\x00\x00\x00\x00\x02\x00"):
@@ -32,48 +34,38 @@ def unknown_method(name, number):
     return message(name, number, kind=EXCEPTION, body=b"\x08\x00\x02\x00\x00\x00\x01\x00")
 
 
+class Answering(BaseRequestHandler):
+    """Answers each question on a connection by the next answer of the server."""
+
+    def handle(self):
+        with suppress(OSError):
+            for number, reply in enumerate(self.server.answers, 1):
+                if not self.request.recv(1 << 16):
+                    return
+                for part in reply(number) if callable(reply) else [reply]:
+                    self.request.sendall(part)
+                    time.sleep(0.02)
+            self.request.recv(1 << 16)
+
+
 @pytest.fixture
 def serve():
-    """Return a function that starts a gateway; each question on a connection is answered by the next answer."""
-    listeners = []
+    """Return a function that starts a gateway with its answers, and returns the options to reach it."""
+    with ExitStack() as stack:
 
-    def start(*answers):
-        listener = socket.create_server(("127.0.0.1", 0))
-        listeners.append(listener)
-        threading.Thread(target=accept, args=(listener, answers), daemon=True).start()
-        return options_for(Gateway(*listener.getsockname()))
+        def start(*answers):
+            server = stack.enter_context(ThreadingTCPServer(("127.0.0.1", 0), Answering))
+            server.daemon_threads, server.answers = True, answers
+            Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+            stack.callback(server.shutdown)
+            gateways = (Gateway(*server.server_address),)
+            return HBaseOptions(gateways=gateways, table="t", timeout_s=1, connect_timeout_s=0.5, deadline_s=1)
 
-    yield start
-    for listener in listeners:
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-
-
-def accept(listener, answers):
-    with suppress(OSError):
-        while True:
-            client, _ = listener.accept()
-            threading.Thread(target=answer, args=(client, answers), daemon=True).start()
-
-
-def answer(client, answers):
-    with suppress(OSError), client:
-        for number, reply in enumerate(answers, 1):
-            if not client.recv(1 << 16):
-                return
-            for part in reply(number) if callable(reply) else [reply]:
-                client.sendall(part)
-                threading.Event().wait(0.02)
-        client.recv(1 << 16)
-
-
-def options_for(gateway):
-    return HBaseOptions(gateways=(gateway,), table="t", timeout_s=1, connect_timeout_s=0.5, deadline_s=1)
+        yield start
 
 
 def ask(connection):
-    connection.send([Call(interface("either").Either, ASK, {})])
+    connection.send([QUESTION])
     return connection.receive()
 
 
@@ -110,7 +102,7 @@ def test_anything_else_is_not_taken_for_an_answer_and_the_connection_is_not_used
 @pytest.mark.slow
 def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve, connect):
     def late(number):
-        threading.Event().wait(1.2)
+        time.sleep(1.2)
         return right(number)
 
     connection = connect(serve(late, right))
@@ -120,30 +112,17 @@ def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve,
     assert not connection.is_clean()
 
 
-def test_a_connection_with_bytes_that_nobody_asked_for_is_not_lent(serve, connect):
-    connection = connect(serve(lambda number: [message(ASK, number), b"more"]))
-    ask(connection)
-    threading.Event().wait(0.05)
+def test_a_connection_is_lent_again_that_was_not_idle_for_too_long_and_has_no_bytes_that_nobody_asked_for(
+    serve, connect
+):
+    quiet, talking = (connect(serve(lambda number, more=more: [*right(number), *more])) for more in ([], [b"more"]))
+    for connection in (quiet, talking):
+        ask(connection)
+    time.sleep(0.05)
 
-    assert not connection.is_fresh(60)
-
-
-def test_a_connection_with_an_answer_that_nobody_read_is_not_taken_back(serve, connect):
-    connection = connect(serve(lambda number: [*right(1), *right(2)]))
-    connection.send([Call(interface("either").Either, ASK, {})] * 2)
-
-    assert connection.receive() == 2
-    assert not connection.is_clean()
-    assert connection.receive() == 2
-    assert connection.is_clean()
-
-
-def test_a_connection_that_was_idle_for_too_long_is_not_lent(serve, connect):
-    connection = connect(serve(right))
-    ask(connection)
-
-    assert connection.is_fresh(60)
-    assert not connection.is_fresh(0)
+    assert quiet.is_fresh(60)
+    assert not quiet.is_fresh(0)
+    assert not talking.is_fresh(60)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +135,16 @@ def test_a_connection_that_was_idle_for_too_long_is_not_lent(serve, connect):
 )
 def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, connect, second, version):
     options = serve(lambda number: [unknown_method(ASK, number)], second)
-    connection = connect(options)
 
-    assert ask_version(connection) == version
+    assert ask_version(connect(options)) == version
+
+
+def test_another_refusal_than_that_of_an_unknown_call_is_reported_as_it_is(serve, connect):
+    internal_error = b"\x0b\x00\x01\x00\x00\x00\x04oops\x08\x00\x02\x00\x00\x00\x06\x00"
+    connection = connect(serve(message(ASK, 1, kind=EXCEPTION, body=internal_error)))
+
+    with pytest.raises(StoreUnavailable, match="oops"):
+        ask_version(connection, explain=False)
 
 
 @pytest.mark.slow
@@ -192,11 +178,9 @@ def test_a_gateway_that_stood_still_while_an_index_was_opened_may_be_asked_again
 def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve, connect):
     connections = iter(range(9))
     options = serve(lambda number: [right(number)[0][: 10 if next(connections) == 0 else None]])
-    connection = connect(options)
 
     with pytest.raises(StoreTimeout) as failure:
-        ask_version(connection)
-
+        ask_version(connect(options))
     assert "no Thrift gateway" not in str(failure.value)
 
 
@@ -236,13 +220,16 @@ def refused(*_):
     raise StoreUnavailable("refused")
 
 
-def test_a_connection_with_unread_answers_is_closed_when_it_comes_back(serve, make_pool):
-    pool = make_pool(serve(right))
+@pytest.mark.parametrize(("read", "is_kept"), [(0, False), (1, False), (2, True)])
+def test_a_connection_with_an_answer_that_nobody_read_is_closed_when_it_comes_back(serve, make_pool, read, is_kept):
+    pool = make_pool(serve(lambda number: [*right(1), *right(2)]))
     with pool.lend(1) as [connection]:
-        connection.send([Call(interface("either").Either, ASK, {})])
+        connection.send([QUESTION] * 2)
+        assert [connection.receive() for _ in range(read)] == [2] * read
+        assert connection.is_clean() == is_kept
 
-    assert connection._closed
-    assert pool.counts() == (0, 0)
+    assert connection._closed != is_kept
+    assert pool.counts() == (int(is_kept), 0)
 
 
 def test_a_child_never_uses_its_parents_connections(serve, make_pool):
@@ -269,15 +256,6 @@ def test_the_error_of_a_single_gateway_keeps_its_kind_and_several_are_told_toget
         pass
     with pytest.raises(StoreUnavailable, match=r"is late; .* is late"), make_pool(one, two).lend(1):
         pass
-
-
-def test_another_refusal_than_that_of_an_unknown_call_is_reported_as_it_is(serve, connect):
-    internal_error = b"\x0b\x00\x01\x00\x00\x00\x04oops\x08\x00\x02\x00\x00\x00\x06\x00"
-    options = serve(lambda number: [message(ASK, number, kind=EXCEPTION, body=internal_error)])
-    connection = connect(options)
-
-    with pytest.raises(StoreUnavailable, match="oops"):
-        ask_version(connection, explain=False)
 
 
 def test_a_gateway_that_rested_is_asked_who_it_is_before_it_is_lent_again(serve):

@@ -8,6 +8,7 @@ import sys
 import happybase
 import numpy as np
 import pytest
+from support import results
 from support.bruteforce import entries
 from support.corpus import write_jsonl
 from support.fresh_clone import ROOT, blocks, clone, provide, run as run_script, with_names
@@ -32,9 +33,9 @@ def demo(tmp_path_factory):
 
 
 def run(*words):
-    done = subprocess.run([sys.executable, "-m", "simhash_hbase", *map(str, words)], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return TIMES.sub(rb'"\1":""', done.stdout)
+    done = results.run(*words)
+    assert done.code == 0, done.err
+    return TIMES.sub(rb'"\1":""', done.out)
 
 
 def conversation(url, corpus, more):
@@ -69,12 +70,10 @@ def test_what_thrift_1_could_not_make_is_said(tmp_path, command):
     told = {}
 
     for version in (1, 2):
-        words = [*command[:1], f"hbase://{address(version)}/{tables().name()}", *files, *command[1:]]
-        done = subprocess.run(
-            [sys.executable, "-m", "simhash_hbase", *words, "--analyzer", "shingle"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        told[version] = done.stderr
+        url = f"hbase://{address(version)}/{tables().name()}"
+        done = results.run(command[0], url, *files, *command[1:], "--analyzer", "shingle")
+        assert done.code == 0
+        told[version] = done.err
 
     assert "warning: the gateway could not set everything" in told[1]
     assert "\n  the table has 1 regions instead of 4, or at other keys\n" in told[1]
@@ -148,17 +147,15 @@ def test_the_table_has_exactly_ten_rows_of_each_fingerprint(filled):
 
 def test_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
     index, table, simhashes = filled
-    recipe = blocks("python")["recipe"]
     names: dict = {}
-    exec(recipe, names)
+    exec(blocks("python")["recipe"], names)
 
     found = [names["neighbours"](table, simhash) for simhash in simhashes]
 
     assert found == [near(index, simhash) for simhash in simhashes]
     assert sum(map(len, found)) > len(simhashes)
     news = index.in_collection("news: 新闻")
-    half = simhashes[::2]
-    news.add_entries(entries({f"{number}": simhash for number, simhash in enumerate(half)}))
+    news.add_entries(entries({f"{number}": simhash for number, simhash in enumerate(simhashes[::2])}))
     for view in (index, news):
         name = view.collection.name
         found = [names["neighbours"](table, simhash, collection=name) for simhash in simhashes]

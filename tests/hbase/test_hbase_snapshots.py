@@ -1,7 +1,5 @@
 """The backup for HBase in docker/README.md: a snapshot of a table in use is an index, whole after a repair."""
 
-import subprocess
-import sys
 from threading import Event, Thread
 
 import numpy as np
@@ -11,6 +9,7 @@ from support.fresh_clone import blocks, with_names
 from support.hbase_server import address, hbase_options, tables
 from support.own_hbase import server_status
 from support.patience import END_S
+from support.results import run
 from support.shell_lines import shell_lines
 
 from simhash_hbase import Index, Profile
@@ -25,8 +24,8 @@ SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64)
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
     """Return what carries lines of the HBase shell out."""
-    with shell_lines(server_status(), tmp_path_factory.mktemp("shell")) as run:
-        yield run
+    with shell_lines(server_status(), tmp_path_factory.mktemp("shell")) as made:
+        yield made
 
 
 def readme_lines(names):
@@ -36,10 +35,6 @@ def readme_lines(names):
     shell = [line.removeprefix("hbase> ") for line in lines if line.startswith("hbase> ")]
     commands = [line.removeprefix("$ simhash-hbase ").split() for line in lines if line.startswith("$ simhash-hbase ")]
     return shell, commands
-
-
-def simhash_hbase(*words):
-    return subprocess.run([sys.executable, "-m", "simhash_hbase", *words], capture_output=True, text=True, check=False)
 
 
 def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged(shell):
@@ -75,11 +70,11 @@ def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged
     list(index.remove_many(f"before {number}" for number in range(300)))
     shell(restore)
 
-    done = [simhash_hbase(*words) for words in commands]
+    done = [run(*words) for words in commands]
     shell(f"delete_snapshot '{name}_snapshot'")
     index.close()
 
-    assert [one.returncode for one in done] == [0] * len(done), [one.stderr for one in done]
+    assert [one.code for one in done] == [0] * len(done), [one.err for one in done]
     with Index(HBaseStore.open(hbase_options(2, copy))) as restored:
         assert restored.verify().wrong == 0
         queries = entries([("", simhash) for simhash in SIMHASHES[:300]])

@@ -7,10 +7,8 @@ import pytest
 from support.bruteforce import answered, entries
 from support.hbase_server import hbase_options, tables
 from support.late_writers import WRITERS
-from support.wrong_clocks import check_writers
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -92,14 +90,3 @@ def test_a_removal_by_a_writer_whose_clock_is_ahead_is_kept_until_its_deletes_ar
     WRITERS["load"](index, tmp_path / "load", {"a": BASE})
 
     assert_all_found(index, {"a": BASE})
-
-
-def test_writers_a_minute_ahead_and_behind_lose_nothing_and_bring_nothing_back(version):
-    name = tables().take()
-    with ExitStack() as stack:
-        stores = [HBaseStore.open(hbase_options(version, name)) for _ in range(3)]
-        Index.create(stores[0], Profile.resolve(analyzer="shingle", match="distance"))
-        clocks = [lambda off=off: now_ms() + off for off in (60_000, -60_000, 0)]
-        writers = [stack.enter_context(Index(one, clock=each)) for one, each in zip(stores, clocks, strict=True)]
-
-        check_writers(writers, seed=version, steps=150)

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.patience import START
+from support.results import run
 from support.serving import wait_for
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
@@ -48,35 +50,22 @@ def registry(monkeypatch, tmp_path):
     return answers
 
 
-class Gateway:
+class Gateway(socketserver.TCPServer):
     """A listener that keeps what it is asked and answers each question of `size` bytes with the same bytes."""
 
     def __init__(self, size: int, answer: bytes):
+        super().__init__(("127.0.0.1", 0), Question)
         self.asked: list[bytes] = []
-        self._size = size
-        self._answer = answer
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
+        self.size, self.answer = size, answer
 
-    def _serve(self):
-        while True:
-            connection, _ = self._listener.accept()
-            with connection:
-                asked = b""  # bash sends a question in two pieces: it has a line feed in it
-                while len(asked) < self._size and asked != b"end" and (piece := connection.recv(4096)):
-                    asked += piece
-                if asked == b"end":
-                    return
-                self.asked.append(asked)
-                connection.sendall(self._answer)
 
-    def close(self):
-        with socket.create_connection(("127.0.0.1", self.port)) as connection:
-            connection.sendall(b"end")
-        self._thread.join()
-        self._listener.close()
+class Question(socketserver.BaseRequestHandler):
+    def handle(self):
+        asked = b""  # bash sends a question in two pieces: it has a line feed in it
+        while len(asked) < self.server.size and (piece := self.request.recv(4096)):
+            asked += piece
+        self.server.asked.append(asked)
+        self.request.sendall(self.server.answer)
 
 
 def reply(method: bytes) -> bytes:
@@ -85,19 +74,22 @@ def reply(method: bytes) -> bytes:
 
 @pytest.fixture
 def gateways():
-    both = Gateway(44, reply(b"getRow")), Gateway(37, reply(b"listNamespaceDescriptors"))
-    yield both
-    for gateway in both:
-        gateway.close()
+    with Gateway(44, reply(b"getRow")) as one, Gateway(37, reply(b"listNamespaceDescriptors")) as two:
+        for gateway in (one, two):
+            threading.Thread(target=gateway.serve_forever, args=(0.02,), daemon=True).start()
+        yield one, two
+        for gateway in (one, two):
+            gateway.shutdown()
 
 
 def ports_of(both):
-    return {"thrift1": both[0].port, "thrift2": both[1].port}
+    return {f"thrift{number}": gateway.server_address[1] for number, gateway in enumerate(both, 1)}
 
 
 def ask_as_the_container_does(both):
-    ports = {"THRIFT1_PORT": str(both[0].port), "THRIFT2_PORT": str(both[1].port), "BIND": "0.0.0.0"}
-    return subprocess.run([IMAGE / "health"], env={**os.environ, **ports}, capture_output=True, check=False)
+    ports = {f"{name.upper()}_PORT": str(port) for name, port in ports_of(both).items()}
+    environment = {**os.environ, **ports, "BIND": "0.0.0.0"}
+    return subprocess.run([IMAGE / "health"], env=environment, capture_output=True, check=False)
 
 
 @pytest.fixture
@@ -117,12 +109,12 @@ def sleeper(tmp_path):
 # jars
 
 
-@pytest.mark.parametrize("name", ["jars", "compiler"])
-def test_the_lock_files_of_the_project_can_be_read(name):
-    found = maven.read_lock(FILES / f"{name}.lock")
+def test_the_lock_files_of_the_project_can_be_read():
+    for name in ("jars", "compiler"):
+        found = maven.read_lock(FILES / f"{name}.lock")
 
-    assert len({jar.file_name for jar in found}) == len(found) > 0
-    assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
+        assert len({jar.file_name for jar in found}) == len(found) > 0
+        assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
 
 
 def test_the_lock_holds_the_versions_that_the_pom_names():
@@ -158,14 +150,6 @@ def test_a_lock_file_is_made_of_what_maven_resolves(tmp_path):
     [jar] = maven.read_lock(tmp_path / "simhash_hbase/stores/hbase/launcher/files/jars.lock")
     assert str(jar) == "org.a:server:2.1"
     assert asked.read_text().split()[-1] == "-Dhbase=2.1"
-
-
-def test_a_line_of_another_form_is_named(tmp_path):
-    lock = tmp_path / "bad.lock"
-    lock.write_text("# comment\n\ng:a:1 abc\n")
-
-    with pytest.raises(maven.FetchError, match="line 3"):
-        maven.read_lock(lock)
 
 
 @pytest.fixture
@@ -205,11 +189,14 @@ def test_the_script_that_fetches_says_what_is_missing_in_one_line(lock, tmp_path
     assert (done.returncode, done.stderr) == (1, "No module named 'truststore'\n")
 
 
-def test_a_comment_in_a_lock_file_fetches_nothing_anew(lock, tmp_path):
+def test_a_comment_in_a_lock_file_fetches_nothing_anew_and_a_line_of_another_form_is_named(lock, tmp_path):
     before = Downloads(tmp_path).jars_folder(lock)
     lock.write_text("# other words\n" + lock.read_text())
 
     assert Downloads(tmp_path).jars_folder(lock) == before
+    lock.write_text("# comment\n\ng:a:1 abc\n")
+    with pytest.raises(maven.FetchError, match="line 3"):
+        maven.read_lock(lock)
 
 
 def test_where_no_environment_can_be_made_the_sentence_has_the_install_command(lock, monkeypatch, tmp_path):
@@ -335,7 +322,7 @@ def test_the_container_asks_what_the_launcher_asks_and_right_answers_count(gatew
 @pytest.mark.parametrize("broken", [0, 1])
 def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
     exception = reply(b"getRow" if broken == 0 else b"listNamespaceDescriptors").replace(b"\0\x02", b"\0\x03", 1)
-    gateways[broken]._answer = exception
+    gateways[broken].answer = exception
 
     assert f"thrift{broken + 1} at" in (home.failure(ports_of(gateways)) or "")
     assert ask_as_the_container_does(gateways).returncode == 1
@@ -413,9 +400,7 @@ def bare_environment(folder: Path) -> dict[str, str]:
 )
 def test_the_command_and_the_script_print_the_same(words, tmp_path):
     programs = [ROOT / "scripts" / "hbase"], [sys.executable, "-m", "simhash_hbase", "hbase"]
-    done = [
-        subprocess.run([*program, *words, "--dir", tmp_path], capture_output=True, check=False) for program in programs
-    ]
+    done = [subprocess.run([*each, *words, "--dir", tmp_path], capture_output=True, check=False) for each in programs]
 
     assert done[0].stdout + done[0].stderr
     assert len({(one.returncode, one.stdout, one.stderr) for one in done}) == 1
@@ -423,11 +408,7 @@ def test_the_command_and_the_script_print_the_same(words, tmp_path):
 
 
 def test_a_folder_that_cannot_be_used_is_wrong_usage_for_the_command(tmp_path):
-    words = [sys.executable, "-m", "simhash_hbase", "hbase", "up", "--dir", tmp_path / "a b"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("its path contains ' '; name another one\n")
+    assert run("hbase", "up", "--dir", tmp_path / "a b").usage_error.endswith("its path contains ' '; name another one")
 
 
 @pytest.mark.hbase

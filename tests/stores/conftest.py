@@ -116,6 +116,12 @@ def store(make_store):
 
 
 @pytest.fixture
+def folder(tmp_path):
+    """Return where the tests of the embedded store put an index."""
+    return str(tmp_path / "index")
+
+
+@pytest.fixture
 def calls(monkeypatch):
     """Note the calls that connections to gateways send."""
     sent = []

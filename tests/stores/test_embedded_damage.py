@@ -1,6 +1,5 @@
 """Folders with damaged pages: whatever the damage, verify ends with a sentence."""
 
-import os
 import random
 import subprocess
 import sys
@@ -45,8 +44,8 @@ def sound(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sound") / "index"
     numbers = random.Random(1)
     with create_index(f"file:{folder}", analyzer="shingle") as index:
-        index.add_entries(entries([(f"d{i}", numbers.getrandbits(64)) for i in range(1_000)]))
-        index.add_entries(entries([(f"c{i}", 42) for i in range(300)]))
+        index.add_entries(entries([(f"d{i}", numbers.getrandbits(64)) for i in range(300)]))
+        index.add_entries(entries([(f"c{i}", 42) for i in range(100)]))
     return (folder / "data.mdb").read_bytes()
 
 
@@ -123,12 +122,12 @@ def test_pages_behind_a_damaged_one_are_not_left_to_the_caller(sound, tmp_path):
         store.check_readable()
 
 
-def test_a_sound_folder_is_readable(sound, tmp_path):
-    [folder] = folders(sound, tmp_path, lambda data, numbers: None, 1)
+def test_a_sound_folder_is_readable_and_stays_as_it_is(sound, tmp_path):
+    (tmp_path / "data.mdb").write_bytes(sound)
 
-    with closing(EmbeddedStore.open(folder, QUICK)) as store:
+    with closing(EmbeddedStore.open(str(tmp_path), QUICK)) as store:
         store.check_readable()
-    assert os.path.getsize(os.path.join(folder, "data.mdb")) == len(sound)
+    assert (tmp_path / "data.mdb").read_bytes() == sound
 
 
 def overwritten_mark(data):

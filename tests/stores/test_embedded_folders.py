@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 from contextlib import closing
+from pathlib import Path
 
 import lmdb
 import numpy as np
@@ -31,11 +32,6 @@ QUICK = EmbeddedOptions(durable=False)
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return str(tmp_path / "index")
-
-
-@pytest.fixture
 def store(folder):
     """Return a store of one row."""
     with closing(EmbeddedStore.create(folder, QUICK)) as made:
@@ -55,6 +51,20 @@ def small_store(folder):
     """Return a store whose map must grow soon."""
     with closing(EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))) as made:
         yield made
+
+
+def start(code):
+    """Run code in a process of its own, so that what kills it does not kill the tests."""
+    words = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.Popen(words, env=with_helpers(), stdout=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    """Wait for a process; return what it printed."""
+    with process:
+        out, _ = process.communicate(timeout=END_S)
+    assert process.returncode == 0, out
+    return out.strip()
 
 
 def random_rows(count, seed=1):
@@ -100,60 +110,38 @@ def test_a_create_that_was_interrupted_can_be_repeated(folder):
     EmbeddedStore.create(folder).close()
 
 
-def test_a_file_and_a_folder_with_other_files_are_no_index_and_stay_untouched(tmp_path):
+@pytest.mark.parametrize("use", [EmbeddedStore.open, EmbeddedStore.create])
+def test_what_others_wrote_is_no_index_and_stays_untouched(tmp_path, use):
     (tmp_path / "file").write_text("mine")
-    (tmp_path / "full").mkdir()
+    for name in ("full", "environment"):
+        (tmp_path / name).mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
+    with lmdb.open(str(tmp_path / "environment")) as other, other.begin(write=True) as transaction:
+        transaction.put(b"mine", b"1")
 
-    for name in ("file", "full"):
-        for use in (EmbeddedStore.open, EmbeddedStore.create):
-            with pytest.raises(NotAnIndex):
-                use(str(tmp_path / name))
+    for name, words in {"file": None, "full": None, "environment": "another program"}.items():
+        with pytest.raises(NotAnIndex, match=words):
+            use(str(tmp_path / name))
     assert os.listdir(tmp_path / "full") == ["notes.txt"]
 
 
-def test_the_environment_of_another_program_is_no_index(folder):
-    os.mkdir(folder)
-    with lmdb.open(folder) as other, other.begin(write=True) as transaction:
-        transaction.put(b"mine", b"1")
+def test_a_data_file_with_other_content_is_no_index(index):
+    path = Path(index, "data.mdb")
+    # The version of LMDB is in both meta pages.
+    of_another_version = bytearray(path.read_bytes())
+    of_another_version[20] = of_another_version[4096 + 20] = 99
+    contents = {b"garbage" * 10_000: NotAnIndex, b"x": NotAnIndex, b"": IndexMissing}
 
-    for use in (EmbeddedStore.open, EmbeddedStore.create):
-        with pytest.raises(NotAnIndex, match="another program"):
-            use(folder)
-
-
-def of_another_version(data):
-    """Write another version of LMDB into both meta pages."""
-    changed = bytearray(data)
-    changed[20] = changed[4096 + 20] = 99
-    return bytes(changed)
-
-
-@pytest.mark.parametrize(
-    ("changed", "error"),
-    [
-        (lambda data: b"garbage" * 10_000, NotAnIndex),
-        (lambda data: b"x", NotAnIndex),
-        (lambda data: b"", IndexMissing),
-        (of_another_version, NotAnIndex),
-    ],
-    ids=["garbage", "one byte", "empty", "another version of LMDB"],
-)
-def test_a_data_file_with_other_content_is_no_index(index, changed, error):
-    path = os.path.join(index, "data.mdb")
-    with open(path, "rb") as file:
-        data = file.read()
-    with open(path, "wb") as file:
-        file.write(changed(data))
-
-    with pytest.raises(error):
-        EmbeddedStore.open(index)
+    for content, error in {**contents, bytes(of_another_version): NotAnIndex}.items():
+        path.write_bytes(content)
+        with pytest.raises(error):
+            EmbeddedStore.open(index)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.9])
 def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept):
-    store.put_rows(random_rows(50_000), timestamp=1)
+    store.put_rows(random_rows(20_000), timestamp=1)
     store.close()
     data = os.path.join(folder, "data.mdb")
     os.truncate(data, int(os.path.getsize(data) * kept))
@@ -167,7 +155,7 @@ def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept)
         except CorruptIndex as error:
             print("corrupt", error)
     """
-    assert run(code).startswith("corrupt")
+    assert finish(start(code)).startswith("corrupt")
 
 
 # how it is opened
@@ -203,10 +191,10 @@ def test_one_process_cannot_open_a_folder_durable_and_not(store, folder):
         EmbeddedStore.open(folder)
 
 
-@pytest.mark.parametrize("options", [{"map_bytes": 1}, {"max_readers": 0}, {"max_readers": 1 << 20}])
-def test_options_out_of_range_are_refused(options):
-    with pytest.raises(InvalidArgument):
-        EmbeddedOptions(**options)
+def test_options_out_of_range_are_refused():
+    for options in ({"map_bytes": 1}, {"max_readers": 0}, {"max_readers": 1 << 20}):
+        with pytest.raises(InvalidArgument):
+            EmbeddedOptions(**options)
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -309,7 +297,7 @@ def outgrow(store):
 
 def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(small_store):
     refused = 0
-    while refused < 20:
+    while refused < 10:
         try:
             outgrow(small_store)
             break
@@ -317,7 +305,7 @@ def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(small
             refused += 1
             assert all_cells(small_store, "m") == []
 
-    assert 1 <= refused < 10
+    assert refused > 0
     assert len(all_cells(small_store, "m")) == 400
 
 
@@ -357,7 +345,7 @@ def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
         store.put_rows(random_rows(200_000), timestamp=1)
         print(len(all_pairs(store)))
     """
-    assert run(code).split() == ["full", "2", "full", "2", "200002"]
+    assert finish(start(code)).split() == ["full", "2", "full", "2", "200002"]
 
 
 def test_little_address_space_is_made_do_with(folder):
@@ -370,7 +358,7 @@ def test_little_address_space_is_made_do_with(folder):
         store.put_rows(rows_of((1, 1)), timestamp=1)
         print(all_pairs(store))
     """
-    assert run(code) == "[(1, 1)]"
+    assert finish(start(code)) == "[(1, 1)]"
 
 
 def test_a_system_that_grants_no_address_space_at_all_is_reported(folder, monkeypatch):
@@ -385,11 +373,3 @@ def test_a_system_that_grants_no_address_space_at_all_is_reported(folder, monkey
         EmbeddedStore.create(folder, EmbeddedOptions(map_bytes=1 << 20))
 
     assert asked == [1 << 20, 1 << 19, 1 << 18]
-
-
-def run(code):
-    """Run code in a process of its own, so that what kills it does not kill the tests."""
-    words = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(words, env=with_helpers(), capture_output=True, text=True, timeout=END_S, check=False)
-    assert done.returncode == 0, (done.returncode, done.stderr)
-    return done.stdout.strip()

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+from stores.test_embedded_folders import finish
 from support.imported import IMPORT_ALL
-from support.patience import END_S
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import StoreBusy
@@ -58,13 +58,6 @@ def as_nobody(code, *words):
     """
     whole = IMPORT_ALL + textwrap.dedent(prelude) + textwrap.dedent(code)
     return subprocess.Popen([sys.executable, "-c", whole, *words], stdout=subprocess.PIPE, text=True)
-
-
-def finish(process):
-    with process:
-        out, _ = process.communicate(timeout=END_S)
-    assert process.returncode == 0, out
-    return out.strip()
 
 
 @needs_root

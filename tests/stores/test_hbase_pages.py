@@ -192,7 +192,7 @@ def caching(calls):
 
 
 @pytest.mark.hbase
-def test_walks_leave_the_cache_to_queries(store, calls):
+def test_walks_leave_the_cache_to_queries(store, calls, monkeypatch):
     store.put_rows(rows_of(*((n, n) for n in range(200))), timestamp=1)
     # So many cells in a row that its end is read by a call of its own.
     store.put("d", [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)])
@@ -205,15 +205,10 @@ def test_walks_leave_the_cache_to_queries(store, calls):
     store.scan(np.arange(100, dtype=np.uint64), limit=5)
     store.get_rows("d", [b"row"], limit=10)
     assert set(caching(calls)) == {None}
-
-
-@pytest.mark.hbase
-def test_the_rest_of_a_row_that_a_query_reads_is_kept_in_the_cache(store, calls, monkeypatch):
+    calls.clear()
+    # A row that is so wide that a query reads its rest by calls of their own.
     for name, size in (("REPLY_CELLS", 20), ("FEW_CELLS", 5), ("MANY_CELLS", 20)):
         monkeypatch.setattr(f"simhash_hbase.stores.hbase.reader.{name}", size)
-    made = [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)]
-    store.put("d", made)
-
-    assert store.get_rows("d", [b"row"], limit=1_000) == [made]
+    assert len(store.get_rows("d", [b"row"], limit=1_000)[0]) == 100
     assert len(caching(calls)) > 2
     assert set(caching(calls)) == {None}

@@ -103,11 +103,14 @@ def test_who_may_not_even_read_is_told_at_once_who_lacks_what(urls, gateway):
 
 @pytest.mark.parametrize("gateway", ["thrift1", "thrift2"])
 def test_a_writer_without_permission_is_told_at_once_who_lacks_what(urls, gateway):
-    with (
-        open_index(urls(gateway, "reader")) as index,
-        pytest.raises(Permanent, match=f"user {USER} of the gateway has no permission WRITE on table reader"),
-    ):
+    lacks = f"user {USER} of the gateway has no permission "
+    with open_index(urls(gateway, "reader")) as index, pytest.raises(Permanent, match=f"{lacks}WRITE on table reader"):
         index.add_entries(entries({"new": 1}))
+    with pytest.raises(StoreRefused, match=f"{lacks}CREATE on table missing"):
+        create_index(urls(gateway, "missing"), analyzer="shingle")
+    # Who may not describe a table does not take it over.
+    with pytest.raises(IndexExists, match=r"there is an index at .*used already"):
+        create_index(urls(gateway, "used"), analyzer="shingle")
 
 
 def test_a_gateway_for_readers_says_so_to_a_writer(urls):
@@ -125,15 +128,3 @@ def test_an_operators_table_is_taken_over_by_who_may_write_it(urls, gateway):
     with Index(HBaseStore.open(parse_url(url))) as index:
         assert ids_found(index) == ["known 7"]
     assert "its settings are not known" in shortfall
-
-
-@pytest.mark.parametrize("gateway", ["thrift1", "thrift2"])
-def test_an_index_is_not_taken_over_by_who_may_not_describe_its_table(urls, gateway):
-    with pytest.raises(IndexExists, match=r"there is an index at .*used already"):
-        create_index(urls(gateway, "used"), analyzer="shingle")
-
-
-@pytest.mark.parametrize("gateway", ["thrift1", "thrift2"])
-def test_who_may_not_make_a_table_is_told(urls, gateway):
-    with pytest.raises(StoreRefused, match=f"user {USER} of the gateway has no permission CREATE on table missing"):
-        create_index(urls(gateway, "missing"), analyzer="shingle")

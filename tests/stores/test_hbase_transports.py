@@ -75,24 +75,18 @@ def test_batches_above_the_size_of_a_frame_are_sent_in_parts(framed_store):
     assert all_cells(framed_store, page=500) == described
 
 
-def test_what_is_larger_than_a_frame_is_refused_and_not_tried_again(framed_store, calls):
-    large = bytes(FRAME_BYTES)
-
-    for refused in (
-        lambda: framed_store.put("d", [Cell(b"row", b"q", large, 5)]),
-        lambda: framed_store.compare_and_set([Swap(b"row", b"q", None, large)]),
-    ):
-        with pytest.raises(InvalidArgument, match=r"a call of \d+ bytes is too large for framed transport"):
-            refused()
-    assert len(calls) == 2
-    framed_store.put("d", [Cell(b"row", b"q", b"small", 5)])
-
-
-def test_a_frame_may_have_as_many_bytes_as_a_gateway_takes(framed_store):
+def test_a_frame_has_as_many_bytes_as_a_gateway_takes_and_what_is_larger_is_refused_and_not_tried_again(
+    framed_store, calls
+):
     # One byte less than a frame, so that the number of its bytes is as long as that of a value that fits.
     too_large = Cell(b"row", b"q", bytes(FRAME_BYTES - 1), 5)
-    with pytest.raises(InvalidArgument) as refused:
-        framed_store.put("d", [too_large])
+    for write in (
+        lambda: framed_store.compare_and_set([Swap(b"row", b"q", None, too_large.value)]),
+        lambda: framed_store.put("d", [too_large]),
+    ):
+        with pytest.raises(InvalidArgument, match=r"a call of \d+ bytes is too large for framed transport") as refused:
+            write()
+    assert len(calls) == 2
     excess = int(re.search(r"a call of (\d+) bytes", str(refused.value))[1]) - FRAME_BYTES
     largest = too_large._replace(value=too_large.value[excess:])
 

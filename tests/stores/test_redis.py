@@ -3,6 +3,7 @@
 import importlib
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from threading import Thread
 
@@ -247,11 +248,8 @@ def test_of_threads_that_write_one_cell_the_highest_timestamp_stays(store):
         for stamp in range(first, 400, 4):
             store.put("d", [Cell(b"row", b"s", b"%d" % stamp, stamp)])
 
-    threads = [Thread(target=write, args=(first,)) for first in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
 
     assert store.get("d", [(b"row", b"s")]) == [Cell(b"row", b"s", b"399", 399)]
     assert store.size().rows["d"] == 1

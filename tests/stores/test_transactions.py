@@ -1,9 +1,8 @@
 """The contract of stores with transactions."""
 
-from threading import Event, Thread
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from support.patience import END_S
 from support.rows import all_cells, all_pairs, found_by, rows_of
 
 from simhash_hbase.errors import InvalidArgument
@@ -74,40 +73,24 @@ def test_transactions_do_not_nest(store):
 
 
 def test_another_thread_never_sees_a_transaction_half_done(store):
-    halfway, seen = Event(), []
-
-    def look():
-        halfway.wait(END_S)
-        for _ in range(20):
-            seen.append(len(found_by(store, 1)))
-
-    reader = Thread(target=look)
-    reader.start()
-    with store.transaction():
+    with ThreadPoolExecutor(1) as threads, store.transaction():
         store.put_rows(rows_of((1, 1)), timestamp=1)
-        halfway.set()
-        reader.join(0.05)
+        look = threads.submit(lambda: [len(found_by(store, 1)) for _ in range(20)])
+        wait([look], timeout=0.05)
         store.put_rows(rows_of((1, 2)), timestamp=1)
-    reader.join(10)
 
-    assert len(seen) == 20
-    assert set(seen) <= {0, 2}
+    assert set(look.result()) <= {0, 2}
 
 
 def test_another_thread_waits_to_write(store):
-    inside, order = Event(), []
+    order = []
 
     def write():
-        inside.wait(END_S)
         store.put_rows(rows_of((1, 2)), timestamp=1)
         order.append("other")
 
-    writer = Thread(target=write)
-    writer.start()
-    with store.transaction():
-        inside.set()
-        writer.join(0.05)
+    with ThreadPoolExecutor(1) as threads, store.transaction():
+        wait([threads.submit(write)], timeout=0.05)
         order.append("transaction")
-    writer.join(10)
 
     assert order == ["transaction", "other"]

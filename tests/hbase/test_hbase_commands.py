@@ -1,21 +1,27 @@
-"""The command line on a real HBase: the same lines as on one machine, and the rows that a stranger finds."""
+"""The command line on a real HBase: the same lines as on one machine, rows that a stranger finds, and the backup."""
 
 import json
 import re
 import subprocess
 import sys
+from threading import Event, Thread
 
 import happybase
 import numpy as np
 import pytest
 from support import results
-from support.bruteforce import entries
+from support.bruteforce import answered, entries
 from support.corpus import write_jsonl
 from support.fresh_clone import ROOT, blocks, clone, provide, run as run_script, with_names
-from support.hbase_server import address, tables
+from support.hbase_server import address, hbase_options, tables
+from support.own_hbase import server_status
+from support.patience import END_S
+from support.shell_lines import shell_lines
 
-from simhash_hbase import Index, Scheme, row_keys
+from simhash_hbase import Index, Profile, Scheme, row_keys
 from simhash_hbase.api import open_index
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.hbase import HBaseStore
 
 pytestmark = pytest.mark.hbase
 
@@ -137,16 +143,10 @@ def near(index: Index, simhash: int) -> set[int]:
     return {stored.simhash for stored in index.get_many(found) if stored is not None}
 
 
-def test_the_table_has_exactly_ten_rows_of_each_fingerprint(filled):
-    _, table, simhashes = filled
-
-    rows = [row for row, _ in table.scan(columns=[b"b"])]
-
-    assert rows == sorted({key for simhash in simhashes for key in row_keys(Scheme.parse("5x2"), simhash)})
-
-
-def test_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
+def test_the_table_has_ten_rows_of_each_fingerprint_and_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
     index, table, simhashes = filled
+    rows = [row for row, _ in table.scan(columns=[b"b"])]
+    assert rows == sorted({key for simhash in simhashes for key in row_keys(Scheme.parse("5x2"), simhash)})
     names: dict = {}
     exec(blocks("python")["recipe"], names)
 
@@ -160,3 +160,69 @@ def test_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
         name = view.collection.name
         found = [names["neighbours"](table, simhash, collection=name) for simhash in simhashes]
         assert found == [near(view, simhash) for simhash in simhashes]
+
+
+# the backup for HBase in docker/README.md: a snapshot of a table in use is an index, whole after a repair
+
+SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64).tolist()
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """Return what carries lines of the HBase shell out."""
+    with shell_lines(server_status(), tmp_path_factory.mktemp("shell")) as made:
+        yield made
+
+
+def readme_lines(names):
+    """Return the lines of the recipe for the HBase shell and for the command line, with names of our own."""
+    block = with_names(blocks()["snapshot"], names)
+    lines = [line.partition("  #")[0].strip() for line in block.splitlines()]
+    shell = [line.removeprefix("hbase> ") for line in lines if line.startswith("hbase> ")]
+    commands = [line.removeprefix("$ simhash-hbase ").split() for line in lines if line.startswith("$ simhash-hbase ")]
+    return shell, commands
+
+
+def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged(shell):
+    name = tables().name()
+    store = HBaseStore.create(hbase_options(2, name), TableSchema(regions=4))
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index.add_entries(entries([(f"before {number}", simhash) for number, simhash in enumerate(SIMHASHES[:300])]))
+    copy = tables().name()
+    (take, restore), commands = readme_lines(
+        {
+            "news_restored": copy,
+            "'news'": f"'{name}'",
+            "/news --taken": f"/{name} --taken",
+            "news-2026-11-21": f"{name}_snapshot",
+            "127.0.0.1:9091": address(2),
+        }
+    )
+    writing, enough = Event(), Event()
+
+    def write():
+        for number, simhash in enumerate(SIMHASHES[300:]):
+            if enough.is_set():
+                return
+            index.add_entries(entries({f"meanwhile {number}": simhash}))
+            writing.set()
+
+    writer = Thread(target=write)
+    writer.start()
+    assert writing.wait(END_S)
+    shell(take)
+    enough.set()
+    writer.join()
+    list(index.remove_many(f"before {number}" for number in range(300)))
+    shell(restore)
+
+    done = [results.run(*words) for words in commands]
+    shell(f"delete_snapshot '{name}_snapshot'")
+    index.close()
+
+    assert [one.code for one in done] == [0] * len(done), [one.err for one in done]
+    with Index(HBaseStore.open(hbase_options(2, copy))) as restored:
+        assert restored.verify().wrong == 0
+        queries = entries([("", simhash) for simhash in SIMHASHES[:300]])
+        found = [answered(answer) for answer in restored.query_entries(queries)]
+    assert found == [[(f"before {number}", 0)] for number in range(300)]

@@ -48,27 +48,18 @@ def words(index, staging, tmp_path):
     return ["load", index.store.url, write_jsonl(tmp_path / "own.jsonl", records), *own, *there]
 
 
-def sorts(index, folder):
-    return any((folder / "work" / SCRATCH).glob("cells-*"))
+PHASES = {
+    "sorting": lambda index, folder: any((folder / "work" / SCRATCH).glob("cells-*")),
+    "writing": lambda index, folder: any((folder / "staging").glob("*/*/family-d/d/*")),
+    "taking over": lambda index, folder: any(index.store.scan_cells("d", b"", None, page=1)),
+}
 
 
-def writes_files(index, folder):
-    return any((folder / "staging").glob("*/*/family-d/d/*"))
-
-
-def gives_them_to_hbase(index, folder):
-    return any(index.store.scan_cells("d", b"", None, page=1))
-
-
-@pytest.mark.parametrize(
-    ("phase", "java_too"),
-    [(sorts, True), (writes_files, True), (gives_them_to_hbase, True), (gives_them_to_hbase, False)],
-    ids=["sorting", "writing", "taking over", "taking over, which goes on"],
-)
+@pytest.mark.parametrize(("phase", "java_too"), [*((phase, True) for phase in PHASES), ("taking over", False)])
 def test_a_load_that_was_killed_is_made_whole_by_the_same_command(index, words, staging, tmp_path, phase, java_too):
     process = start(*words)
     end = time.monotonic() + END_S
-    while not reached(phase, process, index, tmp_path):
+    while not reached(PHASES[phase], process, index, tmp_path):
         assert process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.002)

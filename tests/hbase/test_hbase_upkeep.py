@@ -1,12 +1,13 @@
-"""Repair, vacuum and loads on a real HBase, where other clocks than those of writers stamp the cells."""
+"""Repair, vacuum, loads and late requests on a real HBase, where other clocks than those of writers stamp the cells."""
 
 from contextlib import ExitStack
 
 import numpy as np
 import pytest
 from support.bruteforce import answered, entries
+from support.faulty_proxy import HeldRequest, proxied_options
 from support.hbase_server import hbase_options, tables
-from support.late_writers import WRITERS
+from support.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.documentcells import DocumentState, encode
@@ -19,6 +20,10 @@ pytestmark = pytest.mark.hbase
 
 BASE = 0x9E3779B97F4A7C15
 FAR = ~BASE & (1 << 64) - 1
+# A request is given up after the time-out; a machine that is so slow gives up others, too, and repeats them.
+PATIENCE = {"timeout_s": 5.0, "deadline_s": 60.0}
+METHODS = (b"mutateRows", b"putMultiple", b"checkAndPut")
+FEW, MANY = 0, 40
 
 
 @pytest.fixture
@@ -90,3 +95,50 @@ def test_a_removal_by_a_writer_whose_clock_is_ahead_is_kept_until_its_deletes_ar
     WRITERS["load"](index, tmp_path / "load", {"a": BASE})
 
     assert_all_found(index, {"a": BASE})
+
+
+# a gateway that stands still over a request, and executes it long after it was given up and repeated
+
+
+@pytest.fixture
+def index(version, proxy):
+    store = HBaseStore.open(proxied_options(version, tables().take(), proxy, **PATIENCE))
+    made = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    yield made
+    made.close()
+
+
+def hold(proxy, name):
+    """Let the gateway stand still over the next change of a document's cell."""
+    row = document_row(id_digest(name))
+    proxy.held = HeldRequest(lambda piece: row in piece and any(method in piece for method in METHODS))
+    return proxy.held
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("writer", "count"), [("add", FEW), ("add", MANY), ("dedup", FEW), ("dedup", MANY), ("load", MANY)]
+)
+def test_the_first_write_of_a_document_undoes_nothing_when_it_is_late(index, proxy, tmp_path, writer, count, change):
+    held = hold(proxy, "a")
+    WRITERS[writer](index, tmp_path / "work", beside("a", count))
+    assert held.gateway is not None
+    expected = CHANGES[change](index, "a")
+    assert found_at(index, "a") == expected
+
+    held.execute()
+
+    assert found_at(index, "a") == expected
+
+
+@pytest.mark.parametrize("late", CHANGES)
+def test_a_change_undoes_nothing_when_it_is_late(index, proxy, late):
+    WRITERS["add"](index, None, beside("a", FEW))
+    held = hold(proxy, "a")
+    CHANGES[late](index, "a")
+    assert held.gateway is not None
+    WRITERS["add"](index, None, beside("a", FEW))
+
+    held.execute()
+
+    assert found_at(index, "a") == FIRST

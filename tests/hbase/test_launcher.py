@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.patience import START
@@ -22,6 +23,13 @@ from simhash_hbase.stores.hbase.launcher.local import SINGLE
 ROOT = Path(__file__).parents[2]
 IMAGE = ROOT / "docker" / "hbase"
 FILES = ROOT / "simhash_hbase" / "stores" / "hbase" / "launcher" / "files"
+
+
+def write_program(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 def jar_of(content: bytes, artifact: str = "a") -> maven.Jar:
@@ -137,19 +145,18 @@ done
 
 
 def test_a_lock_file_is_made_of_what_maven_resolves(tmp_path):
-    for folder in ("docker/hbase", "simhash_hbase/stores/hbase/launcher/files", "bin"):
-        (tmp_path / folder).mkdir(parents=True)
-    script, asked = tmp_path / "docker/hbase/lock", tmp_path / "docker/hbase/asked"
-    script.write_text((IMAGE / "lock").read_text())
-    (tmp_path / "bin/mvn").write_text(MAVEN)
-    (tmp_path / "bin/mvn").chmod(0o755)
-    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    image, files = (tmp_path / folder.relative_to(ROOT) for folder in (IMAGE, FILES))
+    for folder in (image, files):
+        folder.mkdir(parents=True)
+    script = write_program(image / "lock", (IMAGE / "lock").read_text())
+    maven_folder = write_program(tmp_path / "bin" / "mvn", MAVEN).parent
+    path = f"{maven_folder}{os.pathsep}{os.environ['PATH']}"
 
-    subprocess.run(["bash", script, "-Dhbase=2.1"], check=True, env={**os.environ, "PATH": path})
+    subprocess.run([script, "-Dhbase=2.1"], check=True, env={**os.environ, "PATH": path})
 
-    [jar] = maven.read_lock(tmp_path / "simhash_hbase/stores/hbase/launcher/files/jars.lock")
+    [jar] = maven.read_lock(files / "jars.lock")
     assert str(jar) == "org.a:server:2.1"
-    assert asked.read_text().split()[-1] == "-Dhbase=2.1"
+    assert (image / "asked").read_text().split()[-1] == "-Dhbase=2.1"
 
 
 @pytest.fixture
@@ -200,19 +207,14 @@ def test_a_comment_in_a_lock_file_fetches_nothing_anew_and_a_line_of_another_for
 
 
 def test_where_no_environment_can_be_made_the_sentence_has_the_install_command(lock, monkeypatch, tmp_path):
-    def refuse(folder, **options):
-        raise subprocess.CalledProcessError(1, "ensurepip")
-
-    monkeypatch.setattr(downloads.venv, "create", refuse)
+    monkeypatch.setattr(downloads.venv, "create", Mock(side_effect=subprocess.CalledProcessError(1, "ensurepip")))
 
     with pytest.raises(StoreUnavailable, match=r"apt install python3-venv"):
         Downloads(tmp_path).jars(lock)
 
 
 def test_where_java_cannot_be_had_the_sentence_has_the_install_command(monkeypatch, tmp_path):
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho ERROR: no such package >&2\nexit 1\n")
-    python.chmod(0o755)
+    python = write_program(tmp_path / "python", "#!/bin/sh\necho ERROR: no such package >&2\nexit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(Downloads, "_python", lambda self: python)
@@ -233,15 +235,12 @@ def users_cache(monkeypatch, tmp_path):
     return tmp_path / "cache" / "simhash-hbase" / "hbase"
 
 
-def test_an_installed_package_keeps_everything_in_the_users_cache(users_cache, monkeypatch, tmp_path):
-    checkout = home.cache_folder()
+def test_a_package_keeps_everything_in_the_users_cache_but_clones_share_their_jars_alone(
+    users_cache, monkeypatch, tmp_path
+):
+    assert home.cache_folder() == ROOT / ".cache" / "hbase"
     monkeypatch.setattr(home, "CHECKOUT", tmp_path)
-
-    assert checkout == ROOT / ".cache" / "hbase"
     assert home.home_folder() == users_cache / "server"
-
-
-def test_clones_share_their_jars_in_the_users_cache_and_nothing_else(users_cache, monkeypatch, tmp_path):
     folders = []
     for name in ("one", "two"):
         monkeypatch.setattr(home, "CHECKOUT", tmp_path / name)
@@ -274,12 +273,6 @@ def test_ports_are_kept_while_they_are_free_and_one_that_another_took_is_replace
     assert "refused" in (home.failure(second) or "")
 
 
-@pytest.mark.parametrize("name", ["with blank", "a:b", "a*"])
-def test_a_folder_that_java_cannot_name_is_refused(tmp_path, name):
-    with pytest.raises(InvalidArgument, match="its path contains"):
-        home.Home(tmp_path / name)
-
-
 def test_the_container_and_the_launcher_configure_hbase_alike(server, tmp_path, monkeypatch):
     monkeypatch.setenv("HBASE_SITE", "extra.one a<b & c\nextra.two {data}/x")
     ports = server.choose_ports(SINGLE.ports)
@@ -295,16 +288,12 @@ def configuration_of_the_container(tmp_path, data, ports):
     data.mkdir()
     image = shutil.copytree(IMAGE, tmp_path / "image")
     shutil.copytree(FILES, image, dirs_exist_ok=True)
-    (tmp_path / "bin").mkdir()
-    java = tmp_path / "bin" / "java"
-    java.write_text('#!/bin/bash\nfor a; do [[ $a == *:*/lib/\\* ]] && cat "${a%%:*}/hbase-site.xml"; done\n')
-    java.chmod(0o755)
+    shows = '#!/bin/bash\nfor a; do [[ $a == *:*/lib/\\* ]] && cat "${a%%:*}/hbase-site.xml"; done\n'
+    java = write_program(tmp_path / "bin" / "java", shows)
     variables = {f"{name.upper()}_PORT": str(port) for name, port in ports.items()}
     heaps = {"DATA": str(data), "BIND": "127.0.0.1", "HBASE_HEAP": "1g", "THRIFT_HEAP": "1g", "START_TIMEOUT": "5"}
-    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        [image / "entrypoint"], env={**os.environ, **variables, **heaps, **path}, capture_output=True, check=False
-    )
+    environment = {**os.environ, **variables, **heaps, "PATH": f"{java.parent}:{os.environ['PATH']}"}
+    done = subprocess.run([image / "entrypoint"], env=environment, capture_output=True, check=False)
     return done.stdout.decode().partition("</configuration>\n")[0] + "</configuration>\n"
 
 
@@ -407,7 +396,10 @@ def test_the_command_and_the_script_print_the_same(words, tmp_path):
     assert done[0].returncode == (words[0] == "status")
 
 
-def test_a_folder_that_cannot_be_used_is_wrong_usage_for_the_command(tmp_path):
+def test_a_folder_that_java_cannot_name_is_refused_and_wrong_usage_for_the_command(tmp_path):
+    for name in ("with blank", "a:b", "a*"):
+        with pytest.raises(InvalidArgument, match="its path contains"):
+            home.Home(tmp_path / name)
     assert run("hbase", "up", "--dir", tmp_path / "a b").usage_error.endswith("its path contains ' '; name another one")
 
 

@@ -21,15 +21,11 @@ def edges(store):
     return store
 
 
-def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_other(edges):
+def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_other_as_unsigned_numbers(edges):
+    found = edges.scan(uint64s(0), limit=1)
+    assert {array.dtype for array in (*found.rows, found.truncated)} == {np.dtype(np.uint64)}
     for prefix in {prefix for prefix, _ in EDGES}:
         assert found_by(edges, prefix) == [pair for pair in EDGES if pair[0] == prefix]
-
-
-def test_answers_are_unsigned_64_bit_numbers(edges):
-    found = edges.scan(uint64s(0), limit=1)
-
-    assert {array.dtype for array in (*found.rows, found.truncated)} == {np.dtype(np.uint64)}
 
 
 def test_a_scan_of_many_prefixes_returns_sorted_rows_of_those_that_are_there(store):

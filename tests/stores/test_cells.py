@@ -1,13 +1,14 @@
-"""The contract of every store: cells, their timestamps, compare-and-set, and the end."""
+"""The contract of every store: cells, their timestamps, compare-and-set, transactions, and the end."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from support.rows import all_cells
+from support.rows import all_cells, all_pairs, found_by, rows_of
 
 from simhash_hbase.errors import IndexClosed, InvalidArgument
 from simhash_hbase.rows.keys import document_row, id_digest
-from simhash_hbase.stores.base import Cell, CompareAndSet, Swap
+from simhash_hbase.stores.base import Cell, CompareAndSet, Swap, Transactional, atomically
 from simhash_hbase.stores.columns import Columns, columns_of
 
 ROW, OTHER = document_row(id_digest("a")), document_row(id_digest("b"))
@@ -21,8 +22,8 @@ def swapping_store(store):
     return store
 
 
-def value(store, row=ROW, qualifier=b"s"):
-    [cell] = store.get("d", [(row, qualifier)])
+def value(store, row=ROW):
+    [cell] = store.get("d", [(row, b"s")])
     return None if cell is None else cell.value
 
 
@@ -116,21 +117,14 @@ def test_a_stamp_is_higher_than_the_one_before_even_when_the_clock_stands_or_run
     assert stamps == [1_000_000, 1_000_001, 1_000_002]
 
 
-def test_a_delete_takes_what_was_written_up_to_its_timestamp(store):
+def test_a_delete_takes_all_versions_up_to_its_timestamp(store):
     qualifiers = {4: b"q", 5: b"r", 6: b"s"}
-    store.put("d", [*(Cell(ROW, qualifier, b"v", 5) for qualifier in qualifiers.values()), Cell(ROW, b"t", b"w", 1)])
+    for stamp in (3, 4, 5):
+        store.put("d", [Cell(ROW, qualifier, b"v", stamp) for qualifier in (*qualifiers.values(), b"t")])
     for upto, qualifier in qualifiers.items():
         store.delete("d", [Cell(ROW, qualifier, b"ignored", upto)])
 
-    assert [value(store, qualifier=qualifier) for qualifier in (b"q", b"r", b"s", b"t")] == [b"v", None, None, b"w"]
-
-
-def test_a_delete_takes_all_versions(store):
-    for timestamp in (3, 4, 5):
-        store.put("d", [Cell(ROW, b"s", b"v", timestamp)])
-    store.delete("d", [Cell(ROW, b"s", b"", 5)])
-
-    assert store.get_rows("d", [ROW], limit=9) == [[]]
+    assert store.get_rows("d", [ROW], limit=9) == [[Cell(ROW, b"q", b"v", 5), Cell(ROW, b"t", b"v", 5)]]
 
 
 def test_a_range_read_in_pages_gives_each_cell_once_in_order_of_row_and_qualifier(store):
@@ -229,3 +223,92 @@ def test_a_store_has_an_address_can_be_closed_twice_and_is_not_reached_afterward
     if store.url != "memory:":
         with pytest.raises(IndexClosed, match="was closed"):
             store.get("d", [(b"row12345", b"s")])
+
+
+# transactions
+
+
+@pytest.fixture
+def transactional_store(store):
+    """Return a store with transactions; see `conftest.LACKS`."""
+    assert isinstance(store, Transactional)
+    return store
+
+
+def change_everything(store):
+    store.put_rows(rows_of((1, 1), (2, 2)), timestamp=1)
+    store.delete_rows(rows_of((9, 9)), timestamp=1)
+    store.put("d", [Cell(b"new", b"s", b"v", 5), Cell(b"old", b"s", b"w", 6)])
+    store.delete("d", [Cell(b"gone", b"s", b"", 9)])
+    store.compare_and_set([Swap(b"swap", b"s", None, b"x")])
+
+
+def fill(store):
+    store.put_rows(rows_of((9, 9)), timestamp=1)
+    store.put("d", [Cell(b"gone", b"s", b"v", 5), Cell(b"old", b"s", b"v", 5)])
+
+
+def state(store):
+    return all_pairs(store), [(cell.row, cell.value) for cell in all_cells(store)]
+
+
+AFTER = ([(1, 1), (2, 2)], [(b"new", b"v"), (b"old", b"w"), (b"swap", b"x")])
+
+
+def test_what_a_transaction_wrote_is_kept_and_seen_inside(transactional_store):
+    fill(transactional_store)
+    with atomically(transactional_store):
+        change_everything(transactional_store)
+        assert state(transactional_store) == AFTER
+
+    assert state(transactional_store) == AFTER
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, FileNotFoundError])
+def test_an_exception_takes_back_everything_and_is_passed_on_as_it_is(transactional_store, error):
+    fill(transactional_store)
+    before = state(transactional_store)
+
+    def change_and_fail():
+        change_everything(transactional_store)
+        raise error
+
+    with pytest.raises(error), transactional_store.transaction():
+        change_and_fail()
+
+    assert state(transactional_store) == before
+    transactional_store.put_rows(rows_of((3, 3)), timestamp=1)
+    assert found_by(transactional_store, 3) == [(3, 3)]
+
+
+def test_transactions_do_not_nest(transactional_store):
+    with transactional_store.transaction():
+        transactional_store.put_rows(rows_of((1, 1)), timestamp=1)
+        with pytest.raises(InvalidArgument, match="nest"), transactional_store.transaction():
+            pass
+
+    assert all_pairs(transactional_store) == [(1, 1)]
+
+
+def test_another_thread_never_sees_a_transaction_half_done(transactional_store):
+    with ThreadPoolExecutor(1) as threads, transactional_store.transaction():
+        transactional_store.put_rows(rows_of((1, 1)), timestamp=1)
+        look = threads.submit(lambda: [len(found_by(transactional_store, 1)) for _ in range(20)])
+        wait([look], timeout=0.05)
+        transactional_store.put_rows(rows_of((1, 2)), timestamp=1)
+
+    assert set(look.result()) <= {0, 2}
+
+
+def test_another_thread_waits_to_write(transactional_store):
+    order = []
+
+    def write():
+        transactional_store.put_rows(rows_of((1, 2)), timestamp=1)
+        order.append("other")
+
+    with ThreadPoolExecutor(1) as threads, transactional_store.transaction():
+        wait([threads.submit(write)], timeout=0.05)
+        order.append("transaction")
+
+    assert order == ["transaction", "other"]

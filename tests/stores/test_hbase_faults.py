@@ -90,8 +90,15 @@ def test_connections_that_were_closed_while_idle_are_replaced_without_an_error(s
     assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
 
 
-def test_a_lost_reply_to_a_compare_and_set_is_an_error_and_the_swap_is_not_repeated(store, proxy):
+def test_a_lost_reply_to_a_write_that_the_server_stamps_or_to_a_swap_is_an_error_and_a_swap_is_not_repeated(
+    store, proxy
+):
     row = os.urandom(8)
+    proxy.cut_after = 3
+    with pytest.raises((StoreTimeout, StoreUnavailable)):
+        store.put("d", [Cell(row, b"stamped", b"one")])
+    proxy.cut_after = None
+    assert store.get("d", [(row, b"stamped")])[0].value == b"one"
     [done] = store.compare_and_set([Swap(row, b"s", None, b"one")])
     proxy.cut_after = 3
     # If it were repeated, the second one would be answered.
@@ -103,17 +110,6 @@ def test_a_lost_reply_to_a_compare_and_set_is_an_error_and_the_swap_is_not_repea
 
     assert done
     assert store.get("d", [(row, b"s")])[0].value == b"two"
-
-
-def test_a_lost_reply_to_a_write_stamped_by_the_server_is_an_error(store, proxy):
-    row = os.urandom(8)
-    proxy.cut_after = 3
-
-    with pytest.raises((StoreTimeout, StoreUnavailable)):
-        store.put("d", [Cell(row, b"s", b"one")])
-    proxy.cut_after = None
-
-    assert store.get("d", [(row, b"s")])[0].value == b"one"
 
 
 def test_writes_with_a_timestamp_are_repeated(store, proxy):

@@ -31,6 +31,7 @@ hbase.coprocessor.regionserver.classes {CONTROLLER}
 GRANTS = {"reader": "R", "writer": "RW", "unused1": "RW", "unused2": "RW", "used": "RW"}
 GATEWAYS = {"thrift1": (1,), "thrift2": (2,), "readonly": (2, "--readonly")}
 SIMHASHES = np.random.default_rng(4).integers(0, 1 << 64, 40, dtype=np.uint64).tolist()
+KNOWN = entries([(f"known {number}", simhash) for number, simhash in enumerate(SIMHASHES)])
 USER = "editor"
 
 
@@ -41,7 +42,7 @@ def urls(tmp_path_factory):
     with own_server(folder / "server", SITE) as status, ExitStack() as stack:
         for table in ("none", "reader", "writer", "used"):
             with create_index(f"hbase://{status['thrift2']}/{table}", analyzer="shingle", match="distance") as index:
-                index.add_entries(known())
+                index.add_entries(KNOWN)
         for version in (1, 2):
             HBaseStore.create(parse_url(f"hbase://{status['thrift2']}/unused{version}"), TableSchema()).close()
         run = stack.enter_context(shell_lines(status, folder))
@@ -56,10 +57,6 @@ def urls(tmp_path_factory):
             ports = dict(zip(GATEWAYS, threads.map(start, GATEWAYS), strict=True))
         wait_for(lambda: is_granted(f"hbase://127.0.0.1:{ports['thrift2']}/used"))
         yield lambda gateway, table: f"hbase://127.0.0.1:{ports[gateway]}/{table}"
-
-
-def known():
-    return entries([(f"known {number}", simhash) for number, simhash in enumerate(SIMHASHES)])
 
 
 def is_granted(url):
@@ -123,7 +120,7 @@ def test_an_operators_table_is_taken_over_by_who_may_write_it(urls, gateway):
     url = urls(gateway, f"unused{gateway[-1]}")
 
     with create_index(url, analyzer="shingle", match="distance") as index:
-        index.add_entries(known())
+        index.add_entries(KNOWN)
         [shortfall] = index.store.shortfalls
     with Index(HBaseStore.open(parse_url(url))) as index:
         assert ids_found(index) == ["known 7"]

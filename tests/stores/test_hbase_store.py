@@ -140,20 +140,15 @@ def test_threads_share_a_store_with_fewer_connections_than_they_want(version):
     assert found == [[pair for pair in pairs if prefix <= pair[0] < prefix + 10] for prefix in range(31)] * 5
 
 
-def test_when_all_connections_are_in_use_for_too_long_the_store_is_busy(version):
-    with (
-        opened(version, max_connections=1, timeout_s=0.2) as store,
-        store._gateways._pool.lend(1),
-        pytest.raises(StoreBusy, match="all 1 connections"),
-    ):
-        found_by(store, 1)
+def test_while_all_connections_are_in_use_the_store_is_busy_and_what_comes_back_after_the_end_is_closed(version):
+    with opened(version, max_connections=2, timeout_s=0.2) as store:
+        pool = store._gateways._pool
+        with pool.lend(2) as lent:
+            with pytest.raises(StoreBusy, match="all 2 connections"):
+                found_by(store, 1)
+            store.close()
 
-
-def test_connections_that_come_back_after_the_end_are_closed(store):
-    with store._gateways._pool.lend(2) as lent:
-        store.close()
-
-    assert store._gateways._pool.counts() == (0, 0)
+    assert pool.counts() == (0, 0)
     assert [connection._closed for connection in lent] == [True, True]
 
 

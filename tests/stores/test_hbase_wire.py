@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
+from unittest.mock import Mock
 
 import pytest
 
@@ -202,6 +203,7 @@ def test_a_pool_lends_what_is_left_of_its_connections_and_takes_back_places_of_t
 ):
     pool = make_pool(serve(right), max_connections=3)
     connect = Pool._connect
+    refused = Mock(side_effect=StoreUnavailable("refused"))
     outcomes = [connect, refused, connect, connect, connect]
 
     def next_outcome(*words):
@@ -214,10 +216,6 @@ def test_a_pool_lends_what_is_left_of_its_connections_and_takes_back_places_of_t
     with pool.lend(2) as first, pool.lend(5) as second:
         assert (len(first), len(second)) == (2, 1)
     assert pool.counts() == (3, 0)
-
-
-def refused(*_):
-    raise StoreUnavailable("refused")
 
 
 @pytest.mark.parametrize(("read", "is_kept"), [(0, False), (1, False), (2, True)])

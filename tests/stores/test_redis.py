@@ -166,13 +166,6 @@ def test_a_store_opened_for_reading_only_answers_and_refuses_to_write(store, opt
                 write()
 
 
-def test_an_index_of_another_version_is_not_opened(store, options, raw):
-    raw.set("simhash-hbase:format", "2")
-
-    with pytest.raises(CorruptIndex, match="form b'2'"):
-        RedisStore.open(options)
-
-
 # -- the form in Redis
 
 
@@ -386,19 +379,16 @@ def test_a_user_who_may_not_write_is_refused(own_server):
             store.put_rows(rows_of((7, 1)), timestamp=1)
 
 
-def test_a_database_that_the_server_does_not_have_is_refused():
-    with pytest.raises(InvalidArgument, match="no database of this number"):
-        RedisStore.create(shared_server().options(100_000))
-
-
-def test_a_server_that_evicts_keys_is_refused(own_server):
+def test_a_server_that_evicts_keys_and_a_database_that_it_does_not_have_are_refused(own_server):
     server = own_server("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 
+    with pytest.raises(InvalidArgument, match="no database of this number"):
+        RedisStore.create(server.options(100_000))
     with pytest.raises(Unsupported, match="maxmemory-policy allkeys-lru"):
         RedisStore.create(server.options())
 
 
-def test_a_full_server_says_so_and_keeps_what_it_has(own_server):
+def test_a_full_server_says_so_and_keeps_what_it_has_and_a_replica_is_refused_for_writing(own_server):
     server = own_server()
     with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
         store.put_rows(rows_of((7, 1)), timestamp=1)
@@ -409,22 +399,19 @@ def test_a_full_server_says_so_and_keeps_what_it_has(own_server):
         assert found_by(store, 7, 8) == [(7, 1)]
         store.delete_rows(rows_of((7, 1)), timestamp=1)
         assert store.size().rows["b"] == 0
-
-
-def test_a_replica_is_refused_for_writing(own_server):
-    server = own_server()
-    with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
+        raw.config_set("maxmemory", "0")
         raw.replicaof("127.0.0.1", str(free_port()))
-
         with pytest.raises(StoreRefused, match="replica"):
             store.put_rows(rows_of((7, 1)), timestamp=1)
 
 
-def test_keys_that_others_overwrote_are_told(store, raw):
+def test_keys_that_another_program_or_another_version_wrote_are_told(store, options, raw):
     raw.set(b"simhash-hbase:b:" + bytes(4) + b"\x07", "mine")
-
     with pytest.raises(NotAnIndex, match="another program wrote"):
         found_by(store, 7)
+    raw.set("simhash-hbase:format", "2")
+    with pytest.raises(CorruptIndex, match="form b'2'"):
+        RedisStore.open(options)
 
 
 def test_a_connection_that_the_server_closed_is_replaced_and_forgotten_scripts_are_sent(store, raw):

@@ -1,6 +1,6 @@
 """Calls without a server: what is repeated, how long and in which parts, and how much is in one of them."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, reader
 from simhash_hbase.stores.hbase.store import latest_writes, swap_waves
 from simhash_hbase.stores.hbase.thrift import retry
-from simhash_hbase.stores.hbase.thrift.exchange import Exchange, PageSize
+from simhash_hbase.stores.hbase.thrift.exchange import ANSWERS_TO_GROW, LEAST, Exchange, PageSize
 from simhash_hbase.stores.hbase.thrift.retry import DEADLINES_IN_ALL
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
@@ -153,6 +153,47 @@ def test_what_may_not_be_repeated_is_not_asked_for_in_parts_either(clock, outcom
 
     assert isinstance(error, StoreTimeout)
     assert len(asked) == len(outcomes)
+
+
+@pytest.fixture
+def page_size():
+    return PageSize()
+
+
+def answer(page_size, times=1, error=None):
+    """Have a page answered so many times, or fail."""
+    for _ in range(times):
+        with suppress(StoreTimeout, StoreUnavailable), page_size.watched():
+            if error is not None:
+                raise error
+
+
+def test_each_time_out_halves_a_page_down_to_the_least(page_size):
+    shares = []
+    for _ in range(13):
+        answer(page_size, error=StoreTimeout("late"))
+        shares.append(page_size.share(20_000))
+
+    assert shares[:4] == [10_000, 5_000, 2_500, 1_250]
+    assert shares[-3:] == [19] * 3
+    assert [page_size.share(most) for most in (1, LEAST, LEAST + 1, 600)] == [1, LEAST, LEAST, LEAST]
+
+
+def test_a_page_grows_back_after_some_answers_in_a_row_and_never_above_the_whole(page_size):
+    shares = []
+    for times, error in (
+        (1, StoreUnavailable("closed")),
+        (1, StoreTimeout("late")),
+        (ANSWERS_TO_GROW - 1, None),
+        (1, StoreTimeout("late")),
+        (ANSWERS_TO_GROW - 1, None),
+        (1, None),
+        (6 * ANSWERS_TO_GROW, None),
+    ):
+        answer(page_size, times, error)
+        shares.append(page_size.share(20_000))
+
+    assert shares == [20_000, 10_000, 10_000, 5_000, 5_000, 10_000, 20_000]
 
 
 # errors

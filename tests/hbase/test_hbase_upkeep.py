@@ -1,8 +1,7 @@
-"""Repair, vacuum, loads and late requests on a real HBase, where other clocks than those of writers stamp the cells."""
+"""Vacuum, loads and late requests on a real HBase, where other clocks than those of writers stamp the cells."""
 
 from contextlib import ExitStack
 
-import numpy as np
 import pytest
 from support.bruteforce import answered, entries
 from support.faulty_proxy import HeldRequest, proxied_options
@@ -11,7 +10,7 @@ from support.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.documentcells import DocumentState, encode
-from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.keys import document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
@@ -37,30 +36,6 @@ def make(version, clock):
             return stack.enter_context(Index.create(store, profile, clock=clock))
 
         yield make
-
-
-def test_what_is_damaged_is_told_and_repaired(make, clock):
-    index = make()
-    index.add_entries(entries({"a": BASE, "b": BASE ^ 1, "c": FAR}))
-    rows = block_rows(index.profile.blocks, np.array([FAR], dtype=np.uint64))
-    # As an operator deletes by hand: a little later than what was written.
-    clock.advance(ms=5)
-    index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", clock())])
-    index.store.delete_rows(rows, timestamp=clock())
-    index.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest("x")), STATE_QUALIFIER, b"\xc1")])
-    [damaged] = index.store.get(FAMILY_DOCUMENTS, [(document_row(id_digest("x")), STATE_QUALIFIER)])
-    clock.ms = max(clock.ms, damaged.timestamp) + 5
-
-    found = index.verify()
-
-    assert (found.missing_members, found.incomplete, found.undecodable, found.wrong) == (1, 1, 1, 3)
-    assert index.verify(repair=True).repaired == 3
-    assert index.verify().wrong == 0
-    answers = index.query_entries(entries({"near": BASE, "far": FAR}))
-    assert [answered(answer) for answer in answers] == [[("a", 0), ("b", 1)], [("c", 0)]]
-    # The document knows of its member's new time, so both go.
-    assert list(index.remove_many(["a"])) == [("a", True)]
-    assert index.verify().wrong == 0
 
 
 def assert_all_found(index, simhashes):

@@ -40,7 +40,7 @@ def framed(request, tmp_path_factory):
         yield f"127.0.0.1:{port}"
 
 
-def test_rows_and_cells_are_written_and_read(framed):
+def test_rows_and_cells_are_written_and_read_through_framed_transport(framed):
     options = parse_url(f"hbase://{framed}/{tables().name()}?transport=framed&protocol=compact")
     store = HBaseStore.create(options, TableSchema(regions=4))
     simhashes = np.random.default_rng(3).integers(0, 1 << 64, 300, dtype=np.uint64)
@@ -62,7 +62,7 @@ def test_rows_and_cells_are_written_and_read(framed):
     store.close()
 
 
-def test_an_address_without_them_is_told_what_it_needs(framed):
+def test_an_address_without_framed_transport_and_compact_protocol_is_told_what_it_needs(framed):
     for given in ("", "?transport=framed", "?protocol=compact"):
         with pytest.raises(StoreUnavailable, match=r"the address needs \?transport=framed&protocol=compact"):
             HBaseStore.open(parse_url(f"hbase://{framed}/any{given}"))

@@ -356,8 +356,10 @@ def test_a_server_that_is_not_redis_is_told_apart(listener):
         RedisStore.open(options_of(listener, timeout_s=2))
 
 
-def test_a_wrong_password_is_refused_and_not_shown(own_server):
+def test_a_wrong_password_is_refused_and_not_shown_and_so_is_a_user_who_may_not_write(own_server):
     server = own_server("--requirepass", SECRET)
+    with server.raw(password=SECRET) as raw:
+        raw.execute_command("ACL", "SETUSER", "reader", "on", ">word", "~*", "+@all", "-@write")
 
     with closing(RedisStore.create(server.options(password=SECRET))) as store:
         assert SECRET not in store.url
@@ -365,14 +367,6 @@ def test_a_wrong_password_is_refused_and_not_shown(own_server):
         with pytest.raises(StoreRefused, match="password") as caught:
             RedisStore.open(server.options(password=password))
         assert "s3cret" not in str(caught.value)
-
-
-def test_a_user_who_may_not_write_is_refused(own_server):
-    server = own_server()
-    RedisStore.create(server.options()).close()
-    with server.raw() as raw:
-        raw.execute_command("ACL", "SETUSER", "reader", "on", ">word", "~*", "+@all", "-@write")
-
     with closing(RedisStore.open(server.options(user="reader", password="word"))) as store:
         assert found_by(store, 7) == []
         with pytest.raises(StoreRefused, match="has no permission for this"):

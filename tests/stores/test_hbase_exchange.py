@@ -99,7 +99,7 @@ def test_what_was_not_even_begun_is_tried_again_though_it_may_not_be_repeated(cl
 
 
 def test_without_any_answer_the_deadline_ends_it(clock):
-    impatient = Exchange(Lender([StoreUnavailable("cut")]), replace(OPTIONS, deadline_s=0.0), asking()[0])
+    impatient = Exchange(Lender([StoreUnavailable("cut")]), replace(OPTIONS, deadline_s=0.01), asking()[0])
     with pytest.raises(StoreUnavailable, match=r"^cut$"):
         impatient.hold(asking(), sockets=1)
     lender = Lender([StoreUnavailable("cut") for _ in range(10_000)])

@@ -1,9 +1,13 @@
-"""The command line on a real HBase: the same lines as on one machine, rows that a stranger finds, and the backup."""
+"""The command line on a real HBase: lines as on one machine, rows that a stranger finds, backups, and killed loads."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 from threading import Event, Thread
 
 import happybase
@@ -16,10 +20,13 @@ from support.fresh_clone import ROOT, blocks, clone, provide, run as run_script,
 from support.hbase_server import address, hbase_options, tables
 from support.own_hbase import server_status
 from support.patience import END_S
+from support.rows import all_pairs, pairs_of
 from support.shell_lines import shell_lines
 
 from simhash_hbase import Index, Profile, Scheme, row_keys
 from simhash_hbase.api import open_index
+from simhash_hbase.bulk.spool import SCRATCH
+from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 
@@ -31,7 +38,6 @@ TIMES = re.compile(rb'"(added|seen)":"[^"]*"')
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """Return the quickstart's own corpus."""
     path = tmp_path_factory.mktemp("demo") / "corpus.jsonl"
     with path.open("wb") as file:
         subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], stdout=file, check=True)
@@ -169,7 +175,6 @@ SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64)
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
-    """Return what carries lines of the HBase shell out."""
     with shell_lines(server_status(), tmp_path_factory.mktemp("shell")) as made:
         yield made
 
@@ -226,3 +231,80 @@ def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged
         queries = entries([("", simhash) for simhash in SIMHASHES[:300]])
         found = [answered(answer) for answer in restored.query_entries(queries)]
     assert found == [[(f"before {number}", 0)] for number in range(300)]
+
+
+# ``load``, killed in each of its phases and run again: the table is what one load makes
+
+PROFILE = Profile.resolve(analyzer="shingle", match="distance")
+LOADED = np.unique(np.random.default_rng(9).integers(0, 2**64, 8_000, dtype=np.uint64))
+
+
+@pytest.fixture
+def index():
+    with Index.create(HBaseStore.create(hbase_options(2, tables().name()), TableSchema(regions=4)), PROFILE) as made:
+        yield made
+
+
+@pytest.fixture
+def staging(tmp_path):
+    return tmp_path / "staging"
+
+
+@pytest.fixture
+def words(index, staging, tmp_path):
+    status = server_status()
+    records = ({"id": f"document {n}", "h": f"{h:016x}"} for n, h in enumerate(LOADED.tolist()))
+    own = ["--simhash-field", "h", "--workers", 1, "--work", tmp_path / "work"]
+    there = ["--hbase-conf", status["conf"], "--jars", status["jars"], "--staging", staging]
+    return ["load", index.store.url, write_jsonl(tmp_path / "own.jsonl", records), *own, *there]
+
+
+PHASES = {
+    "sorting": lambda index, folder: any((folder / "work" / SCRATCH).glob("cells-*")),
+    "writing": lambda index, folder: any((folder / "staging").glob("*/*/family-d/d/*")),
+    "taking over": lambda index, folder: any(index.store.scan_cells("d", b"", None, page=1)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("phase", "java_too"), [*((phase, True) for phase in PHASES), ("taking over", False)])
+def test_a_load_that_was_killed_is_made_whole_by_the_same_command(index, words, staging, tmp_path, phase, java_too):
+    process = results.start(*words)
+    end = time.monotonic() + END_S
+    while not reached(PHASES[phase], process, index, tmp_path):
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.002)
+    kill(process, children_too=java_too)
+
+    done = results.run(*words)
+
+    assert done.code == 0, done.err
+    assert (done.record["documents"], done.record["resumed"]) == (len(LOADED), len(LOADED))
+    assert all_pairs(index.store, page=99_999) == sorted(pairs_of(block_rows(PROFILE.blocks, LOADED)))
+    documents = {(stored.id, stored.simhash, stored.state) for stored in index.export()}
+    assert documents == {(f"document {n}", h, "added") for n, h in enumerate(LOADED.tolist())}
+    assert not index.verify().wrong
+    assert list(staging.iterdir()) == []
+    assert not (tmp_path / "work").exists()
+
+
+def reached(phase, process, index, folder):
+    """Look while the command stands still, or it might end between the look and the kill."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        found = phase(index, folder)
+    except BaseException:
+        process.kill()
+        raise
+    if not found:
+        process.send_signal(signal.SIGCONT)
+    return found
+
+
+def kill(process, *, children_too):
+    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
+    children = " ".join(path.read_text() for path in threads).split()
+    for pid in [process.pid, *map(int, children if children_too else [])]:
+        os.kill(pid, signal.SIGKILL)
+    results.finish(process)

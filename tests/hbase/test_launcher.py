@@ -102,7 +102,6 @@ def ask_as_the_container_does(both):
 
 @pytest.fixture
 def sleeper(tmp_path):
-    """Start a process that waits, and end it after the test."""
     started = []
 
     def start(program: str = "read -r _ < <(sleep 60)"):
@@ -112,9 +111,6 @@ def sleeper(tmp_path):
 
     yield start
     local.stop_all(started, grace_s=0)
-
-
-# jars
 
 
 def test_the_lock_files_of_the_project_can_be_read():
@@ -223,9 +219,6 @@ def test_where_java_cannot_be_had_the_sentence_has_the_install_command(monkeypat
         Downloads(tmp_path).java()
 
 
-# the folder of a server
-
-
 @pytest.fixture
 def users_cache(monkeypatch, tmp_path):
     """Return the cache of a user who has set nothing else."""
@@ -297,9 +290,6 @@ def configuration_of_the_container(tmp_path, data, ports):
     return done.stdout.decode().partition("</configuration>\n")[0] + "</configuration>\n"
 
 
-# readiness
-
-
 def test_the_container_asks_what_the_launcher_asks_and_right_answers_count(gateways):
     assert home.failure(ports_of(gateways)) is None
     assert ask_as_the_container_does(gateways).returncode == 0
@@ -315,9 +305,6 @@ def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
 
     assert f"thrift{broken + 1} at" in (home.failure(ports_of(gateways)) or "")
     assert ask_as_the_container_does(gateways).returncode == 1
-
-
-# processes
 
 
 @pytest.mark.parametrize("other", [{"started": "1"}, {"mark": "-Dprovision.home=/elsewhere"}])
@@ -337,9 +324,6 @@ def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     local.stop_all([process], grace_s=0.3)
 
     assert not process.is_running()
-
-
-# containers
 
 
 def test_without_a_checkout_a_container_is_refused_in_a_sentence(monkeypatch, tmp_path):
@@ -365,9 +349,6 @@ def test_the_images_are_built_from_what_the_ignore_file_lets_through():
 
 def is_below(name, pattern):
     return any(Path(above).match(pattern) for above in (name, *map(str, Path(name).parents)))
-
-
-# the whole
 
 
 def bare_environment(folder: Path) -> dict[str, str]:

@@ -46,7 +46,6 @@ CALLS = {
 
 @pytest.fixture
 def closed(make_store):
-    """Return an index that was used and closed."""
     index = Index.create(make_store(), Profile.resolve(analyzer="shingle"))
     index.add("a", TEXT)
     index.query(TEXT)

@@ -78,7 +78,6 @@ def without_types(data, numbers):
 
 
 def folders(sound, tmp_path, damage, count):
-    """Make damaged copies."""
     for seed in range(count):
         folder = tmp_path / f"{seed}"
         folder.mkdir()

@@ -62,7 +62,6 @@ def clock(monkeypatch):
 
 
 def asking(count=1):
-    """Return conversations of one question each."""
 
     def task():
         [answer] = yield [SimpleNamespace(method="ask")]

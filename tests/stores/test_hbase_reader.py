@@ -70,7 +70,6 @@ class Conversations(Exchange):
 
 
 def scan(driver, starts, prefixes, limit, *, reply_rows, few_prefixes):
-    """Scan regions with these starts in small pages."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "REPLY_ROWS", reply_rows)
         patch.setattr(reader, "FEW_PREFIXES", few_prefixes)

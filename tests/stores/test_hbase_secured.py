@@ -60,7 +60,6 @@ def urls(tmp_path_factory):
 
 
 def is_granted(url):
-    """Tell whether the region server has heard of the grant."""
     try:
         open_index(url).close()
     except StoreRefused:

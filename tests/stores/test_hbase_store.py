@@ -22,7 +22,6 @@ pytestmark = pytest.mark.hbase
 
 @contextmanager
 def opened(version, **options):
-    """Open a store of an empty table."""
     with closing(HBaseStore.open(hbase_options(version, tables().take(), **options))) as made:
         yield made
 

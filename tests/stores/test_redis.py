@@ -81,9 +81,6 @@ def options_of(listener, **others):
     return RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], **others)
 
 
-# -- addresses
-
-
 @pytest.mark.parametrize(
     ("url", "shown", "user", "password"),
     [
@@ -134,9 +131,6 @@ def test_without_the_client_the_import_fails_with_the_install_command(monkeypatc
         importlib.import_module("simhash_hbase.stores.redis")
 
 
-# -- create and open
-
-
 def test_a_database_takes_one_index_and_what_is_not_there_is_not_opened(options):
     with pytest.raises(IndexMissing, match="simhash-hbase create makes one"):
         RedisStore.open(options)
@@ -164,9 +158,6 @@ def test_a_store_opened_for_reading_only_answers_and_refuses_to_write(store, opt
         ):
             with pytest.raises(InvalidArgument, match="reading only"):
                 write()
-
-
-# -- the form in Redis
 
 
 def test_rows_are_one_sorted_set_for_each_segment_and_flag(store, raw):
@@ -246,9 +237,6 @@ def test_of_threads_that_write_one_cell_the_highest_timestamp_stays(store):
 
     assert store.get("d", [(b"row", b"s")]) == [Cell(b"row", b"s", b"399", 399)]
     assert store.size().rows["d"] == 1
-
-
-# -- the index over it
 
 
 def without_bands(store):
@@ -334,9 +322,6 @@ def test_what_redis_cannot_do_is_refused_in_a_sentence(store):
     with pytest.raises(Unsupported, match="no order"):
         store.scan_range(0, 1, page=1)
     assert not isinstance(store, CompareAndSet | Transactional)
-
-
-# -- servers that are away, wrong, locked or full
 
 
 def test_a_server_that_never_answers_is_a_timeout(listener):

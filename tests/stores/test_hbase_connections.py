@@ -1,4 +1,4 @@
-"""Connections: no answer is taken for another one's; gateways share the work, and those that fail rest and come back."""
+"""Connections: no answer is taken for another one's; gateways share the work, and what failed rests and comes back."""
 
 import os
 import struct

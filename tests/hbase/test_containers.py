@@ -123,9 +123,7 @@ def test_prometheus_reads_the_service_and_has_the_alerts(compose):
     wait_for(lambda: all(each["State"]["Health"]["Status"] == "healthy" for each in containers(compose)))
     with httpx.Client(base_url="http://" + compose("port", "prometheus", "9090").strip(), timeout=60) as client:
         wait_for(lambda: [target["health"] for target in asked(client, "targets")["activeTargets"]] == ["up"])
-        groups = wait_for(
-            lambda: [g for g in asked(client, "rules")["groups"] if {r["health"] for r in g["rules"]} == {"ok"}]
-        )
+        groups = wait_for(lambda: [group for group in asked(client, "rules")["groups"] if is_healthy(group)])
 
     assert len(containers(compose)) == 4
     wanted = yaml.safe_load((FILE.parent / "prometheus" / "rules.yml").read_text())["groups"]
@@ -148,6 +146,10 @@ def containers(compose):
 
 def asked(client, path):
     return client.get(f"/api/v1/{path}").raise_for_status().json()["data"]
+
+
+def is_healthy(group):
+    return all(rule["health"] == "ok" for rule in group["rules"])
 
 
 def ready(address):

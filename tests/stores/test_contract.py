@@ -97,18 +97,6 @@ def test_a_range_is_half_open(edges):
         assert all_pairs(edges, start, stop, page=2) == [pair for pair in EDGES if start <= pair[0] < stop]
 
 
-def test_rows_can_be_deleted_while_their_range_is_read(store):
-    store.put_rows(rows_of(*((7, simhash) for simhash in range(50))), timestamp=1)
-
-    seen = []
-    for rows in store.scan_range(0, 1 << 40, page=4):
-        seen += pairs_of(rows)
-        store.delete_rows(rows, timestamp=2)
-
-    assert seen == [(7, simhash) for simhash in range(50)]
-    assert all_pairs(store) == []
-
-
 @pytest.mark.parametrize("number", [0, -1])
 def test_limits_and_pages_below_one_are_refused(store, number):
     with pytest.raises(InvalidArgument, match="limit is"):
@@ -283,16 +271,21 @@ def test_a_range_of_cells_is_half_open_by_row(store):
         assert [cell.row for cell in all_cells(store, "d", start, stop, page=1)] == rows
 
 
-def test_cells_can_be_deleted_while_they_are_read(store):
-    store.put("d", [Cell(b"row%02d" % n, b"s", b"v", 5) for n in range(30)])
+def test_rows_and_cells_can_be_deleted_while_they_are_read(store):
+    pairs, cells = [(7, simhash) for simhash in range(50)], [Cell(b"row%02d" % n, b"s", b"v", 5) for n in range(30)]
+    store.put_rows(rows_of(*pairs), timestamp=1)
+    store.put("d", cells)
 
-    seen = []
-    for cells in store.scan_cells("d", b"", None, page=4):
-        seen += cells
-        store.delete("d", cells)
+    seen_pairs, seen_cells = [], []
+    for rows in store.scan_range(0, 1 << 40, page=4):
+        seen_pairs += pairs_of(rows)
+        store.delete_rows(rows, timestamp=2)
+    for page in store.scan_cells("d", b"", None, page=4):
+        seen_cells += page
+        store.delete("d", page)
 
-    assert len(seen) == 30
-    assert all_cells(store) == []
+    assert (seen_pairs, seen_cells) == (pairs, cells)
+    assert (all_pairs(store), all_cells(store)) == ([], [])
 
 
 def test_a_family_without_cells_and_a_delete_without_a_timestamp_are_refused(store):

@@ -1,4 +1,4 @@
-"""Gateways of framed transport, TLS, HTTP, Kerberos and permissions: an index works there, and what lacks is told."""
+"""Gateways of framed transport, TLS, HTTP, Kerberos and permissions: an index works there; what they need is told."""
 
 import getpass
 import json

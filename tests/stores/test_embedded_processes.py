@@ -1,29 +1,34 @@
-"""Several processes on one folder: forks, writers side by side, and processes that are killed."""
+"""Several processes on one folder: forks, writers side by side, killed ones, and readers who may not write."""
 
 import os
+import shutil
 import signal
-import subprocess
-import sys
+import tempfile
 import textwrap
 import time
-from contextlib import closing
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from types import SimpleNamespace
+from unittest.mock import DEFAULT, Mock
 
 import lmdb
 import pytest
-from stores.test_embedded_folders import random_rows
-from support.patience import END_S
-from support.results import with_helpers
+from stores.test_embedded_folders import finish, random_rows, start
+from support.imported import IMPORT_ALL
 from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 
+from simhash_hbase import create_index
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
+from simhash_hbase.stores.embedded.environment import undisturbed
 
 pytestmark = pytest.mark.slow
 
 
+QUICK = EmbeddedOptions(durable=False)
 SMALL = EmbeddedOptions(durable=False, map_bytes=1 << 18)
+ROWS = 20_000  # More than such a map has room for.
 HEAD = """
 import sys
 from simhash_hbase.stores.base import *
@@ -35,35 +40,18 @@ store = EmbeddedStore.open({folder!r}, EmbeddedOptions(durable=False, map_bytes=
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return str(tmp_path / "index")
-
-
-@pytest.fixture
 def store(folder):
     with closing(EmbeddedStore.create(folder, SMALL)) as made:
         yield made
 
 
-def start(folder, code):
-    return subprocess.Popen(
-        [sys.executable, "-c", HEAD.format(folder=folder) + textwrap.dedent(code)],
-        env=with_helpers(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process):
-    with process:
-        out, _ = process.communicate(timeout=END_S)
-    assert process.returncode == 0
-    return out.strip()
+def start_on(folder, code):
+    return start(HEAD.format(folder=folder) + textwrap.dedent(code))
 
 
 def outgrow(folder, *, seed=1):
     """Write so much in another process that it gives the folder a larger map."""
-    finish(start(folder, f"store.put_rows(random_rows(50_000, seed={seed}), timestamp=1)"))
+    finish(start_on(folder, f"store.put_rows(random_rows({ROWS}, seed={seed}), timestamp=1)"))
 
 
 def in_child(act):
@@ -79,8 +67,9 @@ def in_child(act):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_parent_and_child_both_use_a_store_after_a_fork(store):
+def test_parent_and_child_both_use_a_store_after_a_fork_also_where_another_process_grew_its_map(store, folder):
     store.put_rows(rows_of((1, 1)), timestamp=1)
+    outgrow(folder)
 
     def act():
         assert found_by(store, 1) == [(1, 1)]
@@ -88,9 +77,9 @@ def test_parent_and_child_both_use_a_store_after_a_fork(store):
         store.close()
 
     assert in_child(act) == 0
-    assert all_pairs(store) == [(1, 1), (2, 2)]
+    assert found_by(store, 1, 2) == [(1, 1), (2, 2)]
     store.put_rows(rows_of((3, 3)), timestamp=1)
-    assert len(all_pairs(store)) == 3
+    assert len(all_pairs(store)) == ROWS + 3
 
 
 def test_a_parent_that_has_read_reads_on_after_its_child_has_ended(store):
@@ -124,8 +113,7 @@ def test_three_processes_write_and_read_side_by_side(store, folder):
                 [done] = store.compare_and_set([Swap(b"row", b"s", old, b"%d" % (int(old or 0) + 1))])
             assert len(found_by(store, {me})) == n + 1
     """
-    processes = [start(folder, code.replace("{me}", str(me))) for me in (1, 2, 3)]
-    for process in processes:
+    for process in [start_on(folder, code.replace("{me}", str(me))) for me in (1, 2, 3)]:
         finish(process)
 
     assert all_pairs(store) == [(me, n) for me in (1, 2, 3) for n in range(100)]
@@ -136,10 +124,10 @@ def test_a_map_grown_by_another_process_is_followed_by_readers_and_writers(store
     store.put_rows(rows_of((1, 1)), timestamp=1)
     outgrow(folder)
 
-    assert len(all_pairs(store)) == 50_001
+    assert len(all_pairs(store)) == ROWS + 1
     outgrow(folder, seed=2)
     store.put_rows(rows_of((1, 2)), timestamp=1)
-    assert len(all_pairs(store)) == 100_002
+    assert len(all_pairs(store)) == 2 * ROWS + 2
 
 
 def once_before(monkeypatch, step, act):
@@ -154,55 +142,34 @@ def once_before(monkeypatch, step, act):
     monkeypatch.setattr(environment.Environment, step, acting)
 
 
-@pytest.mark.parametrize("step", ["_fill_up", "open_databases"])
-def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened_all_the_same(store, folder, monkeypatch, step):
-    store.close()
-    once_before(monkeypatch, step, lambda: outgrow(folder))
-
-    with closing(EmbeddedStore.open(folder, SMALL)) as again:
-        assert len(all_pairs(again)) == 50_000
-
-
-def test_a_short_file_that_outgrows_the_map_while_it_is_opened_is_filled_up(store, folder, monkeypatch):
+@pytest.mark.parametrize(("step", "missing"), [("_fill_up", 0), ("_fill_up", 1), ("open_databases", 0)])
+def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened_and_filled_up(
+    store, folder, monkeypatch, step, missing
+):
     data, sizes = os.path.join(folder, "data.mdb"), []
 
     def outgrow_and_shorten():
         outgrow(folder)
         sizes.append(os.path.getsize(data))
-        os.truncate(data, sizes[0] - 1)
+        os.truncate(data, sizes[0] - missing)
 
     store.close()
-    once_before(monkeypatch, "_fill_up", outgrow_and_shorten)
+    once_before(monkeypatch, step, outgrow_and_shorten)
 
-    with closing(EmbeddedStore.open(folder, SMALL)):
+    with closing(EmbeddedStore.open(folder, SMALL)) as again:
+        assert len(all_pairs(again)) == ROWS
         assert [os.path.getsize(data)] == sizes
 
 
 def test_a_map_that_is_outgrown_within_the_driver_s_own_opening_is_opened_again(store, folder, monkeypatch):
-    real, calls = environment.lmdb.open, []
-
-    def outgrown_once(*words, **options):
-        calls.append(options["map_size"])
-        if len(calls) == 1:
-            raise lmdb.MapResizedError
-        return real(*words, **options)
-
+    opening = Mock(wraps=lmdb.open, side_effect=[lmdb.MapResizedError, DEFAULT])
     store.put_rows(rows_of((1, 1)), timestamp=1)
     store.close()
-    monkeypatch.setattr(environment.lmdb, "open", outgrown_once)
+    monkeypatch.setattr(environment.lmdb, "open", opening)
 
     with closing(EmbeddedStore.open(folder, SMALL)) as again:
         assert all_pairs(again) == [(1, 1)]
-    assert len(calls) == 2
-
-
-def test_a_child_opens_a_folder_that_its_parent_outgrew(store, folder):
-    outgrow(folder)
-
-    def act():
-        assert len(all_pairs(store)) == 50_000
-
-    assert in_child(act) == 0
+    assert opening.call_count == 2
 
 
 def test_a_writer_killed_at_any_moment_leaves_whole_commits_and_no_lock(store, folder):
@@ -214,7 +181,7 @@ def test_a_writer_killed_at_any_moment_leaves_whole_commits_and_no_lock(store, f
             print(n, flush=True)
     """
     for _ in range(3):
-        process = start(folder, code)
+        process = start_on(folder, code)
         acknowledged = int(process.stdout.readline())
         time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
@@ -234,47 +201,32 @@ HOLDS_A_SLOT = """
 """
 
 
-@pytest.fixture
-def full(tmp_path):
-    """Return a store whose slots are all taken, and the readers that have them."""
-    folder = str(tmp_path / "few")
-    with closing(EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))) as made:
-        readers = [start(folder, HOLDS_A_SLOT) for _ in range(2)]
-        assert [reader.stdout.readline() for reader in readers] == ["reads\n"] * 2
-        yield made, readers
-        kill(readers)
-
-
 def kill(readers):
     for reader in readers:
         with reader:
             reader.kill()
 
 
-def test_slots_of_readers_that_are_killed_beside_an_open_folder_are_taken_back(full):
-    store, readers = full
-    kill(readers)
+def test_living_readers_keep_their_slots_and_those_of_killed_ones_are_taken_back(tmp_path):
+    folder = str(tmp_path / "few")
+    with closing(EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))) as store:
+        readers = [start_on(folder, HOLDS_A_SLOT) for _ in range(2)]
+        assert [reader.stdout.readline() for reader in readers] == ["reads\n"] * 2
 
-    assert all_pairs(store) == []
-
-
-def test_where_living_readers_have_all_slots_a_read_is_refused(full):
-    store, readers = full
-
-    with pytest.raises(StoreBusy, match="max_readers"):
-        all_pairs(store)
-
-    kill(readers[:1])
-    assert all_pairs(store) == []
+        with pytest.raises(StoreBusy, match="max_readers"):
+            all_pairs(store)
+        kill(readers[:1])
+        assert all_pairs(store) == []
+        kill(readers[1:])
 
 
 def test_a_folder_that_is_opened_keeps_no_pages_for_a_reader_that_was_killed(store, folder):
     # LMDB itself forgets all readers when nobody has the folder open: this process has.
-    reader = start(folder, HOLDS_A_SLOT)
+    reader = start_on(folder, HOLDS_A_SLOT)
     reader.stdout.readline()
     kill([reader])
 
-    finish(start(folder, """
+    finish(start_on(folder, """
         for _ in range(50):
             store.put("m", [Cell(b"row", b"v", bytes(20_000))])
     """))  # fmt: skip
@@ -282,36 +234,200 @@ def test_a_folder_that_is_opened_keeps_no_pages_for_a_reader_that_was_killed(sto
     assert os.path.getsize(os.path.join(folder, "data.mdb")) < 500_000
 
 
-def test_a_reader_in_the_middle_of_a_range_does_not_stop_the_map_from_growing(store):
+def test_a_reader_in_the_middle_of_a_range_does_not_stop_the_map_from_growing_as_often_as_needed(store):
     store.put_rows(rows_of(*((1, simhash) for simhash in range(10))), timestamp=1)
     pages = store.scan_range(0, 2, page=3)
     first = pairs_of(next(pages))
-    rows = random_rows(50_000)
+    rows = random_rows(5 * ROWS)
     store.put_rows(rows, timestamp=1)
 
+    assert all_pairs(store, start=2) == pairs_of(rows)
     assert first + [pair for page in pages for pair in pairs_of(page)] == [(1, simhash) for simhash in range(10)]
 
 
 def test_threads_read_while_the_map_grows(store):
-    stop, failures = [], []
+    stop, answers = [], set()
 
     def look():
         while not stop:
-            if found_by(store, 1) != [(1, 1)]:
-                failures.append("lost a row")
+            answers.add(tuple(found_by(store, 1)))
             # The driver lets go of the interpreter's lock at every row it writes: a busy reader would starve it.
             time.sleep(0.001)
 
     store.put_rows(rows_of((1, 1)), timestamp=1)
-    threads = [Thread(target=look) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for seed in range(4):
-        store.put_rows(random_rows(10_000, seed), timestamp=1)
-    store.put("d", [Cell(b"r", b"s", b"v")])
-    stop.append(True)
-    for thread in threads:
-        thread.join(30)
+    with ThreadPoolExecutor(2) as threads:
+        looks = [threads.submit(look) for _ in range(2)]
+        try:
+            for seed in range(4):
+                store.put_rows(random_rows(10_000, seed), timestamp=1)
+            store.put("d", [Cell(b"r", b"s", b"v")])
+        finally:
+            stop.append(True)
 
-    assert failures == []
+    assert [look.result() for look in looks] == [None, None]
+    assert answers == {((1, 1),)}
     assert len(all_cells(store)) == 1
+
+
+# readers who may not write get every answer, beside writers who cannot see them
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
+
+
+@pytest.fixture
+def shared_folder():
+    """Return a folder that other users may read; pytest's own temporary folders are closed to them."""
+    above = tempfile.mkdtemp(prefix="simhash-hbase-readers-")
+    os.chmod(above, 0o755)
+    yield os.path.join(above, "index")
+    shutil.rmtree(above)
+
+
+def close_to_others(folder):
+    os.chmod(folder, 0o755)
+    for name in os.listdir(folder):
+        os.chmod(os.path.join(folder, name), 0o644)
+
+
+def as_nobody(code, *words):
+    """Run code as a user who owns nothing, after it has imported what root alone may be able to read."""
+    prelude = """
+        import os, sys, json
+        from click.testing import CliRunner
+        from simhash_hbase.cli.app import cli
+        from simhash_hbase import open_index
+        from simhash_hbase.errors import *
+        from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+        def run(*words):
+            return CliRunner().invoke(cli, list(words))
+        run("fingerprint", "--text", "warm up 中文")
+        os.chdir("/")
+        os.setgroups([]); os.setgid(65534); os.setuid(65534)
+    """
+    return start(IMPORT_ALL + textwrap.dedent(prelude) + textwrap.dedent(code), *words)
+
+
+@needs_root
+def test_a_reader_who_may_write_nothing_can_query_count_export_and_verify_unseen_by_writers(shared_folder):
+    text = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
+    with create_index(f"file:{shared_folder}") as index:
+        index.add("a", text)
+    close_to_others(shared_folder)
+    code = """
+        url, text = sys.argv[1:]
+        for words in (["query", "--text", text], ["get", "a"], ["stats"], ["export"], ["verify"]):
+            print(words[0], run(words[0], url, *words[1:], "--quiet").exit_code)
+        print("remove", run("remove", url, "a").exit_code)
+        print("unseen", open_index(url, readonly=True).store._environment()._unseen)
+    """
+    told = ["query 0", "get 0", "stats 0", "export 0", "verify 0", "remove 1"]
+
+    assert finish(as_nobody(code, f"file:{shared_folder}", text)).split("\n") == [*told, "unseen True"]
+    os.chmod(os.path.join(shared_folder, "lock.mdb"), 0o666)
+    assert finish(as_nobody(code, f"file:{shared_folder}", text)).split("\n") == [*told, "unseen False"]
+
+
+@needs_root
+def test_a_user_who_may_read_or_make_nothing_is_told_so(shared_folder):
+    EmbeddedStore.create(shared_folder, QUICK).close()
+    close_to_others(shared_folder)
+    os.chmod(os.path.join(shared_folder, "data.mdb"), 0o600)
+    code = """
+        folder = sys.argv[1]
+        for use in (
+            lambda: open_index("file:" + folder, readonly=True),
+            lambda: EmbeddedStore.open(folder),
+            lambda: EmbeddedStore.create(folder),
+            lambda: EmbeddedStore.create("/nobodys"),
+        ):
+            try:
+                use()
+            except StoreRefused as error:
+                print(error)
+    """
+
+    told = finish(as_nobody(code, shared_folder)).splitlines()
+
+    assert ["it may not be read" in line for line in told] == [True, True, True, False]
+    assert told[3] == "/nobodys: permission denied"
+
+
+@needs_root
+def test_a_reader_whom_writers_cannot_see_gets_whole_answers_while_they_write(shared_folder):
+    store = EmbeddedStore.create(shared_folder, QUICK)
+    store.put("m", [Cell(b"%03d" % n, b"v", b"0" * 500) for n in range(300)])
+    close_to_others(shared_folder)
+    code = """
+        store = EmbeddedStore.open(sys.argv[1], readonly=True)
+        print("ready", flush=True)
+        seen, busy = set(), 0
+        while len(seen) < 5:
+            try:
+                values = [cell.value for page in store.scan_cells("m", b"", None, page=1000) for cell in page]
+            except StoreBusy:
+                busy += 1
+                continue
+            assert len(values) == 300 and len(set(values)) == 1, len(set(values))
+            seen.add(values[0])
+        print("whole")
+    """
+    reader = as_nobody(code, shared_folder)
+    assert reader.stdout.readline() == "ready\n"
+    number = 0
+    while reader.poll() is None:
+        number += 1
+        store.put("m", [Cell(b"%03d" % n, b"v", b"%d" % number * 100) for n in range(300)])
+    store.close()
+
+    assert finish(reader) == "whole"
+
+
+class Pages:
+    """An environment in which a number of commits happens during each read."""
+
+    def __init__(self, commits):
+        self._commits = list(commits)
+        self.reads = 0
+        self._last = 10
+
+    @contextmanager
+    def begin(self):
+        began = self._last
+        self.reads += 1
+        self._last += self._commits.pop(0) if self._commits else 2
+        yield SimpleNamespace(id=lambda: began)
+
+    def info(self):
+        return {"last_txnid": self._last}
+
+    def path(self):
+        return "folder"
+
+
+@pytest.fixture
+def no_pause(clock, monkeypatch):
+    def sleep(seconds):
+        clock.now += seconds
+
+    monkeypatch.setattr(environment, "time", SimpleNamespace(monotonic=clock, sleep=sleep))
+
+
+@pytest.mark.parametrize(("commits", "reads"), [([0], 1), ([1], 1), ([2, 1], 2), ([5, 2, 0], 3)])
+def test_a_read_beside_which_pages_may_have_been_reused_is_made_again_whether_or_not_it_failed(
+    no_pause, commits, reads
+):
+    pages, failing = Pages(commits), Pages(commits)
+
+    def fail(transaction):
+        raise ValueError(failing.reads)
+
+    assert undisturbed(pages, lambda transaction: pages.reads) == reads
+    with pytest.raises(ValueError, match=f"^{reads}$"):
+        undisturbed(failing, fail)
+
+
+def test_a_read_that_is_always_disturbed_ends(no_pause, clock):
+    began = clock.now
+    with pytest.raises(StoreBusy, match="writers kept changing"):
+        undisturbed(Pages([]), lambda transaction: 1)
+    assert environment.UNDISTURBED_S <= clock.now - began < environment.UNDISTURBED_S + 1

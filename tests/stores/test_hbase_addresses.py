@@ -10,74 +10,61 @@ ONE = Gateway("one", 9091)
 
 
 @pytest.mark.parametrize(
-    ("url", "gateways", "table"),
+    ("url", "fields"),
     [
-        ("hbase://one:9091/simhash", (ONE,), "simhash"),
-        ("hbase://one:9091,two:1/news:simhash.v2-a_b", (ONE, Gateway("two", 1)), "news:simhash.v2-a_b"),
-        ("hbase://one/t", (Gateway("one", 9090),), "t"),
-        ("hbase://[::1]:9091,[fe80::1]/t", (Gateway("::1", 9091), Gateway("fe80::1", 9090)), "t"),
+        ("hbase://one:9091/simhash", {"table": "simhash"}),
+        (
+            "hbase://one:9091,two:1/news:simhash.v2-a_b",
+            {"gateways": (ONE, Gateway("two", 1)), "table": "news:simhash.v2-a_b"},
+        ),
+        ("hbase://one/t", {"gateways": (Gateway("one", 9090),)}),
+        ("hbase://[::1]:9091,[fe80::1]/t", {"gateways": (Gateway("::1", 9091), Gateway("fe80::1", 9090))}),
+        (
+            "hbase://one:9091/t?version=1&transport=framed&protocol=compact",
+            {"version": 1, "transport": "framed", "protocol": "compact"},
+        ),
+        ("hbase://one:9091/t?tls=1", {"tls": True}),
+        ("hbase://one:9091/t?tls=0", {"tls": False}),
+        ("hbase://one:9091/t?tls=1&kerberos=hbase", {"tls": True, "kerberos": "hbase"}),
     ],
 )
-def test_an_address_names_gateways_and_a_table(url, gateways, table):
+def test_an_address_names_gateways_and_a_table_and_settings_follow_a_question_mark(url, fields):
     options = parse_url(url)
 
-    assert (options.gateways, options.table) == (gateways, table)
+    assert options == HBaseOptions(**{"gateways": (ONE,), "table": "t", **fields})
+    assert format_url(options).partition("?")[2] == url.partition("?")[2].removesuffix("tls=0")
+    assert parse_url(format_url(options)) == options
+
+
+REFUSED = {
+    "no address of an HBase": ["hbase:one:9091/t", "file:one", "hbase://one:9091/t#x"],
+    "no name of a table": [f"hbase://one:9091{path}" for path in ("", "/", "/a/b", "/a:b:c", "/.t")],
+    "is no host:port": ["hbase://:9091/t", "hbase:///t", "hbase://one:9091,/t"],
+    "has no user and no password": ["hbase://me:secret@one:9091/t"],
+    "ends without a port": ["hbase://one:/t"],
+    "no address of a gateway": ["hbase://one:0/t", "hbase://one:65536/t"],
+    "version is '3'": ["hbase://one/t?version=3"],
+    "version is ''": ["hbase://one/t?version="],
+    "transport is 'http'": ["hbase://one/t?transport=http"],
+    "protocol is 'json'": ["hbase://one/t?protocol=json"],
+    "tls is 'yes': wanted 0 or 1": ["hbase://one/t?tls=yes"],
+    "kerberos is 'a@b': wanted a service": ["hbase://one/t?kerberos=a%40b"],
+    "kerberos goes with buffered transport": ["hbase://one/t?kerberos=hbase&transport=framed"],
+    "'regions' is no setting": ["hbase://one/t?regions=3"],
+    "version is given twice": ["hbase://one/t?version=1&version=2"],
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_an_address_of_another_form_is_refused_with_the_reason(words):
+    for url in REFUSED[words]:
+        with pytest.raises(InvalidArgument, match=words):
+            parse_url(url)
+
+
+def test_options_have_defaults_and_out_of_range_they_are_refused():
+    options = HBaseOptions(gateways=(ONE,), table="t")
     assert (options.version, options.transport, options.protocol) == (None, "buffered", "binary")
-    assert parse_url(format_url(options)) == options
-
-
-@pytest.mark.parametrize(
-    ("settings", "fields"),
-    [
-        ("version=1&transport=framed&protocol=compact", {"version": 1, "transport": "framed", "protocol": "compact"}),
-        ("tls=1", {"tls": True}),
-        ("tls=0", {"tls": False}),
-        ("tls=1&kerberos=hbase", {"tls": True, "kerberos": "hbase"}),
-    ],
-)
-def test_settings_follow_a_question_mark(settings, fields):
-    options = parse_url(f"hbase://one:9091/t?{settings}")
-
-    assert options == HBaseOptions(gateways=(ONE,), table="t", **fields)
-    assert format_url(options) == f"hbase://one:9091/t?{settings}".removesuffix("?tls=0")
-    assert parse_url(format_url(options)) == options
-
-
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        ("hbase:one:9091/t", "no address of an HBase"),
-        ("file:one", "no address of an HBase"),
-        ("hbase://one:9091/t#x", "no address of an HBase"),
-        ("hbase://one:9091", "no name of a table"),
-        ("hbase://one:9091/", "no name of a table"),
-        ("hbase://one:9091/a/b", "no name of a table"),
-        ("hbase://one:9091/a:b:c", "no name of a table"),
-        ("hbase://one:9091/.t", "no name of a table"),
-        ("hbase://:9091/t", "is no host:port"),
-        ("hbase:///t", "is no host:port"),
-        ("hbase://one:9091,/t", "is no host:port"),
-        ("hbase://me:secret@one:9091/t", "has no user and no password"),
-        ("hbase://one:/t", "ends without a port"),
-        ("hbase://one:0/t", "no address of a gateway"),
-        ("hbase://one:65536/t", "no address of a gateway"),
-        ("hbase://one:9091/t?version=3", "version is '3'"),
-        ("hbase://one:9091/t?version=", "version is ''"),
-        ("hbase://one:9091/t?transport=http", "transport is 'http'"),
-        ("hbase://one:9091/t?protocol=json", "protocol is 'json'"),
-        ("hbase://one:9091/t?tls=yes", "tls is 'yes': wanted 0 or 1"),
-        ("hbase://one:9091/t?kerberos=a%40b", "kerberos is 'a@b': wanted a service"),
-        ("hbase://one:9091/t?kerberos=hbase&transport=framed", "kerberos goes with buffered transport"),
-        ("hbase://one:9091/t?regions=3", "'regions' is no setting"),
-        ("hbase://one:9091/t?version=1&version=2", "version is given twice"),
-    ],
-)
-def test_an_address_of_another_form_is_refused_with_the_reason(url, words):
-    with pytest.raises(InvalidArgument, match=words):
-        parse_url(url)
-
-
-def test_options_out_of_range_are_refused():
     patience = [{name: 0} for name in ("timeout_s", "connect_timeout_s", "idle_s", "max_connections")]
     for wrong in (*patience, {"deadline_s": -1}, {"gateways": ()}):
         with pytest.raises(InvalidArgument):

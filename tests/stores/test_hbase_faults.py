@@ -90,8 +90,15 @@ def test_connections_that_were_closed_while_idle_are_replaced_without_an_error(s
     assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
 
 
-def test_a_lost_reply_to_a_compare_and_set_is_an_error_and_the_swap_is_not_repeated(store, proxy):
+def test_a_lost_reply_to_a_write_that_the_server_stamps_or_to_a_swap_is_an_error_and_a_swap_is_not_repeated(
+    store, proxy
+):
     row = os.urandom(8)
+    proxy.cut_after = 3
+    with pytest.raises((StoreTimeout, StoreUnavailable)):
+        store.put("d", [Cell(row, b"stamped", b"one")])
+    proxy.cut_after = None
+    assert store.get("d", [(row, b"stamped")])[0].value == b"one"
     [done] = store.compare_and_set([Swap(row, b"s", None, b"one")])
     proxy.cut_after = 3
     # If it were repeated, the second one would be answered.
@@ -103,17 +110,6 @@ def test_a_lost_reply_to_a_compare_and_set_is_an_error_and_the_swap_is_not_repea
 
     assert done
     assert store.get("d", [(row, b"s")])[0].value == b"two"
-
-
-def test_a_lost_reply_to_a_write_stamped_by_the_server_is_an_error(store, proxy):
-    row = os.urandom(8)
-    proxy.cut_after = 3
-
-    with pytest.raises((StoreTimeout, StoreUnavailable)):
-        store.put("d", [Cell(row, b"s", b"one")])
-    proxy.cut_after = None
-
-    assert store.get("d", [(row, b"s")])[0].value == b"one"
 
 
 def test_writes_with_a_timestamp_are_repeated(store, proxy):
@@ -162,27 +158,21 @@ def test_a_gateway_that_falls_silent_is_left_for_another(proxy, version, table, 
             assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
 
 
-def test_a_port_where_nobody_listens_is_refused_at_once(version):
-    options = hbase_options(version, "any", gateways=(Gateway("127.0.0.1", 1),))
-
-    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1: connection refused; is the gateway up\?"):
-        HBaseStore.open(options)
-
-
-def test_the_other_interface_is_named(version, table):
-    options = hbase_options(version, table, version=3 - version)
-
-    with pytest.raises(StoreUnavailable, match=rf"speaks Thrift {version}, the address says Thrift {3 - version}"):
-        HBaseStore.open(options)
+def test_what_cannot_be_opened_is_named(version, table):
+    nobody, other = Gateway("127.0.0.1", 1), 3 - version
+    for name, changes, error, words in (
+        (table, {"gateways": (nobody,)}, StoreUnavailable, r"127\.0\.0\.1:1: connection refused; is the gateway up\?"),
+        (table, {"version": other}, StoreUnavailable, f"speaks Thrift {version}, the address says Thrift {other}"),
+        ("simhash_test_nobody_made_it", {}, IndexMissing, "no table simhash_test_nobody_made_it"),
+        ("nonamespace:simhash_test", {}, IndexMissing, "no table nonamespace:simhash_test"),
+    ):
+        with pytest.raises(error, match=words):
+            HBaseStore.open(hbase_options(version, name, **changes))
 
 
-@pytest.mark.parametrize("name", ["simhash_test_nobody_made_it", "nonamespace:simhash_test"])
-def test_a_missing_table_is_named(version, name):
-    with pytest.raises(IndexMissing, match=rf"no table {name}"):
-        HBaseStore.open(hbase_options(version, name))
-
-
-def test_a_disabled_table_is_said_to_be_disabled_long_before_the_deadline_of_a_write(version, own_table, monkeypatch):
+def test_a_disabled_table_is_named_long_before_the_deadline_of_a_write_and_so_is_one_that_is_gone(
+    version, own_table, monkeypatch
+):
     monkeypatch.setattr(exchange, "DOUBT_S", 0.1)
     name, store = own_table
     cell = Cell(b"row", b"q", b"value", 1)
@@ -203,15 +193,11 @@ def test_a_disabled_table_is_said_to_be_disabled_long_before_the_deadline_of_a_w
     store.put("d", [cell._replace(row=b"other")])
     assert store.get("d", [(b"other", b"q")]) == [cell._replace(row=b"other")]
 
-
-def test_a_table_that_is_gone_is_named_by_reads_and_writes(own_table):
-    name, store = own_table
     change(name, "disableTable", "deleteTable")
-
     for use in (
         lambda: found_by(store, 1),
         lambda: store.put_rows(rows_of((1, 1)), timestamp=1),
-        lambda: store.delete("d", [Cell(b"row", b"q", b"", 1)]),
+        lambda: store.delete("d", [cell]),
     ):
         with pytest.raises(IndexMissing, match=rf"no table {name}"):
             use()

@@ -4,6 +4,7 @@ import socket
 from bisect import bisect_right
 from collections import Counter
 from contextlib import closing
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -68,6 +69,14 @@ class Conversations(Exchange):
                 continue
 
 
+def scan(driver, starts, prefixes, limit, *, reply_rows, few_prefixes):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "REPLY_ROWS", reply_rows)
+        patch.setattr(reader, "FEW_PREFIXES", few_prefixes)
+        patch.setattr(exchanging, "LEAST", 1)
+        return HBaseReader(Conversations(), driver, Regions(lambda: starts)).scan(prefixes, limit)
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=400, derandomize=True)
 @given(
@@ -84,13 +93,8 @@ def test_a_scan_answers_as_the_model_does_however_it_is_cut(pairs, asked, limit,
     model.put_rows(rows, timestamp=1)
     wanted = model.scan(prefixes, limit=limit)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "REPLY_ROWS", reply_rows)
-        patch.setattr(reader, "FEW_PREFIXES", few)
-        patch.setattr(exchanging, "LEAST", 1)
-        driver = Driver(rows, at_once, late)
-        regions = Regions(lambda: [b"", bytes([0, 0, 0, 0, 3])])
-        found = HBaseReader(Conversations(), driver, regions).scan(prefixes, limit)
+    driver, starts = Driver(rows, at_once, late), [b"", bytes([0, 0, 0, 0, 3])]
+    found = scan(driver, starts, prefixes, limit, reply_rows=reply_rows, few_prefixes=few)
 
     assert pairs_of(found.rows) == pairs_of(wanted.rows)
     assert found.truncated.tolist() == wanted.truncated.tolist()
@@ -98,15 +102,10 @@ def test_a_scan_answers_as_the_model_does_however_it_is_cut(pairs, asked, limit,
 
 def test_what_one_prefix_has_shown_does_not_count_for_the_next():
     rows = rows_of(*((prefix, n) for prefix in (1, 2) for n in range(5)))
-    prefixes = uint64s(1, 2, 3)
+    # The first page times out twice: one prefix is read at a time.
+    driver = Driver(rows, 9, [True, True])
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "REPLY_ROWS", 3)
-        patch.setattr(reader, "FEW_PREFIXES", 0)
-        patch.setattr(exchanging, "LEAST", 1)
-        # The first page times out twice: one prefix is read at a time.
-        driver = Driver(rows, 9, [True, True])
-        found = HBaseReader(Conversations(), driver, Regions(lambda: [b""])).scan(prefixes, 5)
+    found = scan(driver, [b""], uint64s(1, 2, 3), 5, reply_rows=3, few_prefixes=0)
 
     assert pairs_of(found.rows) == pairs_of(rows)
     assert not np.any(found.truncated)
@@ -122,27 +121,21 @@ def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
     regions = Regions(lambda: reads.append(now[0]) or [b""])
     driver = Driver(rows_of((1, 1)), 9, [])
 
-    def scan():
+    def scan_again():
         return HBaseReader(Conversations(), driver, regions).scan(uint64s(*range(100)), 5)
 
-    scan()
-    scan()
+    scan_again()
+    scan_again()
     assert reads == [1000.0]
-
     with monkeypatch.context() as patch:
-        patch.setattr(driver, "scan_keys", refuse)
+        patch.setattr(driver, "scan_keys", Mock(side_effect=StoreRefused("the region has moved")))
         with pytest.raises(StoreRefused):
-            scan()
-    scan()
+            scan_again()
+    scan_again()
     assert reads == [1000.0, 1000.0]
-
     now[0] += REMEMBER_S + 1
-    scan()
+    scan_again()
     assert reads == [1000.0, 1000.0, now[0]]
-
-
-def refuse(*_, **__):
-    raise StoreRefused("the region has moved")
 
 
 def test_regions_that_another_thread_forgets_meanwhile_are_told(monkeypatch):
@@ -189,31 +182,18 @@ def test_a_filter_names_each_prefix_whatever_the_lengths_of_its_parts(count, sta
     assert all((found[2], found[4]) == (1, 0) for found in rows)
 
 
-@pytest.fixture
-def channel():
-    """Return a channel, and the socket at its other end."""
-    ours, theirs = socket.socketpair()
-    with theirs, closing(Channel(ours)) as made:
-        yield made, theirs
+def test_a_look_at_a_connection_leaves_its_time_out_as_it_was_and_a_piece_behind_the_deadline_is_not_read():
+    near, far = socket.socketpair()
+    with far, closing(Channel(near)) as channel:
+        channel.allow(END_S)
+        assert channel.is_quiet()
+        channel.allow(END_S)
+        assert near.gettimeout() == END_S
 
-
-def test_a_look_at_a_connection_leaves_its_time_out_as_it_was(channel):
-    ours, _ = channel
-    ours.allow(END_S)
-
-    assert ours.is_quiet()
-    ours.allow(END_S)
-    assert ours._socket.gettimeout() == END_S
-
-
-def test_a_piece_that_comes_after_the_deadline_is_not_read(channel):
-    ours, theirs = channel
-    theirs.sendall(b"late")
-    ours.allow(1.0)
-    ours._deadline = 0.0
-
-    with pytest.raises(TimeoutError):
-        ours.read(4)
+        far.sendall(b"late")
+        channel._deadline = 0.0
+        with pytest.raises(TimeoutError):
+            channel.read(4)
 
 
 FEW, MANY = 3, 6
@@ -344,31 +324,29 @@ def filled(wide_store, monkeypatch):
     return wide_store, model, asked
 
 
-@pytest.mark.hbase
-@pytest.mark.parametrize("limit", [1, FEW - 1, FEW, FEW + 1, MANY, MANY + 1, 9, 10, 1_000])
-def test_scanned_rows_come_up_to_any_limit(filled, calls, limit):
-    store, model, asked = filled
-
-    assert store.get_rows("d", asked, limit=limit) == model.get_rows("d", asked, limit=limit)
-    assert "getScannerResults" in [call.method for call in calls]
+def methods_of(calls):
+    return [call.method for call in calls if call.method != "getAllRegionLocations"]
 
 
 @pytest.mark.hbase
-@pytest.mark.parametrize(
-    ("scanned", "wanted"), [(7, ["getScannerResults"] * 7), (200, ["getMultiple"]), (301, ["getMultiple"])]
-)
-def test_few_rows_of_a_region_are_read_one_by_one(filled, calls, monkeypatch, scanned, wanted):
+def test_scanned_rows_come_up_to_any_limit(filled, calls):
     store, model, asked = filled
-    monkeypatch.setattr(Thrift2, "scanned_rows", scanned)
 
-    assert store.get_rows("d", asked, limit=FEW - 1) == model.get_rows("d", asked, limit=FEW - 1)
-    assert [call.method for call in calls if call.method != "getAllRegionLocations"] == wanted
+    for limit in (1, FEW - 1, FEW, FEW + 1, MANY, MANY + 1, 9, 10, 1_000):
+        calls.clear()
+        assert store.get_rows("d", asked, limit=limit) == model.get_rows("d", asked, limit=limit)
+        assert "getScannerResults" in methods_of(calls)
 
 
 @pytest.mark.hbase
-def test_rows_of_several_lengths_are_read_one_by_one(filled, calls):
+def test_few_rows_of_a_region_and_rows_of_several_lengths_are_read_one_by_one(filled, calls, monkeypatch):
     store, model, asked = filled
-    asked = sorted([*asked, *(row + b"\0" for row in asked)])
+    several = sorted([*asked, *(row + b"\0" for row in asked)])
 
-    assert store.get_rows("d", asked, limit=9) == model.get_rows("d", asked, limit=9)
-    assert "getScannerResults" not in [call.method for call in calls]
+    assert store.get_rows("d", several, limit=9) == model.get_rows("d", several, limit=9)
+    assert "getScannerResults" not in methods_of(calls)
+    for scanned, methods in ((7, ["getScannerResults"] * 7), (200, ["getMultiple"]), (301, ["getMultiple"])):
+        calls.clear()
+        monkeypatch.setattr(Thrift2, "scanned_rows", scanned)
+        assert store.get_rows("d", asked, limit=FEW - 1) == model.get_rows("d", asked, limit=FEW - 1)
+        assert methods_of(calls) == methods

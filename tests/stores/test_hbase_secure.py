@@ -1,29 +1,118 @@
-"""Gateways that are reached by TLS, by HTTP or with Kerberos: an index works through them, and an address is told."""
+"""Gateways of framed transport, TLS, HTTP, Kerberos and permissions: an index works there; what they need is told."""
 
+import getpass
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from articles import COPY, HEAT, METRO
+from support.bruteforce import entries
 from support.certificates import make_certificate
 from support.fresh_clone import blocks, split, with_names
 from support.gates import absent
 from support.hbase_server import address, tables
 from support.listening import free_port, listening
-from support.own_hbase import gateway_of, http_address, http_gateway, local_status
+from support.own_hbase import gateway_of, http_address, http_gateway, local_status, own_gateway, own_server
+from support.rows import all_cells, all_pairs, found_by, pairs_of
+from support.serving import wait_for
+from support.shell_lines import shell_lines
 
-from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import StoreRefused, StoreUnavailable
+from simhash_hbase import Index, create_index, open_index
+from simhash_hbase.errors import IndexExists, InvalidArgument, Permanent, StoreRefused, StoreUnavailable
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.home import site_xml
+from simhash_hbase.stores.hbase.thrift.wire import FRAME_BYTES
 
 pytestmark = pytest.mark.hbase
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["thrift1", "thrift2"])
+def framed(request, tmp_path_factory):
+    """Start a gateway like the one that runs, but framed and compact; return its address."""
+    with own_gateway(request.param, tmp_path_factory.mktemp("gateway") / "log", "-f", "-c") as (port, _):
+        yield f"127.0.0.1:{port}"
+
+
+def test_rows_and_cells_are_written_and_read_through_framed_transport(framed):
+    options = parse_url(f"hbase://{framed}/{tables().name()}?transport=framed&protocol=compact")
+    store = HBaseStore.create(options, TableSchema(regions=4))
+    simhashes = np.random.default_rng(3).integers(0, 1 << 64, 300, dtype=np.uint64)
+    rows = block_rows(Scheme(5, 2), simhashes)
+    store.put_rows(rows, timestamp=1)
+    cells = [Cell(f"row{n % 3}".encode(), f"q{n:03}".encode(), bytes(n), 5) for n in range(1, 90)]
+    store.put("d", cells)
+
+    for few in (np.unique(rows.prefixes)[:10], np.unique(rows.prefixes)):
+        assert found_by(store, *few) == [pair for pair in pairs_of(rows) if pair[0] in set(few.tolist())]
+    assert all_pairs(store, page=700) == pairs_of(rows)
+    assert all_cells(store, page=7) == sorted(cells)
+    assert store.get("d", [(b"row1", b"q001"), (b"row1", b"q002")]) == [cells[0], None]
+    assert store.compare_and_set([Swap(b"row9", b"q", None, b"v"), Swap(b"row9", b"q", b"w", b"x")]) == [True, False]
+    store.delete("d", cells[1:])
+    assert store.get_rows("d", [b"row1", b"row2"], limit=9) == [cells[:1], []]
+    # Neither Thrift 1 nor a framed gateway can make regions.
+    assert any("1 regions instead of 4" in shortfall for shortfall in store.shortfalls)
+    store.close()
+
+
+def test_an_address_without_framed_transport_and_compact_protocol_is_told_what_it_needs(framed):
+    for given in ("", "?transport=framed", "?protocol=compact"):
+        with pytest.raises(StoreUnavailable, match=r"the address needs \?transport=framed&protocol=compact"):
+            HBaseStore.open(parse_url(f"hbase://{framed}/any{given}"))
+
+
+@pytest.fixture
+def framed_store(framed):
+    options = parse_url(f"hbase://{framed}/{tables().take()}?transport=framed&protocol=compact")
+    with closing(HBaseStore.open(options)) as made:
+        yield made
+
+
+def test_batches_above_the_size_of_a_frame_are_sent_in_parts(framed_store):
+    described = [Cell(b"%05d" % n, b"q", bytes(1_000), 5) for n in range(3_000)]
+    long_named = [Cell(b"%05d" % n + b"r" * 9_000, b"q" * 1_000, b"v", 5) for n in range(300)]
+
+    framed_store.put("d", described + long_named)
+
+    wanted = [(cell.row, cell.qualifier) for cell in long_named]
+    assert framed_store.get("d", wanted) == long_named
+    assert framed_store.get_rows("d", [row for row, _ in wanted], limit=2) == [[cell] for cell in long_named]
+    framed_store.delete("d", long_named)
+    assert all_cells(framed_store, page=500) == described
+
+
+def test_a_frame_has_as_many_bytes_as_a_gateway_takes_and_what_is_larger_is_refused_and_not_tried_again(
+    framed_store, calls
+):
+    # One byte less than a frame, so that the number of its bytes is as long as that of a value that fits.
+    too_large = Cell(b"row", b"q", bytes(FRAME_BYTES - 1), 5)
+    for write in (
+        lambda: framed_store.compare_and_set([Swap(b"row", b"q", None, too_large.value)]),
+        lambda: framed_store.put("d", [too_large]),
+    ):
+        with pytest.raises(InvalidArgument, match=r"a call of \d+ bytes is too large for framed transport") as refused:
+            write()
+    assert len(calls) == 2
+    excess = int(re.search(r"a call of (\d+) bytes", str(refused.value))[1]) - FRAME_BYTES
+    largest = too_large._replace(value=too_large.value[excess:])
+
+    framed_store.put("d", [largest])
+
+    assert framed_store.get("d", [(b"row", b"q")]) == [largest]
+    with pytest.raises(InvalidArgument, match=f"a call of {FRAME_BYTES + 1} bytes"):
+        framed_store.put("d", [largest._replace(value=largest.value + b"x")])
 
 
 @contextmanager
@@ -69,16 +158,13 @@ def test_an_index_works_through_tls(encrypted, monkeypatch):
     use(f"hbase://{place}/{tables().name()}?tls=1")
 
 
-def test_an_unknown_certificate_is_refused(encrypted):
-    options = parse_url(f"hbase://{encrypted[0]}/any?tls=1")
-
-    with pytest.raises(StoreUnavailable, match="certificate verify failed"):
-        HBaseStore.open(options)
-
-
-def test_an_address_without_tls_is_told_what_it_needs(encrypted):
-    with pytest.raises(StoreUnavailable, match=r"it speaks TLS, so the address needs \?tls=1"):
-        HBaseStore.open(parse_url(f"hbase://{encrypted[0]}/any"))
+def test_an_unknown_certificate_and_an_address_without_tls_are_refused(encrypted):
+    for setting, words in (
+        ("?tls=1", "certificate verify failed"),
+        ("", r"it speaks TLS, so the address needs \?tls=1"),
+    ):
+        with pytest.raises(StoreUnavailable, match=words):
+            HBaseStore.open(parse_url(f"hbase://{encrypted[0]}/any{setting}"))
 
 
 @pytest.fixture
@@ -227,15 +313,128 @@ def test_an_index_works_behind_a_gateway_that_asks_for_kerberos(place, ticket):
 
 
 @pytest.mark.slow
-def test_without_a_ticket_the_error_names_what_gets_one(place, ticket, realm, monkeypatch):
+def test_an_address_without_kerberos_and_a_user_without_a_ticket_are_told_what_they_need(
+    place, ticket, realm, monkeypatch
+):
+    with pytest.raises(StoreUnavailable, match=r"it asks for SASL, so the address needs \?kerberos=SERVICE"):
+        HBaseStore.open(parse_url(f"hbase://{place}/any"))
     monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "no-tickets"))
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(realm.folder / "nothing"))
-
     with pytest.raises(StoreRefused, match=r"there is no valid ticket of Kerberos .*: kinit gets one"):
         HBaseStore.open(parse_url(f"hbase://{place}/any?kerberos=hbase"))
 
 
+# an HBase that asks for permissions: a reader needs R, a writer RW
+
+CONTROLLER = "org.apache.hadoop.hbase.security.access.AccessController"
+PERMISSIONS = f"""
+hbase.security.authorization true
+hbase.security.authentication simple
+hbase.superuser {getpass.getuser()}
+hbase.coprocessor.master.classes {CONTROLLER}
+hbase.coprocessor.region.classes {CONTROLLER}
+hbase.coprocessor.regionserver.classes {CONTROLLER}
+"""
+# Table "none" is not granted.
+GRANTS = {"reader": "R", "writer": "RW", "unused1": "RW", "unused2": "RW", "used": "RW"}
+GATEWAYS = {"thrift1": (1,), "thrift2": (2,), "readonly": (2, "--readonly")}
+SIMHASHES = np.random.default_rng(4).integers(0, 1 << 64, 40, dtype=np.uint64).tolist()
+KNOWN = entries([(f"known {number}", simhash) for number, simhash in enumerate(SIMHASHES)])
+USER = "editor"
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory):
+    """Return a function from a gateway and a table to an address; the gateways' user may do less than the server's."""
+    folder = tmp_path_factory.mktemp("secured")
+    with own_server(folder / "server", PERMISSIONS) as status, ExitStack() as stack:
+        for table in ("none", "reader", "writer", "used"):
+            with create_index(f"hbase://{status['thrift2']}/{table}", analyzer="shingle", match="distance") as index:
+                index.add_entries(KNOWN)
+        for version in (1, 2):
+            HBaseStore.create(parse_url(f"hbase://{status['thrift2']}/unused{version}"), TableSchema()).close()
+        run = stack.enter_context(shell_lines(status, folder))
+        for table, actions in GRANTS.items():
+            run(f"grant '{USER}', '{actions}', '{table}'")
+
+        def start(name):
+            version, *options = GATEWAYS[name]
+            return stack.enter_context(gateway_of(status, version, folder / f"{name}.log", *options, user=USER))[0]
+
+        with ThreadPoolExecutor() as threads:
+            ports = dict(zip(GATEWAYS, threads.map(start, GATEWAYS), strict=True))
+        wait_for(lambda: is_granted(f"hbase://127.0.0.1:{ports['thrift2']}/used"))
+        yield lambda gateway, table: f"hbase://127.0.0.1:{ports[gateway]}/{table}"
+
+
+def is_granted(url):
+    try:
+        open_index(url).close()
+    except StoreRefused:
+        return False
+    return True
+
+
+def ids_found(index):
+    return [match.id for match in index.query_simhash(SIMHASHES[7]).matches]
+
+
 @pytest.mark.slow
-def test_an_address_without_kerberos_is_told_what_it_needs(place):
-    with pytest.raises(StoreUnavailable, match=r"it asks for SASL, so the address needs \?kerberos=SERVICE"):
-        HBaseStore.open(parse_url(f"hbase://{place}/any"))
+@pytest.mark.parametrize("gateway", GATEWAYS)
+def test_a_reader_needs_the_permission_to_read_alone(urls, gateway):
+    with open_index(urls(gateway, "reader")) as index:
+        assert ids_found(index) == ["known 7"]
+        assert len(list(index.export())) == len(SIMHASHES)
+        assert index.get("known 3").simhash == SIMHASHES[3]
+        assert index.verify().wrong == 0
+        assert index.stats().documents == len(SIMHASHES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gateway", ["thrift1", "thrift2"])
+def test_a_writer_needs_the_permissions_to_read_and_write_alone(urls, gateway):
+    with open_index(urls(gateway, "writer")) as index:
+        index.add_entries(entries({f"by {gateway}": SIMHASHES[7] ^ 1}))
+        assert f"by {gateway}" in ids_found(index)
+        list(index.remove_many([f"by {gateway}"]))
+        assert ids_found(index) == ["known 7"]
+        assert index.verify(repair=True).wrong == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gateway", GATEWAYS)
+def test_who_may_not_even_read_is_told_at_once_who_lacks_what(urls, gateway):
+    with pytest.raises(StoreRefused, match=f"user {USER} of the gateway has no permission READ on table none: an adm"):
+        open_index(urls(gateway, "none"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gateway", ["thrift1", "thrift2"])
+def test_a_writer_without_permission_is_told_at_once_who_lacks_what(urls, gateway):
+    lacks = f"user {USER} of the gateway has no permission "
+    with open_index(urls(gateway, "reader")) as index, pytest.raises(Permanent, match=f"{lacks}WRITE on table reader"):
+        index.add_entries(entries({"new": 1}))
+    with pytest.raises(StoreRefused, match=f"{lacks}CREATE on table missing"):
+        create_index(urls(gateway, "missing"), analyzer="shingle")
+    # Who may not describe a table does not take it over.
+    with pytest.raises(IndexExists, match=r"there is an index at .*used already"):
+        create_index(urls(gateway, "used"), analyzer="shingle")
+
+
+@pytest.mark.slow
+def test_a_gateway_for_readers_says_so_to_a_writer(urls):
+    with open_index(urls("readonly", "writer")) as index, pytest.raises(Permanent, match="started with --readonly"):
+        index.add_entries(entries({"new": 1}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gateway", ["thrift1", "thrift2"])
+def test_an_operators_table_is_taken_over_by_who_may_write_it(urls, gateway):
+    url = urls(gateway, f"unused{gateway[-1]}")
+
+    with create_index(url, analyzer="shingle", match="distance") as index:
+        index.add_entries(KNOWN)
+        [shortfall] = index.store.shortfalls
+    with Index(HBaseStore.open(parse_url(url))) as index:
+        assert ids_found(index) == ["known 7"]
+    assert "its settings are not known" in shortfall

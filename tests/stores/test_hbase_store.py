@@ -1,15 +1,17 @@
-"""What the store over HBase does beyond the contract: paging, grouping, limits, threads and interrupts."""
+"""What the store over HBase does beyond the contract: paging, grouping, limits, time-outs, threads and interrupts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from support.hbase_server import AT_ONCE, Tables, hbase_options, tables
+from support.faulty_proxy import proxied_options
+from support.hbase_server import hbase_options, tables
 from support.patience import END_S
 from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
-from simhash_hbase.errors import InvalidArgument, StoreBusy
+from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreTimeout
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, reader
 from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
@@ -20,7 +22,6 @@ pytestmark = pytest.mark.hbase
 
 @contextmanager
 def opened(version, **options):
-    """Open a store of an empty table."""
     with closing(HBaseStore.open(hbase_options(version, tables().take(), **options))) as made:
         yield made
 
@@ -37,9 +38,8 @@ def answer(store, prefixes, limit):
 
 
 @pytest.mark.parametrize("reply_rows", [3, 64, 20_000])
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
-def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, monkeypatch, reply_rows, limit):
-    rng = np.random.default_rng(reply_rows * limit)
+def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, monkeypatch, reply_rows):
+    rng = np.random.default_rng(reply_rows)
     prefixes = rng.integers(0, 1 << 40, 300, dtype=np.uint64)
     simhashes = rng.integers(0, 1 << 64, 300, dtype=np.uint64)
     hot = rows_of(*((int(prefix), n) for prefix in prefixes[:5] for n in range(40)))
@@ -51,7 +51,8 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
     monkeypatch.setattr(reader, "REPLY_ROWS", reply_rows)
     asked = np.unique(np.concatenate([prefixes[:200], prefixes[:200] + np.uint64(1), uint64s(0, (1 << 40) - 1)]))
 
-    assert answer(wide_store, asked, limit) == answer(model, asked, limit)
+    for limit in (1, 2, 3, 7, 100):
+        assert answer(wide_store, asked, limit) == answer(model, asked, limit)
 
 
 def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
@@ -117,13 +118,10 @@ def test_cells_with_a_timestamp_each_do_not_wait_for_one_another(store, monkeypa
     assert all_cells(store) == []
 
 
-@pytest.mark.parametrize("swap", [Swap(b"r", b"s", b"", b"x"), Swap(b"r", b"s", b"x", b"")])
-def test_a_swap_with_an_empty_value_is_refused(store, swap):
-    with pytest.raises(InvalidArgument, match="empty value"):
-        store.compare_and_set([swap])
-
-
-def test_a_cell_above_the_servers_limit_is_refused_before_it_is_sent(store):
+def test_swaps_of_empty_values_and_cells_above_the_servers_limit_are_refused_before_they_are_sent(store):
+    for swap in (Swap(b"r", b"s", b"", b"x"), Swap(b"r", b"s", b"x", b"")):
+        with pytest.raises(InvalidArgument, match="empty value"):
+            store.compare_and_set([swap])
     large = bytes((10 << 20) + 1)
 
     with pytest.raises(InvalidArgument, match="10485761 bytes is too large"):
@@ -143,20 +141,15 @@ def test_threads_share_a_store_with_fewer_connections_than_they_want(version):
     assert found == [[pair for pair in pairs if prefix <= pair[0] < prefix + 10] for prefix in range(31)] * 5
 
 
-def test_when_all_connections_are_in_use_for_too_long_the_store_is_busy(version):
-    with (
-        opened(version, max_connections=1, timeout_s=0.2) as store,
-        store._gateways._pool.lend(1),
-        pytest.raises(StoreBusy, match="all 1 connections"),
-    ):
-        found_by(store, 1)
+def test_while_all_connections_are_in_use_the_store_is_busy_and_what_comes_back_after_the_end_is_closed(version):
+    with opened(version, max_connections=2, timeout_s=0.2) as store:
+        pool = store._gateways._pool
+        with pool.lend(2) as lent:
+            with pytest.raises(StoreBusy, match="all 2 connections"):
+                found_by(store, 1)
+            store.close()
 
-
-def test_connections_that_come_back_after_the_end_are_closed(store):
-    with store._gateways._pool.lend(2) as lent:
-        store.close()
-
-    assert store._gateways._pool.counts() == (0, 0)
+    assert pool.counts() == (0, 0)
     assert [connection._closed for connection in lent] == [True, True]
 
 
@@ -177,8 +170,157 @@ def test_an_interrupt_in_the_middle_leaves_no_connection_with_unread_answers(sto
     assert found_by(store, 2) == [(2, 2)]
 
 
-def test_a_test_that_takes_a_table_more_than_are_made_at_once_keeps_the_first():
-    with closing(Tables()) as taken:
-        first, *_ = [taken.take() for _ in range(AT_ONCE + 1)]
+# a page that is not answered in time is asked for in smaller parts, and walks leave the servers' cache alone
 
-        HBaseStore.open(hbase_options(2, first)).close()
+ROWS = 3_000
+CELLS = [Cell(b"%05d" % n, b"q", bytes(30), 7) for n in range(2_000)]
+# Well below what the pages of these tests hold, well above the least page.
+LARGEST_REPLY = 40_000
+
+
+@pytest.fixture
+def impatient_store(proxy, version):
+    """Return a store that waits a second for an answer, through the proxy."""
+    options = proxied_options(version, tables().take(), proxy, timeout_s=1.0, deadline_s=120.0)
+    with closing(HBaseStore.open(options)) as made:
+        yield made
+
+
+def note(store, monkeypatch, method):
+    """Note what a method of the driver is asked for."""
+    asked = []
+    ask = getattr(store._driver, method)
+
+    def noting(*words, **named):
+        asked.append((*words, named))
+        return ask(*words, **named)
+
+    monkeypatch.setattr(store._driver, method, noting)
+    return asked
+
+
+def assert_halved(sizes):
+    """Check that each time-out halved the page, until one was answered."""
+    assert sizes[1] == sizes[0] // 2
+    assert all(after in (before, before // 2) for before, after in pairwise(sizes))
+
+
+def test_a_walk_over_rows_goes_on_in_smaller_pages(impatient_store, proxy, monkeypatch):
+    rows = rows_of(*((n, n) for n in range(ROWS)))
+    impatient_store.put_rows(rows, timestamp=1)
+    asked = note(impatient_store, monkeypatch, "scan_keys")
+    proxy.largest_reply = LARGEST_REPLY
+
+    assert all_pairs(impatient_store, page=ROWS) == pairs_of(rows)
+    assert_halved([rows for _, _, rows, *_ in asked if rows > 1][:3])
+    # What was answered is not read again.
+    answered = [start for start, *_ in asked]
+    assert answered == sorted(answered)
+    # The next walk need not find out again.
+    asked.clear()
+    next(impatient_store.scan_range(0, 1 << 40, page=ROWS))
+    assert asked[0][2] < ROWS
+
+
+def test_a_walk_over_cells_goes_on_in_smaller_pages(impatient_store, proxy, monkeypatch):
+    wide = [Cell(b"wide", b"%05d" % n, bytes(30), 7) for n in range(2_000)]
+    impatient_store.put("d", CELLS + wide)
+    walked, tails = note(impatient_store, monkeypatch, "scan_cells"), note(impatient_store, monkeypatch, "row_tail")
+    proxy.largest_reply = LARGEST_REPLY
+
+    assert all_cells(impatient_store, page=2_000) == CELLS + wide
+    assert_halved([rows for _, _, _, rows, *_ in walked])
+    assert tails[-1][3] < 20_000
+
+
+@pytest.mark.parametrize("version", [pytest.param(2, id="thrift2")], indirect=True)
+@pytest.mark.parametrize("limit", [1, 5, 100])
+def test_a_batch_of_prefixes_goes_on_with_fewer_of_them(impatient_store, proxy, monkeypatch, limit):
+    rows = rows_of(*((n, m) for n in range(600) for m in range(5)))
+    impatient_store.put_rows(rows, timestamp=1)
+    asked = note(impatient_store, monkeypatch, "scan_keys")
+    proxy.largest_reply = LARGEST_REPLY
+
+    found = impatient_store.scan(np.arange(600, dtype=np.uint64), limit=limit)
+
+    assert pairs_of(found.rows) == [pair for pair in pairs_of(rows) if pair[1] < limit]
+    assert found.truncated.tolist() == (list(range(600)) if limit < 5 else [])
+    assert [(rows, len(prefixes)) for _, _, rows, prefixes, _ in asked[:2]] == [(20_000, 600), (10_000, 300)]
+    # Those that were answered are not asked for again.
+    starts = [start for start, *_ in asked]
+    assert starts == sorted(starts)
+
+
+LOOKUPS = {
+    "get": lambda store: store.get("d", [(cell.row, cell.qualifier) for cell in CELLS]),
+    "get_rows": lambda store: [cell for row in store.get_rows("d", [c.row for c in CELLS], limit=1) for cell in row],
+}
+
+
+@pytest.mark.parametrize("method", LOOKUPS)
+def test_a_lookup_goes_on_with_fewer_rows_at_a_time(impatient_store, proxy, monkeypatch, method):
+    impatient_store.put("d", CELLS)
+    asked = note(impatient_store, monkeypatch, method)
+    most = impatient_store._driver.rows_per_get
+    # An answer has about 100 bytes a row: half of the rows are answered, all of them are not.
+    proxy.largest_reply = 75 * most
+
+    assert LOOKUPS[method](impatient_store) == CELLS
+    first = [keys for _, keys, *_ in asked if keys[0] in (CELLS[0].row, (CELLS[0].row, b"q"))]
+    assert [len(keys) for keys in first] == [most, most // 2]
+    assert sum(len(keys) == most // 2 for _, keys, *_ in asked) > 1
+
+
+WRITES = {
+    "put": lambda store: store.put("d", CELLS),
+    "put_keys": lambda store: store.put_rows(rows_of(*((n, n) for n in range(ROWS))), timestamp=1),
+}
+
+
+@pytest.mark.parametrize("method", WRITES)
+def test_a_write_goes_on_with_fewer_rows_at_a_time(impatient_store, monkeypatch, method):
+    sizes, write = [], getattr(impatient_store._driver, method)
+
+    def late(*words, **named):
+        written = max(words, key=len)
+        sizes.append(len(written))
+        yield from write(*words, **named)
+        if len(written) > 1_000:
+            raise StoreTimeout("HBase behind the gateway did not answer in time")
+
+    monkeypatch.setattr(impatient_store._driver, method, late)
+    WRITES[method](impatient_store)
+
+    assert_halved(sizes[:2])
+    assert max(sizes[-2:]) <= 1_000
+    wanted = (CELLS, []) if method == "put" else ([], [(n, n) for n in range(ROWS)])
+    assert (all_cells(impatient_store), all_pairs(impatient_store)) == wanted
+
+
+def caching(calls):
+    """List for each scan or row that was read whether the servers keep what they read: None means they do."""
+    arguments = [call.arguments for call in calls]
+    reads = [read for named in arguments for read in (named.get("tscan"), named.get("scan"), *named.get("tgets", ()))]
+    return [read.cacheBlocks for read in reads if read is not None]
+
+
+def test_walks_leave_the_cache_to_queries(impatient_store, calls, monkeypatch):
+    impatient_store.put_rows(rows_of(*((n, n) for n in range(200))), timestamp=1)
+    # So many cells in a row that its end is read by a call of its own.
+    impatient_store.put("d", [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)])
+
+    assert len(all_pairs(impatient_store)) == 200
+    assert len(all_cells(impatient_store)) == 100
+    assert set(caching(calls)) == {False}
+    calls.clear()
+    impatient_store.scan(uint64s(1, 2), limit=5)
+    impatient_store.scan(np.arange(100, dtype=np.uint64), limit=5)
+    impatient_store.get_rows("d", [b"row"], limit=10)
+    assert set(caching(calls)) == {None}
+    calls.clear()
+    # A row that is so wide that a query reads its rest by calls of their own.
+    for name, size in (("REPLY_CELLS", 20), ("FEW_CELLS", 5), ("MANY_CELLS", 20)):
+        monkeypatch.setattr(f"simhash_hbase.stores.hbase.reader.{name}", size)
+    assert len(impatient_store.get_rows("d", [b"row"], limit=1_000)[0]) == 100
+    assert len(caching(calls)) > 2
+    assert set(caching(calls)) == {None}

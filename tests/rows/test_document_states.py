@@ -44,10 +44,11 @@ def test_each_state_says_whether_it_is_in_force_shown_found_and_has_members():
 
 
 @pytest.mark.parametrize("claim", ["pending", "yielded"])
-def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim(claim):
-    before = cell("original", simhash=7, seen=50, stamp=60)
+def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim_and_stays_if_it_is_given_up(claim):
+    held = cell(claim, previous=cell("original", simhash=7, seen=50, stamp=60))
 
-    assert cell(claim, previous=before).in_force() == cell("original", simhash=7, seen=50, stamp=200)
+    assert held.in_force() == held.abandoned() == cell("original", simhash=7, seen=50, stamp=200)
+    assert cell(claim).abandoned() == cell("aborted")
 
 
 @pytest.mark.parametrize(("since", "shown"), [(99, True), (100, True), (101, False)])
@@ -59,19 +60,13 @@ def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
     assert shown or answers == (None, None, None)
 
 
-def test_a_document_is_found_under_its_own_fingerprint_alone():
+def test_a_document_is_found_under_its_own_fingerprint_alone_and_a_moving_one_under_its_old_one():
     held = cell("original", simhash=5)
+    moving = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
 
-    assert held.found_under(Text(5)) is held
-    assert held.found_under(Text(4)) is None
-
-
-def test_a_moving_document_is_found_under_its_old_fingerprint():
-    held = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
-
-    assert held.found_under(Text(9)) is None
-    assert held.found_under(Text(5)).simhash == 5
-    assert held.found_under(Text(5), 101) is None
+    assert (held.found_under(Text(5)), held.found_under(Text(4))) == (held, None)
+    assert (moving.found_under(Text(5)).simhash, moving.found_under(Text(9))) == (5, None)
+    assert moving.found_under(Text(5), 101) is None
 
 
 def test_a_document_is_found_under_its_own_text_alone_where_others_have_the_same_fingerprint():
@@ -103,29 +98,10 @@ def test_a_moving_document_may_have_members_under_both_fingerprints(before, simh
     assert cell("pending", previous=cell(before, simhash=7)).member_texts() == set(map(Text, simhashes))
 
 
-def test_a_claim_that_is_given_up_leaves_the_decision_before_it():
-    before = cell("original", simhash=7, seen=50, stamp=60)
-
-    assert cell("yielded", previous=before).abandoned() == cell("original", simhash=7, seen=50, stamp=200)
-    assert cell("pending").abandoned() == cell("aborted")
-
-
 def test_cells_are_read_as_they_are_written():
+    before, of_text = cell("original"), Text(7, b"another.")
     held = DocumentState(
-        "a",
-        2**64 - 1,
-        "duplicate",
-        1,
-        2,
-        (3, 4),
-        b"token",
-        "b",
-        3,
-        0.5,
-        0.625,
-        cell("original"),
-        b"8 bytes.",
-        Text(7, b"another."),
+        "a", 2**64 - 1, "duplicate", 1, 2, (3, 4), b"token", "b", 3, 0.5, 0.625, before, b"8 bytes.", of_text
     )
 
     assert decode_document(encode(held)) == held

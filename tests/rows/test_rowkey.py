@@ -9,7 +9,6 @@ from support.bruteforce import ALL_BITS
 
 from simhash_hbase.rows import keys as rowkey
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import BlockRows
 
 DEFAULT = Scheme.parse("5x2")
 fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)
@@ -43,8 +42,9 @@ def test_packed_rows_are_read_back(values):
 def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
     packed = rowkey.pack_prefixes(as_array(sorted(values)))
 
-    assert packed == sorted(packed)
+    assert packed == sorted(packed) == [rowkey.pack_prefix(prefix) for prefix in sorted(values)]
     assert [int.from_bytes(prefix, "big") for prefix in packed] == sorted(values)
+    assert rowkey.unpack_prefixes(b"".join(packed)).tolist() == sorted(values)
 
 
 @given(prefix=st.integers(0, (1 << 40) - 1), other=st.integers(0, (1 << 40) - 1))
@@ -80,21 +80,11 @@ def test_a_members_row_is_the_fingerprint_s_own(values):
     assert [rowkey.row_simhash(row) for row in rows] == values
 
 
-def test_the_index_s_own_rows_have_a_flag_of_their_own():
+def test_the_index_s_own_rows_have_a_flag_of_their_own_and_fingerprints_are_packed_big_endian():
     assert rowkey.index_row("profile") == b"\0\0\0\0\xfeprofile"
     assert rowkey.row_flag(rowkey.index_row("profile")) == 254
-
-
-def test_fingerprints_are_packed_big_endian():
     assert [rowkey.pack_simhash(simhash) for simhash in (1, ALL_BITS)] == [bytes(7) + b"\1", b"\xff" * 8]
     assert rowkey.unpack_simhashes(bytes(7) + b"\1" + b"\xff" * 8).tolist() == [1, ALL_BITS]
-
-
-def test_no_rows_are_no_bytes():
-    assert rowkey.pack_rows(BlockRows.empty()) == b""
-    assert len(rowkey.unpack_rows(b"").prefixes) == 0
-    assert rowkey.pack_prefixes(as_array([])) == []
-    assert len(rowkey.block_rows(DEFAULT, as_array([])).simhashes) == 0
 
 
 @pytest.mark.parametrize(
@@ -115,10 +105,3 @@ def test_the_prefix_of_a_row_is_read_from_short_keys_too(row, prefix):
 )
 def test_the_rows_of_a_range_of_prefixes_lie_between_two_keys(start, stop, bounds):
     assert rowkey.row_bounds(start, stop) == bounds
-
-
-def test_prefixes_are_read_as_they_are_packed():
-    prefixes = as_array([0, 1, 0x0102030405, (1 << 40) - 1])
-
-    assert rowkey.unpack_prefixes(b"".join(rowkey.pack_prefixes(prefixes))).tolist() == prefixes.tolist()
-    assert [rowkey.pack_prefix(prefix) for prefix in prefixes.tolist()] == rowkey.pack_prefixes(prefixes)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from simhash_hbase.api import create_index, open_index
-from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
@@ -53,7 +52,6 @@ def test_an_index_of_a_released_format_answers_as_before(url, known, number):
         stored = [
             [s.id, f"{s.simhash:016x}", s.state, s.of, s.distance, s.similarity, s.containment] for s in index.export()
         ]
-
         assert index.profile.format == number
         assert Profile.decode(json.dumps(known["profile"]).encode()) == index.profile
         assert json.loads(index.profile.encode()) == known["profile"]
@@ -85,25 +83,3 @@ def test_a_new_index_is_of_the_last_format(tmp_path, known):
 
     assert made.keys() == known["profile"].keys()
     assert made["format"] == known["profile"]["format"]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"format": 1},
-        {"format": 2},
-        {"format": 3},
-        {"format": 5},
-        {"bands": 0},
-        {"band_bins": None},
-        {"band_distance": None},
-        {"band_distance": []},
-        {"band_distance": 24},
-        {"band_bins": 100},
-    ],
-)
-def test_a_profile_of_another_format_or_with_bands_that_disagree_is_refused(wrong):
-    fields = json.loads(Profile.resolve(**OPTIONS).encode())
-
-    with pytest.raises(CorruptIndex):
-        Profile.decode(json.dumps({**fields, **wrong}).encode())

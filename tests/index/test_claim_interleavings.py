@@ -35,9 +35,8 @@ def told(result):
 
 def steps_of_a_claim():
     """Count the calls that a claim of one new document makes when it is alone."""
-    store = MemoryStore()
-    Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
-    stage = Stage(store)
+    stage = Stage(MemoryStore())
+    Index.create(stage.store, Profile.resolve(analyzer="shingle", match="distance"))
     actor = stage.claim("alone", entries({"a": BASE}))
     stage.finish()
     return len(actor.calls)
@@ -126,6 +125,12 @@ def change(store, name, changed):
     assert store.compare_and_set([swap]) == [True]
 
 
+def until(actor, call):
+    """Let a claimer go on until it waits to make some call of its store."""
+    while actor.waits_for != call:
+        actor.step()
+
+
 def until_written(actor):
     """Let a claimer go on until others can find it."""
     while "put_rows" not in actor.calls:
@@ -137,19 +142,16 @@ def test_a_request_that_is_executed_long_after_it_was_given_up_changes_nothing(s
     a, b, c = BASE ^ 0b111, BASE, BASE ^ 0b111000
     second = stage.claim("second", entries({"b": b}), clock_ms=1)
     until_written(second)
-    while second.waits_for != "compare_and_set":
-        second.step()
+    until(second, "compare_and_set")
     first = stage.claim("first", entries({"a": a}))
     until_written(first)
     second.step("delay")
-    while second.waits_for != "sleep":
-        second.step()
+    until(second, "sleep")
     assert read_states(stage.store, ["b"])[0][0].state == "yielded"
     first.step("kill")
     change(stage.store, "a", DocumentState.abandoned)
     third = stage.claim("third", entries({"c": c}), clock_ms=2)
-    while third.waits_for != "compare_and_set":
-        third.step()
+    until(third, "compare_and_set")
     while read_states(stage.store, ["b"])[0][0].state != "pending":
         second.step()
     third.step()
@@ -163,13 +165,11 @@ def test_a_request_that_is_executed_long_after_it_was_given_up_changes_nothing(s
 
 def test_live_claimers_are_waited_for_however_long_they_wait_themselves(stage):
     blocker = stage.claim("blocker", entries({"z": BASE ^ 1}), clock_ms=1_000)
-    while "put_rows" not in blocker.calls:
-        blocker.step()
+    until_written(blocker)
     pending = stage.claim("pending", entries({"a": BASE}))
     yielded = stage.claim("yielded", entries({"b": BASE ^ 0b1110}), clock_ms=2_000)
     for actor in (pending, yielded):
-        while actor.waits_for != "sleep":
-            actor.step()
+        until(actor, "sleep")
     before = read_states(stage.store, ["a", "b"])
 
     for _ in range(40):
@@ -210,11 +210,8 @@ def test_after_five_attempts_that_others_spoiled_a_claim_is_contended(stage, tim
 
     [claimed] = index.claim_entries(entries({"a": BASE}))
 
-    if times < 5:
-        assert claimed.is_original
-    else:
-        assert isinstance(claimed, ClaimContended)
-        assert "5 attempts failed" in str(claimed)
+    assert isinstance(claimed, ClaimContended) == (times == 5)
+    assert "5 attempts failed" in str(claimed) if times == 5 else claimed.is_original
     # What is left of the attempts alarms nobody, and the next one is decided.
     assert index.verify().wrong == 0
     assert told(index.claim_entries(entries({"a": BASE}))) == [True]
@@ -223,8 +220,8 @@ def test_after_five_attempts_that_others_spoiled_a_claim_is_contended(stage, tim
 
 def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(stage):
     crashed = stage.claim("crashed", entries({"a": BASE}))
-    while crashed.waits_for != "get" or "put_rows" not in crashed.calls:
-        crashed.step()
+    until_written(crashed)
+    until(crashed, "get")
     waiting = stage.claim("waiting", entries({"b": BASE ^ 1, "c": FAR}), deadline_s=LEASE_S / 3)
 
     stage.finish(waiting)
@@ -250,10 +247,7 @@ def test_a_crashed_move_returns_to_the_decision_before_it(stage, steps):
 
     claimed = index.claim_entries(entries({"near old": BASE ^ 3, "near new": FAR ^ 1}))
 
-    if index.get("a").simhash == BASE:
-        assert told(claimed) == ["a", True]
-    else:
-        assert told(claimed) == [True, "a"]
+    assert told(claimed) == (["a", True] if index.get("a").simhash == BASE else [True, "a"])
     assert index.get("a").state == "original"
 
 

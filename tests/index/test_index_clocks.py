@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.bruteforce import answered, entries
-from support.hbase_server import hbase_options, tables
+from support.places import HBASE_PLACES
 from support.server_doubles import TombstoneStore
 from support.wrong_clocks import BASE, FAR, check_writers
 
@@ -12,16 +12,16 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import block_rows, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.hbase import HBaseStore
 
 HOUR_MS = 3_600_000
 
 
-def hbase(version):
-    return lambda: HBaseStore.open(hbase_options(version, tables().take()))
+PLACES = {"tombstones": lambda: TombstoneStore(now_ms)}
+PLACES |= {name: lambda place=place: place(None, None).create() for name, place in HBASE_PLACES.items()}
 
 
-PLACES = {"tombstones": lambda: TombstoneStore(now_ms), "thrift1": hbase(1), "thrift2": hbase(2)}
+def rows_of(index, simhash):
+    return block_rows(index.profile.blocks, np.array([simhash], dtype=np.uint64))
 
 
 def writers(store, *hours):
@@ -29,14 +29,13 @@ def writers(store, *hours):
     return [Index(store, clock=lambda off=off: now_ms() + round(off * HOUR_MS)) for off in hours]
 
 
-@pytest.fixture(params=["tombstones", *(pytest.param(n, marks=pytest.mark.hbase) for n in ("thrift1", "thrift2"))])
+@pytest.fixture(params=["tombstones", *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
 def make(request):
     """Return what makes one index, and gives it clocks that are some hours ahead."""
     made = []
 
     def make(*hours, **options):
-        store = PLACES[request.param]()
-        made.append(store)
+        made.append(store := PLACES[request.param]())
         Index.create(store, Profile.resolve(analyzer="shingle", match="distance", **options))
         return writers(store, *hours)
 
@@ -69,21 +68,19 @@ def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahe
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
 
 
-@pytest.mark.parametrize("way", ["add", "claim", "dedup"])
-def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, way):
+@pytest.mark.parametrize(
+    "write",
+    [Index.add_entries, Index.claim_entries, lambda index, made: index.dedup_entries(made, index.deduplicator())],
+    ids=["add", "claim", "dedup"],
+)
+def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, write):
     right, behind = make(0, -2)
     old = now_ms() - 3 * 60_000
     # What vacuum deleted three minutes ago, when a grace of two had passed.
-    right.store.delete_rows(block_rows(right.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=old)
+    right.store.delete_rows(rows_of(right, BASE), timestamp=old)
     right.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", old)])
 
-    if way == "add":
-        behind.add_entries(entries({"a": BASE}))
-    elif way == "claim":
-        [decision] = behind.claim_entries(entries({"a": BASE}))
-        assert decision.is_original
-    else:
-        behind.dedup_entries(entries({"a": BASE}), behind.deduplicator())
+    write(behind, entries({"a": BASE}))
 
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
     assert right.verify().wrong == 0
@@ -109,7 +106,7 @@ def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1, "d": FAR ^ 1}))
     future = now_ms() + 2 * HOUR_MS
-    index.store.delete_rows(block_rows(index.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=future)
+    index.store.delete_rows(rows_of(index, BASE), timestamp=future)
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR), id_digest("b"), b"", future)])
     # What can be repaired: deleted in the past.
     for name in "cd":
@@ -132,7 +129,7 @@ def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE}))
     future = now_ms() + 2 * HOUR_MS
-    rows = block_rows(index.profile.blocks, np.array([FAR], dtype=np.uint64))
+    rows = rows_of(index, FAR)
     odd = type(rows)(rows.prefixes[:1] ^ np.uint64(1 << 20), rows.simhashes[:1])
     index.store.put_rows(odd, timestamp=future)
     index.store.put(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("x"), b"\xc1", future)])

@@ -16,6 +16,11 @@ OTHER = Written(BASE, sketch_near(SKETCH, 200), (3, 4), b"another " * 2)
 READY = Written(BASE, SKETCH, (1, 2))
 
 
+@pytest.fixture
+def index(make_claiming_index):
+    return make_claiming_index(match="verified", bands=2)
+
+
 def add(index, documents):
     index.add_entries(written_entries(documents, 2))
     return [None] * len(documents)
@@ -35,12 +40,9 @@ def matches(index, text):
 
 
 @pytest.mark.parametrize(("first", "then"), [*product([add, claim, dedup], repeat=2)])
-def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_from_then_on(
-    make_claiming_index, first, then
-):
-    index = make_claiming_index(match="verified", bands=2)
+def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_from_then_on(index, clock, first, then):
     assert first(index, {"a": ONE}) == [None]
-    make_claiming_index.clock.advance(ms=50)
+    clock.advance(ms=50)
 
     assert then(index, {"a": OTHER}) == [None]
 
@@ -52,10 +54,9 @@ def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_fro
     assert (verified.wrong, verified.members, verified.stale_members) == (0, 2, 0)
 
 
-def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprint(make_claiming_index):
-    index = make_claiming_index(match="verified", bands=2)
+def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprint(index, clock):
     add(index, {"a": ONE, "b": ONE, "c": ONE})
-    make_claiming_index.clock.advance(ms=50)
+    clock.advance(ms=50)
 
     written = index.add_entries(written_entries({"a": OTHER, "b": ONE, "c": READY}, 2))
 
@@ -65,12 +66,11 @@ def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprin
 @pytest.mark.parametrize("decide", [claim, dedup])
 @pytest.mark.parametrize(("first", "then"), [(READY, ONE), (ONE, READY)])
 def test_where_one_of_them_has_no_text_the_fingerprint_alone_says_whether_it_is_the_same(
-    make_claiming_index, decide, first, then
+    index, clock, decide, first, then
 ):
-    index = make_claiming_index(match="verified", bands=2)
     decide(index, {"a": first, "b": first})
     before = index.get("a"), index.get("b")
-    make_claiming_index.clock.advance(ms=50)
+    clock.advance(ms=50)
 
     assert decide(index, {"a": then, "b": then}) == [None, "a"]
 

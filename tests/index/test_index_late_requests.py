@@ -1,5 +1,8 @@
 """Requests that a store executes long after they were given up, or once more: they undo nothing that came after."""
 
+from functools import partial
+from unittest.mock import Mock
+
 import pytest
 from support.bruteforce import entries
 from support.late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
@@ -7,7 +10,7 @@ from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout
 from simhash_hbase.rows.keys import document_row, id_digest
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.rows.layout import STATE_QUALIFIER
 from simhash_hbase.stores.memory import MemoryStore
 
 FEW, MANY = 0, 40
@@ -18,20 +21,17 @@ class LateStore(SwappingOnly):
 
     def __init__(self, store):
         super().__init__(store)
-        self.late = None
-        self._row = None
-        self._is_answered = False
+        self.late = self._row = None
 
     def hold(self, name, *, is_answered):
         """Take the next change of a cell: it is not done yet; or it is done and answered, and will be done again."""
-        self._row = document_row(id_digest(name))
-        self._is_answered = is_answered
+        self._row, self._is_answered = document_row(id_digest(name)), is_answered
 
     def put(self, family, cells):
-        return self._change(cells, lambda: self.behind.put(family, cells))
+        return self._change(cells, partial(self.behind.put, family, cells))
 
     def compare_and_set(self, swaps):
-        return self._change(swaps, lambda: self.behind.compare_and_set(swaps))
+        return self._change(swaps, partial(self.behind.compare_and_set, swaps))
 
     def _change(self, cells, call):
         if not any((cell.row, cell.qualifier) == (self._row, STATE_QUALIFIER) for cell in cells):
@@ -47,17 +47,23 @@ def store():
     return LateStore(MemoryStore())
 
 
-@pytest.fixture
-def index(store):
+def create(store):
     return Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
 
 
+@pytest.fixture
+def index(store):
+    return create(store)
+
+
+ANSWERED = pytest.mark.parametrize("is_answered", [False, True], ids=["unanswered", "twice"])
+
+
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("is_answered", [False, True], ids=["unanswered", "twice"])
+@ANSWERED
 @pytest.mark.parametrize(("writer", "count"), [(writer, count) for writer in WRITERS for count in (FEW, MANY)])
-def test_the_first_write_of_a_document_undoes_nothing_when_it_is_late(tmp_path, writer, count, is_answered, change):
-    store = LateStore(MemoryStore())
-    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+def test_the_first_write_of_a_document_undoes_nothing_when_late(index, tmp_path, writer, count, is_answered, change):
+    store = index.store
     store.hold("a", is_answered=is_answered)
     WRITERS[writer](index, tmp_path / "work", beside("a", count))
     assert store.late is not None
@@ -71,7 +77,7 @@ def test_the_first_write_of_a_document_undoes_nothing_when_it_is_late(tmp_path, 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("late", CHANGES)
-@pytest.mark.parametrize("is_answered", [False, True], ids=["unanswered", "twice"])
+@ANSWERED
 def test_a_change_undoes_nothing_when_it_is_late(index, store, is_answered, late, change):
     index.add_entries(entries({"a": FIRST}))
     store.hold("a", is_answered=is_answered)
@@ -86,32 +92,18 @@ def test_a_change_undoes_nothing_when_it_is_late(index, store, is_answered, late
     assert found_at(index, "a") == (expected or FIRST)
 
 
-class Repeating(SwappingOnly):
-    """Executes the last call of one kind once more, late."""
-
-    def __init__(self, store, kind):
-        super().__init__(store)
-        self.late = None
-        setattr(self, kind, self._keeping(getattr(store, kind)))
-
-    def _keeping(self, method):
-        def call(*arguments, **named):
-            if arguments[0] != FAMILY_DOCUMENTS or arguments[1][0].qualifier != STATE_QUALIFIER:
-                self.late = lambda: method(*arguments, **named)
-            return method(*arguments, **named)
-
-        return call
-
-
 # A later addition has its member above whatever an earlier writer of the document may still delete.
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", ["put", "put_rows", "delete"])
-def test_members_and_rows_that_are_written_or_deleted_late_neither_hide_nor_bring_back(kind, change):
-    store = Repeating(MemoryStore(), kind)
-    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+def test_members_and_rows_that_are_written_or_deleted_late_neither_hide_nor_bring_back(index, store, kind, change):
+    calls = Mock(side_effect=getattr(store, kind))
+    setattr(store, kind, calls)
     index.add_entries(entries({"a": FIRST}))
     expected = CHANGES[change](index, "a")
-    late = store.late
+    if kind != "put_rows":
+        calls.call_args_list = [call for call in calls.call_args_list if call.args[1][0].qualifier != STATE_QUALIFIER]
+    last = calls.call_args_list[-1]
+    late = partial(getattr(store.behind, kind), *last.args, **last.kwargs)
 
     late()
     assert found_at(index, "a") == expected
@@ -163,7 +155,7 @@ class Hiding(SwappingOnly):
 
 
 def test_documents_whose_first_cells_are_hidden_are_added_all_the_same():
-    index = Index.create(Hiding(MemoryStore()), Profile.resolve(analyzer="shingle", match="distance"))
+    index = create(Hiding(MemoryStore()))
 
     written = index.add_entries(entries(beside("a", MANY)))
 
@@ -181,10 +173,8 @@ def test_a_document_that_another_writer_adds_meanwhile_is_known_then(store):
                 rival.add_entries(entries({"a": SECOND}))
             self.behind.put_rows(rows, timestamp=timestamp)
 
-    behind = MemoryStore()
-    rivals = []
-    index = Index.create(Beaten(behind), Profile.resolve(analyzer="shingle", match="distance"))
-    rivals.append(Index(SwappingOnly(behind)))
+    index, rivals = create(Beaten(store.behind)), []
+    rivals.append(Index(SwappingOnly(store.behind)))
 
     index.add_entries(entries(beside("a", MANY)))
 

@@ -58,8 +58,9 @@ def test_an_id_without_a_collection_is_stored_as_it_is(name):
 
 
 def test_names_that_look_alike_are_different_collections():
-    assert len({Collection(name).stored_id("x") for name in TRICKY}) == len(TRICKY)
-    assert len({Collection(name).masked(0) for name in TRICKY}) == len(TRICKY)
+    made = [Collection(name) for name in TRICKY]
+
+    assert len({one.stored_id("x") for one in made}) == len({one.masked(0) for one in made}) == len(TRICKY)
 
 
 @pytest.mark.parametrize("name", ["", "\0", "a\0b", "a\nb", "\x7f", "\x85", "\ud800", "é" * 65, "x" * 129, 7, b"news"])
@@ -133,14 +134,14 @@ def test_documents_of_several_collections_may_be_one_batch(views, index):
 
 def test_a_crowd_of_another_collection_cuts_no_decision_and_no_answer_in_silence(make_memory_index):
     index = make_memory_index(max_members=20, max_rows_per_prefix=20)
-    views = {name: index.in_collection(name) for name in ("news", "blogs")}
-    for view in views.values():
-        unmask(view)
-    views["news"].add_entries(entries({f"crowd {n}": BASE for n in range(150)}))
-    views["blogs"].add_entries(entries({"own": BASE}))
+    news, blogs = index.in_collection("news"), index.in_collection("blogs")
+    unmask(news)
+    unmask(blogs)
+    news.add_entries(entries({f"crowd {n}": BASE for n in range(150)}))
+    blogs.add_entries(entries({"own": BASE}))
 
-    [decision] = views["blogs"].claim_entries(entries({"late": BASE}))
-    answer = views["blogs"].query_simhash(BASE)
+    [decision] = blogs.claim_entries(entries({"late": BASE}))
+    answer = blogs.query_simhash(BASE)
 
     assert decision.of == "own"
     assert answered(answer) == [("own", 0)] or answer.truncated
@@ -159,9 +160,9 @@ def test_an_id_that_begins_like_a_stored_one_is_a_document_like_others(views):
 def test_views_share_the_clock_and_close_together(make_memory_index):
     index = make_memory_index()
     view = index.in_collection("news")
-    times = [one._now() for one in (index, view, index, view)]
-    view.close()
 
+    times = [one._now() for one in (index, view, index, view)]
     assert sorted(set(times)) == times
+    view.close()
     with pytest.raises(Exception, match="closed"):
         index.get("a")

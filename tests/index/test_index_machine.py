@@ -25,7 +25,6 @@ from support.places import DAY_MS, SERVERLESS_PLACES, Clock, IndexMaker, server_
 
 pytestmark = pytest.mark.slow
 
-
 BASE = 0x9E3779B97F4A7C15
 # Distances from 0 to 6 in one cluster, and the two ends of the number line.
 FINGERPRINTS = [*(flip(BASE, range(n)) for n in range(6)), flip(BASE, [40]), flip(BASE, [40, 63, 20]), 0, 7, ALL_BITS]
@@ -114,14 +113,13 @@ class Model:
             if original is not None and old.of_text.is_same(original.text):
                 self._see(old.decision[2])
             return old.decision
-        near = self._near(text, without=name)
-        if not near:
-            self._keep(name, text)
-        else:
+        if near := self._near(text, without=name):
             distance, _, _, of = near[0]
             decision = (name, False, of, distance)
             self.held[name] = Held(text, False, self._clock(), 0, decision, source, self.held[of].text)
             self._see(of)
+        else:
+            self._keep(name, text)
         return self.held[name].decision
 
     def _see(self, name):
@@ -204,17 +202,16 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(numbers=documents)
     def dedup(self, numbers):
-        batch = self.batches(numbers)
-        self.clock.advance(ms=STEP_MS)
-        decisions = self.index.dedup_entries(self.entries(batch), self.index.deduplicator())
-        shown = [(d.id, d.is_original, d.of, d.distance) for d in decisions]
-        assert shown == [self.model.decide(name, text, self.source) for name, text in batch.items()]
+        self.check_decisions(numbers, lambda made: self.index.dedup_entries(made, self.index.deduplicator()))
 
     @rule(numbers=documents)
     def claim(self, numbers):
+        self.check_decisions(numbers, self.index.claim_entries)
+
+    def check_decisions(self, numbers, decide):
         batch = self.batches(numbers)
         self.clock.advance(ms=STEP_MS)
-        shown = [(d.id, d.is_original, d.of, d.distance) for d in self.index.claim_entries(self.entries(batch))]
+        shown = [(d.id, d.is_original, d.of, d.distance) for d in decide(self.entries(batch))]
         assert shown == [self.model.decide(name, text, self.source) for name, text in batch.items()]
 
     @rule(ids=st.lists(st.sampled_from(IDS), min_size=1, max_size=3, unique=True))
@@ -278,10 +275,8 @@ class IndexMachine(RuleBasedStateMachine):
     @invariant()
     def what_has_not_expired_is_exported_and_got(self):
         shown = {name: (held.text.simhash, held.is_original) for name, held in self.model.shown().items()}
-        exported = {stored.id: (stored.simhash, stored.state != "duplicate") for stored in self.index.export()}
-        got = [stored for stored in self.index.get_many(IDS) if stored is not None]
-        assert exported == shown
-        assert {stored.id: (stored.simhash, stored.state != "duplicate") for stored in got} == shown
+        for every in (self.index.export(), filter(None, self.index.get_many(IDS))):
+            assert {stored.id: (stored.simhash, stored.state != "duplicate") for stored in every} == shown
 
     def teardown(self):
         if hasattr(self, "make"):
@@ -303,9 +298,8 @@ class BandedMachine(IndexMachine):
         self.vacuum()
         self.clock.advance(ms=STEP_MS)
         self.index.vacuum()
-        verified = self.index.verify()
-        left = (verified.stale_members, verified.orphan_rows, verified.stale_copies)
-        assert (verified.wrong, left) == (0, (0, 0, 0))
+        left = self.index.verify()
+        assert (left.wrong, left.stale_members, left.orphan_rows, left.stale_copies) == (0, 0, 0, 0)
 
 
 class TextMachine(BandedMachine):
@@ -355,8 +349,7 @@ class CollectionMachine(TextMachine):
 @pytest.mark.parametrize("place", SERVERLESS_PLACES)
 def test_any_sequence_of_operations_leaves_right_answers(place, kind):
     machine = type("Machine", (kind,), {"place": place})
-    checked = settings(
-        max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-    )
+    slowly = [HealthCheck.too_slow]
+    checked = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=slowly)
 
     run_state_machine_as_test(machine, settings=checked)

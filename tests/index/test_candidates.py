@@ -80,9 +80,7 @@ def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, que
 @given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9), count=st.sampled_from([0, 1, 2, 40]))
 def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach, count):
     parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(count, seed=seed)))
-
     found = crowded_by(parsed, values, reach=reach)
-
     others = {at for at, other in plain(parsed, values, values, reach) if other != values[at]}
     assert np.flatnonzero(found).tolist() == sorted(others)
 
@@ -163,7 +161,6 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
 
 def test_documents_do_not_meet_by_rows_that_they_lack():
     store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
-
     assert find_crowded(as_array([1, 1]), lacking, reach=(3,)).tolist() == [False, False]
     assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
     [(_, [asked])] = store.take()
@@ -173,7 +170,6 @@ def test_documents_do_not_meet_by_rows_that_they_lack():
 def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
     scheme = Scheme.parse("5x2")
     store = stored(scheme, range(6))
-
     for limit, is_cut in ((5, True), (6, False)):
         found = found_by(store, scheme, [0, ALL_BITS, 3], reach=3, limit=limit)
         assert found.truncated.tolist() == [is_cut, False, is_cut]
@@ -181,9 +177,7 @@ def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
 
 def test_rows_are_counted_once_however_many_queries_share_them():
     scheme = Scheme.parse("4x1")
-
     found = found_by(stored(scheme, [1, 2]), scheme, [1] * 100, reach=3)
-
     # Three tables hold both under one prefix, the fourth holds only one that was asked for.
     assert found.rows == 7
     assert len(whole(found).queries) == 200

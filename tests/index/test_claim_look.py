@@ -106,7 +106,6 @@ def test_of_several_originals_the_nearest_and_then_the_earliest_is_named():
     scene = Scene("pending")
     for name, order, distance in (("late", (90, 0), 1), ("early", (80, 0), 1), ("far", (70, 0), 2)):
         scene.neighbour("original", name=name, order=order, distance=distance)
-
     assert scene.look()[:2] == ("duplicate", "early")
 
 
@@ -114,7 +113,6 @@ def test_a_pending_claim_gives_way_to_the_first_of_those_before_it():
     scene = Scene("pending")
     for name, order in (("second", (100, 3)), ("first", (100, 2)), ("third", EARLIER)):
         scene.neighbour("pending", name=name, order=order)
-
     assert scene.look()[0] == "yielded"
     assert scene.claim.awaited.id == "first"
 
@@ -123,9 +121,7 @@ def test_equal_orders_are_told_apart_by_the_digest_of_the_id():
     for name in ("n", "m", "k", "j"):
         scene = Scene("pending")
         scene.neighbour("pending", name=name, order=ORDER)
-
         gives_way = scene.look()[0] == "yielded"
-
         assert gives_way == (id_digest(name) < id_digest("me"))
 
 
@@ -144,7 +140,6 @@ def test_one_that_came_later_is_waited_for_a_lease_and_then_set_aside(passed_s):
 def test_an_original_that_has_expired_is_removed_before_it_is_no_obstacle():
     scene = Scene("pending")
     scene.neighbour("original", seen=NOW - DAY_MS - 1)
-
     first = scene.look()
     assert (first[0], scene.state_of("n")) == ("pending", "removed")
     assert scene.look()[0] == "original"
@@ -171,7 +166,6 @@ def test_where_not_all_neighbours_are_known_the_claim_looks_for_them_again_unles
     scene = Scene("pending")
     scene.neighbour(state)
     scene.claim.is_partial = True
-
     again = ("pending", None, Step.QUERY_AGAIN)
     assert scene.look() == (("duplicate", "n", Step.LOOK) if state == "original" else again)
 
@@ -192,7 +186,6 @@ def test_one_that_a_claim_gave_way_to_is_set_aside_after_a_lease(passed_s, left)
 def test_a_claim_that_waits_for_nobody_stands_again():
     scene = Scene("yielded")
     scene.neighbour("original")
-
     assert scene.look()[0] == "pending"
 
 
@@ -212,7 +205,5 @@ def test_claims_of_one_batch_are_judged_each_by_its_own_neighbours():
 @pytest.mark.parametrize(("state", "of", "seen"), [("original", None, NOW), ("duplicate", "near", NOW - DAY_MS // 2)])
 def test_a_document_that_is_offered_with_another_text_does_not_expire_as_an_original(state, of, seen):
     before = DocumentState("me", NEAR, state, seen=NOW - DAY_MS // 2, stamp=5, of=of)
-
     pending = as_pending(Claim(0, "me", Text(OWN), ORDER, state=before), now=NOW, oldest=NOW - DAY_MS)
-
     assert pending.previous == msgspec.structs.replace(before, seen=seen)

@@ -44,7 +44,6 @@ def texts(count=4):
 @given(names | st.none(), names | st.none(), ids, ids)
 def test_stored_ids_are_equal_only_if_collections_and_ids_are(one, other, first, second):
     stored, beside = Collection(one).stored_id(first), Collection(other).stored_id(second)
-
     assert (stored == beside) == ((one, first) == (other, second))
     assert (collection_of(stored), own_id(stored)) == (one or "", first)
 
@@ -52,14 +51,12 @@ def test_stored_ids_are_equal_only_if_collections_and_ids_are(one, other, first,
 @pytest.mark.parametrize("name", ["a", "https://example.org/a?b=c", "天地", " "])
 def test_an_id_without_a_collection_is_stored_as_it_is(name):
     made = entries({name: BASE})
-
     assert Collection().stored_id(name) == name
     assert Collection().stored(made) is made
 
 
 def test_names_that_look_alike_are_different_collections():
     made = [Collection(name) for name in TRICKY]
-
     assert len({one.stored_id("x") for one in made}) == len({one.masked(0) for one in made}) == len(TRICKY)
 
 
@@ -67,7 +64,6 @@ def test_names_that_look_alike_are_different_collections():
 def test_what_is_no_name_is_refused_in_one_sentence(make_memory_index, name):
     with pytest.raises(InvalidArgument, match=r"the name of a collection is .*: wanted") as refused:
         make_memory_index().in_collection(name)
-
     assert len(str(refused.value)) < 260
     assert "\n" not in str(refused.value)
 

@@ -192,9 +192,7 @@ def test_a_copy_that_is_offered_again_is_written_anew_where_documents_expire(mak
 
 def test_a_dry_run_lists_nothing(make_index, index):
     before = listed(index, "a"), cells(index, "a")
-
     index.dedup_entries(entries({"c": BASE ^ 1}), index.deduplicator(scratch=make_index().store))
-
     assert (listed(index, "a"), cells(index, "a")) == before
 
 
@@ -262,9 +260,7 @@ def test_a_delete_that_comes_late_takes_no_later_entry(index):
     [early] = cells(index, "a")
     claim(index, {"b": FAR ^ 1}, "paper")
     claim(index, {"b": BASE ^ 1}, "wire again")
-
     index.store.delete(FAMILY_DOCUMENTS, [Cell(early.row, early.qualifier, b"", early.timestamp)])
-
     assert listed(index, "a") == ("a", [("b", 1, "wire again")])
 
 

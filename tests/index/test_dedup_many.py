@@ -44,7 +44,6 @@ def test_decisions_come_in_order_and_do_not_depend_on_the_batch(make_index, monk
 def test_a_text_without_words_has_no_decision_and_disturbs_none(index):
     [first, second] = corpus(2)
     decided = list(index.dedup_many([first, ("empty", "……！？"), second, ("blank", "")]))
-
     assert [name for name, _ in decided] == [first[0], "empty", second[0], "blank"]
     assert [decision and decision.is_original for _, decision in decided] == [True, None, True, None]
     assert list(index.dedup_many([])) == []
@@ -89,20 +88,17 @@ def test_documents_are_read_a_batch_at_a_time(index, monkeypatch):
 def test_metadata_is_kept_with_a_document_of_many(index, method):
     [(a, text), (b, other)] = corpus(2)
     assert [name for name, _ in getattr(index, method)([(a, text, {"source": "x"}), (b, other)])] == [a, b]
-
     assert [stored.metadata for stored in index.get_many([a, b])] == [{"source": "x"}, None]
 
 
 def test_a_dry_run_decides_alike_and_leaves_the_index_as_it_is(index):
     documents = corpus(30)
     dry = list(index.dedup_many(documents, deduplicator=index.deduplicator(scratch=MemoryStore())))
-
     assert index.get_many([name for name, _ in documents]) == [None] * 30
     assert dry == list(index.dedup_many(documents))
 
 
 def test_a_store_without_ranges_is_refused_before_a_document_is_read(index, monkeypatch):
     monkeypatch.setattr(reading, "CellCounts", object)
-
     with pytest.raises(Unsupported, match="dedup needs a file: or hbase:// index"):
         index.dedup_many(corpus(1))

@@ -22,7 +22,6 @@ def found_alone(index, queries):
 def test_every_flip_of_up_to_k_bits_is_found(make_index, scheme, k, base):
     index = make_index(scheme=scheme, distance=k)
     index.add_entries(entries({"the one": base}))
-
     for bits in range(k + 1):
         queries = flips(base, bits, most=700, seed=k)
         assert found_alone(index, queries) == [[("the one", bits)]] * len(queries)
@@ -33,7 +32,6 @@ def test_no_flip_of_k_plus_one_bits_is_found(make_index, scheme, k):
     index = make_index(scheme=scheme, distance=k)
     index.add_entries(entries({"the one": BASE}))
     queries = [*flips(BASE, k + 1, most=300), *(flip(BASE, range(at, at + k + 1)) for at in range(64 - k))]
-
     assert found_alone(index, queries) == [[]] * len(queries)
 
 

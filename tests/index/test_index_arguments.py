@@ -86,7 +86,6 @@ def test_a_document_of_other_types_is_refused(make_memory_index, document, messa
 @pytest.mark.parametrize("method", ["add_many", "claim_many", "dedup_many", "query_many"])
 def test_what_is_no_document_is_refused_with_its_batch(make_index, method, documents, message):
     index = make_index()
-
     check_refusals(index, message, lambda: list(getattr(index, method)(documents)))
 
 
@@ -94,7 +93,6 @@ def test_what_is_no_document_is_refused_with_its_batch(make_index, method, docum
 def test_an_id_of_another_type_is_refused_where_it_is_looked_up(make_memory_index, name):
     index = make_memory_index()
     calls = (lambda: index.get(name), lambda: list(index.remove_many([name])), lambda: index.get_many([name]))
-
     check_refusals(index, f"the id {name!r} is of type", *calls)
 
 
@@ -102,7 +100,6 @@ def test_an_id_of_another_type_is_refused_where_it_is_looked_up(make_memory_inde
 def test_what_is_no_fingerprint_is_refused_but_one_of_numpy_is_one(make_memory_index, simhash):
     index = make_memory_index()
     message = f"the fingerprint is {simhash!r}: wanted an integer from 0 to 2**64 - 1"
-
     check_refusals(index, message, lambda: index.query_simhash(simhash))
     index.add_entries(entries({"a": 2**64 - 1}))
     assert [match.id for match in index.query_simhash(np.uint64(2**64 - 1)).matches] == ["a"]
@@ -112,10 +109,8 @@ def test_what_is_no_fingerprint_is_refused_but_one_of_numpy_is_one(make_memory_i
 def test_one_string_is_not_taken_for_ids(make_memory_index, method):
     index = make_memory_index()
     index.add("a", TEXT)
-
     with pytest.raises(InvalidArgument, match=r"^the ids are one string, 'abc': wanted a list of ids$"):
         list(getattr(index, method)("abc"))
-
     assert written(index) == ["a"]
 
 
@@ -138,8 +133,6 @@ def test_a_limit_that_no_answer_could_keep_is_refused(make_memory_index, limit):
 def test_an_id_of_64_and_metadata_of_one_kilobyte_are_kept_as_they_are(make_index):
     index = make_index()
     name, metadata = "字" * 21_845, {"url": "x" * 990, "字": [1, None, 0.5]}
-
     index.add(name, TEXT, metadata=metadata)
-
     stored = index.get(name)
     assert (stored.id, stored.metadata) == (name, metadata)

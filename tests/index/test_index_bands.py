@@ -103,7 +103,6 @@ def test_answers_equal_brute_force(make_claiming_index, seed):
 def test_a_stored_document_is_asked_with_its_bands(make_claiming_index):
     index = make_claiming_index(**BANDED)
     index.add_entries(of(one=Written(FAR, SKETCH, SEGMENTS), other=Written(BASE, SKETCH, ONE_SHARED)))
-
     assert answered(index.query_id("one")) == [("other", 10)]
     assert index.entries_of("one").segments.tolist() == [list(SEGMENTS)]
 

@@ -49,7 +49,6 @@ def test_an_old_text_stands_until_its_document_s_turn_comes(make_claiming_index)
     index = make_claiming_index()
     assert claim(index, {}) == []
     claim(index, {"a": BASE})
-
     assert claim(index, {"b": BASE ^ 1, "a": FAR, "c": BASE ^ 3}) == [("a", 1), True, True]
     assert index.verify().wrong == 0
 
@@ -57,7 +56,6 @@ def test_an_old_text_stands_until_its_document_s_turn_comes(make_claiming_index)
 def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_claiming_index):
     index = make_claiming_index()
     index.add_entries(entries({"a": BASE, "b": BASE}))
-
     # c waits for a, which leaves its reach; b is not to leave it meanwhile.
     assert claim(index, {"a": BASE + 5, "c": BASE, "b": BASE - 1}) == [True, ("b", 0), ("a", 3)]
     assert index.verify().wrong == 0

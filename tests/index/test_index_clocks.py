@@ -61,9 +61,7 @@ def test_vacuum_by_a_clock_that_is_ahead_hides_nothing_that_is_written_later(mak
 def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahead):
     right, wrong = make(0, ahead, grace_s=0, ttl_days=1)
     right.add_entries(entries({"a": BASE}))
-
     swept = wrong.vacuum()
-
     assert (swept.expired, swept.rows) == (0, 0)
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
 

@@ -104,9 +104,7 @@ SWAPPING_COSTS = {
 @pytest.mark.parametrize(("before", "act", "documents", "calls"), COSTS.values(), ids=COSTS)
 def test_calls_cost_the_same_whatever_the_number_of_documents(store, index, before, act, documents, calls):
     add(index, before)
-
     act(index, entries(documents))
-
     assert store.take_names() == calls
 
 
@@ -124,10 +122,8 @@ def test_calls_without_transactions_cost_the_same_whatever_the_number(store, ind
 
 def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):
     add(index, {"a": BASE})
-
     index.get("a")
     index.query_id("a")
-
     assert store.take_names() == ["get", "get", "get", "get", "scan", "get_rows", "get"]
 
 
@@ -145,7 +141,6 @@ def test_a_query_is_one_scan_of_as_many_prefixes_as_tables(store, scheme, k):
 
 def test_queries_that_share_prefixes_scan_each_once(store, index):
     index.query_entries(entries(copies(50)))
-
     [prefixes] = scanned(store.take())
     assert len(prefixes) == 10
     assert np.all(prefixes[1:] > prefixes[:-1])
@@ -170,9 +165,7 @@ def test_adding_new_known_and_moved_documents_is_six_calls_at_most(store, index,
 @pytest.mark.parametrize("documents", [2, 500])
 def test_a_batch_of_dedup_costs_a_query_and_a_write(store, index, documents):
     add(index, near(200, seed=5))
-
     dedup(index, entries(near(documents, seed=6, name="new")))
-
     names = store.take_names()
     assert names.count("scan") == 1
     assert len(names) <= 11
@@ -180,9 +173,7 @@ def test_a_batch_of_dedup_costs_a_query_and_a_write(store, index, documents):
 
 def test_where_documents_expire_claims_become_pending_by_compare_and_set(store):
     make(store, ttl_days=1)
-
     Index(SwappingOnly(store)).claim_entries(entries({"a": BASE, "b": FAR}))
-
     assert store.take_names().count("compare_and_set") == 2
 
 
@@ -249,5 +240,4 @@ def test_one_folder_or_process_has_one_clock_and_is_not_asked_for_it(store, inde
     index.vacuum()
     index.verify(repair=True)
     index.add_entries(entries({"a": BASE}))
-
     assert [arguments[0] for name, arguments in store.take() if name == "put"] == ["d", "d"]

@@ -79,7 +79,6 @@ def test_of_a_hundred_copies_the_earliest_is_named_whatever_its_digest(make_clai
     names = in_order_of_digests(copies)[::-1]
     for name in names:
         flood(index, [name])
-
     assert claim(index, "new") == names[0]
 
 
@@ -119,7 +118,6 @@ def test_where_no_member_of_many_is_an_original_the_claim_becomes_one(in_small_p
     index, names = in_small_pages, in_order_of_digests(150)
     flood(index, names)
     keep_members(index, names, lambda: list(index.remove_many(names)))
-
     assert claim(index, "new") is True
     assert claim(index, "next") == "new"
 
@@ -128,7 +126,6 @@ def test_a_farther_original_is_not_named_before_all_nearer_members_were_read(in_
     index, names = in_small_pages, in_order_of_digests(150)
     flood(index, names, sketches=[UNLIKE] * 149 + [SKETCH])
     index.add_entries(entries({"far": BASE ^ 1, "farther": BASE ^ 3}, sketches=[SKETCH] * 2))
-
     assert claim(index, "new") == names[149]
 
 

@@ -156,9 +156,7 @@ class Hiding(SwappingOnly):
 
 def test_documents_whose_first_cells_are_hidden_are_added_all_the_same():
     index = create(Hiding(MemoryStore()))
-
     written = index.add_entries(entries(beside("a", MANY)))
-
     assert found_at(index, "a") == FIRST
     assert not any(written.known)
     assert sum(1 for _ in index.export()) == MANY + 1

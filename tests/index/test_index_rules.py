@@ -27,9 +27,7 @@ SKETCH = random.Random(7).getrandbits(512)
 def test_an_answer_is_complete_under_rule_distance_up_to_k(make_index, wanted, complete):
     index = make_index(match="verified")
     index.add_entries(entries({"stored": BASE}, sketches=[SKETCH]))
-
     answer = index.query_simhash(BASE, rule=index.rule(**wanted))
-
     assert answered(answer) == [("stored", 0)]
     assert answer.complete is complete
 
@@ -63,9 +61,7 @@ def test_a_rule_out_of_range_or_without_the_sketches_that_it_needs_is_refused(ma
 def test_a_text_with_fewer_features_than_the_profile_says_is_called_short(make_index, options, short):
     index = make_index(**options)
     sizes = (0, 4, 5, 29, 30)
-
     answers = index.query_entries(entries([(str(size), BASE) for size in sizes], features=sizes))
-
     assert [answer.short for answer in answers] == short
 
 
@@ -99,6 +95,5 @@ def test_a_stored_document_is_looked_for_with_its_sketch_and_digest_and_a_duplic
 
 def test_a_distance_by_itself_asks_for_what_is_within_it(make_memory_index):
     index = make_memory_index(match="verified")
-
     assert (index.rule(distance=2).match, index.rule(distance=2).distance) == ("distance", 2)
     assert index.rule(distance=2, similarity=0.9).match == index.rule().match == "verified"

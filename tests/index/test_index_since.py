@@ -57,7 +57,6 @@ def test_a_time_may_be_a_date_and_what_was_seen_again_counts_from_then(index, ma
 def test_a_limit_counts_what_is_left_and_caps_are_told(index):
     cut = index.query_simhash(BASE, since="6d", limit=1)
     whole = index.query_simhash(BASE, since="6d", limit=2)
-
     assert (answered(cut), cut.truncated) == ([("middle", 1)], True)
     assert (len(whole.matches), whole.truncated) == (2, False)
 
@@ -66,13 +65,11 @@ def test_the_time_to_live_ends_earlier_than_an_age_that_is_longer(make_index):
     index = make_index(ttl_days=5)
     index.add_entries(entries({"old": BASE}))
     make_index.clock.advance(days=6)
-
     assert found(index, "30d") == []
 
 
 def test_many_queries_ask_from_one_moment_on_and_a_time_that_is_none_is_refused_before(index):
     [(_, answer)] = index.query_many([("query", "…a text with some words in it…")], since="6d")
-
     assert answer.matches == []
     with pytest.raises(InvalidArgument):
         index.query_many([], since="")

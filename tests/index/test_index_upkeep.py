@@ -70,7 +70,6 @@ def test_a_lost_member_is_put_back_without_its_sketch(index, make_index):
 def test_block_rows_under_a_wrong_prefix_are_deleted(index, make_index):
     strays = BlockRows(np.array([0xABCDEF01, 0xABCDEF63], dtype=np.uint64), np.array([BASE, BASE], dtype=np.uint64))
     index.store.put_rows(strays, timestamp=make_index.clock() - 5)
-
     found = [index.verify(repair=repair) for repair in (False, True, False)]
     assert [(one.malformed_rows, one.wrong) for one in found] == [(2, 2), (2, 0), (0, 0)]
     assert found[2].rows == 30
@@ -92,9 +91,7 @@ def test_a_crowded_prefix_is_whole_and_duplicates_are_counted_apart(make_index):
     index = make_index(max_rows_per_prefix=2)
     index.add_entries(entries({f"d{bit}": BASE ^ (1 << bit) for bit in range(8)}))
     index.claim_entries(entries({"copy": BASE ^ 1, "other copy": BASE ^ 2, "far": FAR}))
-
     found = index.verify()
-
     assert (found.documents, found.duplicates, found.members, found.wrong) == (9, 2, 9, 0)
 
 
@@ -114,7 +111,6 @@ def test_a_document_cell_that_does_not_decode_is_removed_and_vacuum_takes_its_me
 
 def test_vacuum_is_refused_while_a_load_is_open(index):
     begin_load(index.store, "token")
-
     with pytest.raises(StoreBusy):
         index.vacuum()
     end_load(index.store, "token")
@@ -216,7 +212,6 @@ def test_vacuum_leaves_a_claim_alone_that_its_writer_renewed_within_the_grace_pe
     # A claim's first cell has a timestamp that is no time.
     hiding.store.put(FAMILY_DOCUMENTS, [document("p", "pending", clock(), seen=clock() + seen_ms, timestamp=7)])
     clock.advance(ms=3_600_000)
-
     assert hiding.vacuum().abandoned == 1 - seen_ms
 
 
@@ -234,5 +229,4 @@ def test_a_claim_that_is_older_than_the_time_to_live_is_given_up_and_does_not_ex
 def test_a_document_that_is_gone_meanwhile_lacks_no_member(hiding, clock, monkeypatch):
     cell = document("gone", "added", clock())
     monkeypatch.setattr(hiding.store, "scan_cells", lambda *_, **__: iter([[cell]]))
-
     assert hiding.verify().missing_members == 0

@@ -55,7 +55,6 @@ def digests_of(page, simhash):
 def test_what_was_read_is_not_read_again(store):
     members = reader(store)
     found = [names(members, 1, 2), names(members, 2, 3), names(members, 1)]
-
     assert found == [list("abcd"), list("de"), list("abc")]
     assert store.take_names() == ["get_rows", "get", "get_rows", "get"]
 
@@ -64,9 +63,7 @@ def test_what_was_read_is_not_read_again(store):
 def test_above_a_number_of_members_all_are_forgotten(store, monkeypatch, held, calls):
     monkeypatch.setattr(search, "HELD_MEMBERS", held)
     members = reader(store)
-
     assert names(members, 1) == names(members, 1) == ["a", "b", "c"]
-
     assert store.take_names() == calls
 
 
@@ -105,7 +102,6 @@ def test_a_member_stands_for_the_document_that_its_cell_names_under_its_fingerpr
         store.delete(FAMILY_DOCUMENTS, [written("a", 1)._replace(timestamp=1 << 60)])
     else:
         store.put(FAMILY_DOCUMENTS, [cell])
-
     assert names(reader(store), 1) == expected
 
 
@@ -158,7 +154,6 @@ def test_documents_read_back_from_their_member_cells_are_as_they_were_written(mi
 
 def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixed):
     [value, bare, _] = member_values(mixed, [1, 2, 3])
-
     with pytest.raises(CorruptIndex, match="sketch of"):
         decode_member(value, bands=1)
     assert decode_member(bare, bands=1).sketch == b""
@@ -166,9 +161,7 @@ def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixe
 
 def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_document_cell():
     states = [DocumentState("a", 5, "added", seen=9, stamp=11, order=(8, 0)), DocumentState("b", 6, "added", 9, 12)]
-
     cells = document_cells(entries({"a": 5, "b": 6}), states)
-
     assert [cell[:2] for cell in cells] == [(member_row(5), id_digest("a")), (member_row(6), id_digest("b"))]
     assert [cell.timestamp for cell in cells] == [11, 12]
     assert [decode_member(cell.value, bands=0).added for cell in cells] == [8, 0]
@@ -176,5 +169,4 @@ def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_docum
 
 def test_a_document_of_which_only_its_cell_is_left_is_a_bare_fingerprint():
     bare = bare_entries([DocumentState("a", 5, "duplicate", 9, 9), DocumentState("b", 2**64 - 1, "added", 9, 9)])
-
     assert columns(bare) == columns(Entries.of_fingerprints(["a", "b"], np.array([5, 2**64 - 1], np.uint64)))

@@ -34,14 +34,12 @@ def sketches(*differing):
 def test_verified_pairs_are_within_the_radius_and_similar_enough(distance, differing, is_near):
     apart, by_blocks = np.array([distance], np.uint8), np.array([True])
     accepted, [estimate] = judge(VERIFIED, apart, sketches(0), sketches(differing), by_blocks=by_blocks)
-
     assert (accepted.tolist(), known_similarity(float(estimate))) == ([is_near], 1 - differing / 256)
 
 
 @pytest.mark.parametrize(("differing", "wanted"), [(0, 1.0), (1, 255 / 256), (128, 0.5), (256, 0.0), (512, 0.0)])
 def test_a_similarity_is_never_below_nothing(differing, wanted):
     [found] = estimated_similarity(sketches(0).words, sketches(differing).words)
-
     assert found == wanted
 
 
@@ -72,7 +70,6 @@ def test_a_rule_reaches_as_far_as_it_may_accept_and_reads_sketch_rows_if_it_veri
 )
 def test_two_documents_are_judged_as_pairs_are(rule, distance, bits, is_near):
     one, other = entries({"a": 0}, sketches=[0]), entries({"b": (1 << distance) - 1}, sketches=[(1 << bits) - 1])
-
     assert accept(rule, distance, one, other, by_blocks=True) == (is_near, 1 - bits / 256)
 
 
@@ -84,7 +81,6 @@ def test_each_bit_beyond_the_free_ones_asks_for_one_more_of_the_sketch(distance,
     rule = Profile.resolve().rule
     one = entries({"a": 0}, sketches=[0], bands=[(1, 2, 3, 4, 5, 6)])
     other = entries({"b": (1 << distance) - 1}, sketches=[(1 << bits) - 1], bands=[(1, 0, 0, 0, 0, 0)])
-
     for a, b in ((one, other), (other, one)):
         assert accept(rule, distance, a, b, by_blocks=False) == (accepted, 1 - bits / 256)
 

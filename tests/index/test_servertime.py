@@ -55,7 +55,6 @@ def test_it_stays_a_margin_behind_and_is_read_once_a_minute(store, clocks):
 
 def test_it_goes_up_although_no_time_passes_and_each_store_has_its_own(store):
     other = SwappingOnly(MemoryStore(clock=lambda: BEGIN_MS + 9))
-
     assert [time_below(one) - BEGIN_MS + MARGIN_MS for one in (store, store, other, store)] == [0, 1, 9, 2]
 
 
@@ -63,7 +62,6 @@ def test_it_goes_up_although_no_time_passes_and_each_store_has_its_own(store):
 def test_a_machine_that_slept_or_whose_clock_was_set_reads_it_again(store, clocks, step_s):
     time_below(store)
     clocks.wall_s += step_s
-
     assert time_below(store) > BEGIN_MS - MARGIN_MS
     assert clocks.readings == 2
 
@@ -85,14 +83,12 @@ class Unanswered(SwappingOnly):
 @pytest.mark.parametrize("choose", [time_below, decision_time])
 def test_a_store_that_does_not_answer_is_asked_for_its_time_again(clocks, choose, error):
     store = Unanswered(MemoryStore(clock=clocks.read), [error("no answer")] * 2)
-
     assert choose(store) == BEGIN_MS - MARGIN_MS
 
 
 @pytest.mark.parametrize(("error", "calls"), [(StoreTimeout, 3), (StoreRefused, 1)])
 def test_a_store_that_never_answers_is_asked_three_times_and_one_that_refuses_once(clocks, error, calls):
     store = Unanswered(MemoryStore(clock=clocks.read), [error("no") for _ in range(calls + 1)])
-
     with pytest.raises(error):
         time_below(store)
     assert len(store.errors) == 1

@@ -44,7 +44,6 @@ def test_a_sample_stands_for_every_region_as_a_whole_and_the_whole_is_every_pref
 
 def test_a_sample_of_one_region_reads_a_64th_of_it_in_64_places():
     slices = sampled_slices([(0, 1 << PREFIX_BITS)])
-
     assert [part.start >> PREFIX_BITS - 6 for part in slices] == list(range(64))
     assert {(part.stop - part.start, part.weight) for part in slices} == {(1 << PREFIX_BITS - 12, 64.0)}
 

@@ -57,9 +57,7 @@ def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_fro
 def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprint(index, clock):
     add(index, {"a": ONE, "b": ONE, "c": ONE})
     clock.advance(ms=50)
-
     written = index.add_entries(written_entries({"a": OTHER, "b": ONE, "c": READY}, 2))
-
     assert (written.known, written.moved) == ([True] * 3, [True, False, False])
 
 
@@ -71,9 +69,7 @@ def test_where_one_of_them_has_no_text_the_fingerprint_alone_says_whether_it_is_
     decide(index, {"a": first, "b": first})
     before = index.get("a"), index.get("b")
     clock.advance(ms=50)
-
     assert decide(index, {"a": then, "b": then}) == [None, "a"]
-
     assert (index.get("a"), index.get("b")) == before
 
 

@@ -31,7 +31,6 @@ options = st.fixed_dictionaries(
 @given(given_options=options)
 def test_a_profile_comes_back_from_its_bytes(given_options):
     profile = Profile.resolve(**given_options)
-
     assert Profile.decode(profile.encode()) == profile
     assert Profile.decode(profile.encode()).encode() == profile.encode()
     assert given_options.items() <= msgspec.structs.asdict(profile).items()
@@ -49,14 +48,12 @@ def test_a_profile_comes_back_from_its_bytes(given_options):
 def test_an_unknown_name_is_named_beside_the_known_ones_and_a_value_out_of_range_with_its_field(field, value, told):
     with pytest.raises(InvalidProfile) as refused:
         Profile.resolve(**{field: value})
-
     assert str(refused.value) == f"profile: {told}"
 
 
 @pytest.mark.parametrize("given_options", [{"analyser": "jieba"}, {"threshold": 0.9}, {"Top": 3, "seed": 1}])
 def test_an_unknown_field_is_named_beside_the_known_ones(given_options):
     named = next(iter(given_options))
-
     with pytest.raises(InvalidProfile, match=rf"unknown field {named}; the fields are analyzer, top, .*similarity, "):
         Profile.resolve(**given_options)
     with pytest.raises(InvalidProfile, match=f"unknown field {named}; the fields are analyzer"):
@@ -186,13 +183,11 @@ NO_TEXT, ONE_FEATURE, ONE_CHARACTER = (0, 0), (1, 0), (0, 1)
 def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_are_known(options, short):
     profile = Profile.resolve(**options)
     sizes = [NO_TEXT, ONE_FEATURE, ONE_CHARACTER, (9, 500), (10, 79), (10, 80), (29, 300), (30, 299), (30, 300)]
-
     assert [size for size in sizes if profile.is_short(*size)] == short
 
 
 def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
     asked = Profile.resolve(short=25)
-
     assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
     assert asked.replace(bands=0).replace(bands=6) == asked
     assert Profile.resolve().replace(bands=0, short=10).short == 10
@@ -216,7 +211,6 @@ def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
     profile = Profile.resolve(**options)
-
     fields = msgspec.structs.asdict(profile)
     named = ("bands", "band_bins", "band_distance", "free_distance")
     assert tuple(fields[name] for name in named) == expected

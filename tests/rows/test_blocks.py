@@ -30,7 +30,6 @@ fingerprints = st.integers(0, ALL_BITS)
 @pytest.mark.parametrize("text", SCHEMES)
 def test_a_scheme_cuts_64_bits_evenly_and_flags_count_the_choices_of_blocks_from_one(text):
     scheme = Scheme.parse(text)
-
     assert (str(scheme), scheme.widths, sum(scheme.widths)) == (text, SCHEMES[text], 64)
     chosen = list(combinations(range(scheme.blocks), scheme.choose))
     assert [(table.flag, table.blocks) for table in scheme.tables] == list(enumerate(chosen, 1))
@@ -55,7 +54,6 @@ def test_what_is_no_scheme_or_has_too_many_tables_is_refused(text, told):
 def test_fingerprints_within_k_share_a_table(text, base):
     scheme = Scheme.parse(text)
     chosen = random.Random(1)
-
     for _ in range(300):
         other = flip(base, chosen.sample(range(64), min(scheme.distance, 64)))
         assert scheme.agreeing(base, other)

@@ -46,7 +46,6 @@ def test_each_state_says_whether_it_is_in_force_shown_found_and_has_members():
 @pytest.mark.parametrize("claim", ["pending", "yielded"])
 def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim_and_stays_if_it_is_given_up(claim):
     held = cell(claim, previous=cell("original", simhash=7, seen=50, stamp=60))
-
     assert held.in_force() == held.abandoned() == cell("original", simhash=7, seen=50, stamp=200)
     assert cell(claim).abandoned() == cell("aborted")
 
@@ -54,7 +53,6 @@ def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim_and
 @pytest.mark.parametrize(("since", "shown"), [(99, True), (100, True), (101, False)])
 def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
     held = cell("original", seen=100)
-
     answers = held.shown(since), held.found(since), held.found_under(Text(5), since)
     assert [answer is held for answer in answers] == [shown] * 3
     assert shown or answers == (None, None, None)
@@ -63,7 +61,6 @@ def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
 def test_a_document_is_found_under_its_own_fingerprint_alone_and_a_moving_one_under_its_old_one():
     held = cell("original", simhash=5)
     moving = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
-
     assert (held.found_under(Text(5)), held.found_under(Text(4))) == (held, None)
     assert (moving.found_under(Text(5)).simhash, moving.found_under(Text(9))) == (5, None)
     assert moving.found_under(Text(5), 101) is None
@@ -72,7 +69,6 @@ def test_a_document_is_found_under_its_own_fingerprint_alone_and_a_moving_one_un
 def test_a_document_is_found_under_its_own_text_alone_where_others_have_the_same_fingerprint():
     before = cell("original", simhash=5, digest=b"one")
     held = cell("pending", simhash=5, digest=b"other", previous=before)
-
     assert held.found_under(Text(5, b"one")).digest == b"one"
     assert held.found_under(Text(5, b"other")) is held.found_under(Text(5)) is None
     assert held.member_texts() == {Text(5, b"one"), Text(5, b"other")}
@@ -103,7 +99,6 @@ def test_cells_are_read_as_they_are_written():
     held = DocumentState(
         "a", 2**64 - 1, "duplicate", 1, 2, (3, 4), b"token", "b", 3, 0.5, 0.625, before, b"8 bytes.", of_text
     )
-
     assert decode_document(encode(held)) == held
 
 
@@ -131,8 +126,6 @@ BARE = encode(Member("b", 5, 0, 0, b"", b""))
 )
 def test_sketches_of_many_cells_are_those_of_each_and_a_damaged_cell_has_none(damaged):
     cells = [SKETCHED, BARE, *([] if damaged is None else [damaged]), SKETCHED]
-
     found = decode_sketches(cells, bands=0)
-
     assert found == [bytes(range(68)), b"", *([] if damaged is None else [b""]), bytes(range(68))]
     assert decode_sketches([], bands=0) == []

@@ -27,7 +27,6 @@ def test_entries_that_are_put_together_are_those_of_the_parts():
 
 def test_entries_without_bands_get_empty_ones_beside_others_and_none_among_themselves():
     bare = entries({"x": 9})
-
     assert Entries.joined([bare, with_bands("a", (1, 2))]).segments.tolist() == [[0, 0], [1, 2]]
     assert Entries.joined([with_bands("a", (1, 2)), bare]).segments.tolist() == [[1, 2], [0, 0]]
     assert Entries.joined([bare, bare]).bands is None
@@ -43,7 +42,6 @@ def test_no_documents_need_no_columns_and_one_needs_all():
 @pytest.mark.parametrize("character", ["a", "é", "中", "😀"])
 def test_an_id_may_have_as_many_bytes_as_fit(character):
     most = character * (65_536 // len(character.encode()))
-
     check_storable(entries({most: 1}))
     with pytest.raises(InvalidArgument, match="longer than 65536"):
         check_storable(entries({most + character: 1}))

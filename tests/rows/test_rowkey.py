@@ -21,9 +21,7 @@ def as_array(values):
 @given(values=fingerprints, scheme=st.sampled_from(["5x2", "4x1", "7x3", "8x4"]))
 def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, scheme):
     parsed = Scheme.parse(scheme)
-
     packed = rowkey.pack_rows(rowkey.block_rows(parsed, as_array(values)))
-
     keys = [packed[i : i + 13] for i in range(0, len(packed), 13)]
     assert keys == sorted({key for simhash in values for key in rowkey.row_keys(parsed, simhash)})
 
@@ -31,9 +29,7 @@ def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, s
 @given(values=fingerprints)
 def test_packed_rows_are_read_back(values):
     rows = rowkey.block_rows(DEFAULT, as_array(values))
-
     back = rowkey.unpack_rows(rowkey.pack_rows(rows))
-
     assert back.prefixes.tolist() == rows.prefixes.tolist()
     assert back.simhashes.tolist() == rows.simhashes.tolist()
 
@@ -41,7 +37,6 @@ def test_packed_rows_are_read_back(values):
 @given(values=st.lists(st.integers(0, (1 << 40) - 1), max_size=20))
 def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
     packed = rowkey.pack_prefixes(as_array(sorted(values)))
-
     assert packed == sorted(packed) == [rowkey.pack_prefix(prefix) for prefix in sorted(values)]
     assert [int.from_bytes(prefix, "big") for prefix in packed] == sorted(values)
     assert rowkey.unpack_prefixes(b"".join(packed)).tolist() == sorted(values)
@@ -63,9 +58,7 @@ def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, ot
 @given(name=st.text())
 def test_a_document_row_is_the_digest_of_its_id(name):
     digest = blake2b(name.encode(), digest_size=16).digest()
-
     row = rowkey.document_row(rowkey.id_digest(name))
-
     assert row == digest[:4] + b"\xff" + digest
     assert (rowkey.row_flag(row), rowkey.row_digest(row)) == (255, digest)
 
@@ -74,7 +67,6 @@ def test_a_document_row_is_the_digest_of_its_id(name):
 @given(values=st.one_of(fingerprints, st.lists(st.integers(0, ALL_BITS), min_size=60, max_size=70)))
 def test_a_members_row_is_the_fingerprint_s_own(values):
     rows = rowkey.member_rows(as_array(values))
-
     assert rows == [rowkey.member_row(simhash) for simhash in values]
     assert rows == [s.to_bytes(8, "big")[:4] + b"\0" + s.to_bytes(8, "big") for s in values]
     assert [rowkey.row_simhash(row) for row in rows] == values

@@ -39,14 +39,12 @@ def create(fresh):
 def test_the_shell_script_says_what_the_core_says():
     text = (FOLDER / "create_table.rb").read_text("utf-8")
     commands = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
-
     assert commands == shell_script(TableSchema(), "simhash") + "exit\n"
 
 
 def test_the_calls_of_thrift_2_say_what_the_core_says():
     script = runpy.run_path(str(FOLDER / "create_table.py"))
     [call] = next(Thrift2("simhash").create(TableSchema()))
-
     assert script["table_descriptor"]("default", "simhash") == call.arguments["desc"]
     assert script["SPLIT_KEYS"] == call.arguments["splitKeys"]
 
@@ -54,7 +52,6 @@ def test_the_calls_of_thrift_2_say_what_the_core_says():
 def test_only_blocks_and_documents_expire_and_later_than_the_index_says():
     day_s = 86_400
     families = TableSchema(ttl_ms=100 * day_s * 1000).families
-
     assert [family.settings["TTL"] for family in families] == [str(110 * day_s), str(110 * day_s), FOREVER]
     assert [family.settings["TTL"] for family in TableSchema().families] == [FOREVER] * 3
 
@@ -62,7 +59,6 @@ def test_only_blocks_and_documents_expire_and_later_than_the_index_says():
 @pytest.mark.parametrize("regions", [1, 2, 3, 7, 256, 10_000])
 def test_split_keys_are_uniform_sorted_and_distinct(regions):
     numbers = [int.from_bytes(key, "big") for key in TableSchema(regions=regions).split_keys]
-
     sizes = {b - a for a, b in pairwise([0, *numbers, 1 << 32])}
     assert (len(numbers), numbers) == (regions - 1, sorted(set(numbers)))
     assert max(sizes) - min(sizes) <= 1
@@ -102,21 +98,18 @@ def test_thrift_1_makes_what_it_can_and_says_what_it_could_not(create):
 )
 def test_what_differs_in_an_operators_table_is_said(create, version, schema, shortfalls):
     create(2, TableSchema(regions=2))
-
     assert create(version, schema).shortfalls == tuple(shortfalls)
 
 
 @pytest.mark.hbase
 def test_the_script_in_the_folder_makes_a_table_that_create_takes_over(fresh, create):
     subprocess.run([sys.executable, FOLDER / "create_table.py", address(2), fresh], check=True)
-
     assert create(2).shortfalls == ()
 
 
 @pytest.mark.hbase
 def test_a_table_with_an_index_is_not_made_again(fresh, create, version):
     create(2).put("m", [Cell(b"profile", b"v", b"x")])
-
     with pytest.raises(IndexExists, match=rf"index in table {fresh} already"):
         create(version)
 

@@ -57,7 +57,6 @@ def member_fields(fields):
 @pytest.mark.slow
 def test_the_package_gives_the_vectors():
     made = schema_vectors.build()
-
     assert list(made) == list(VECTORS)
     for part, vectors in VECTORS.items():
         assert made[part] == vectors
@@ -66,7 +65,6 @@ def test_the_package_gives_the_vectors():
 @pytest.mark.parametrize("fields", VECTORS["profiles"], ids=lambda fields: f"{fields['analyzer']} {fields['bands']}")
 def test_a_profile_is_json_with_sorted_keys(fields):
     encoded = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
-
     assert Profile.decode(encoded).encode() == encoded
 
 
@@ -74,7 +72,6 @@ def test_the_second_implementation_knows_nothing_of_the_package():
     nodes = list(ast.walk(ast.parse(Path(plain.__file__).read_text("utf-8"))))
     named = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-
     libraries = {"math", "struct", "unicodedata", "collections", "functools", "hashlib", "itertools"}
     assert named == {*libraries, "mmh3", "msgspec"}
 
@@ -138,7 +135,6 @@ def stored_cells(stored_id, known, simhash, segments):
 @texts(stored=True)
 def test_the_cells_of_a_document(vector):
     segments = stored_segments(plain.normalized(whole(vector)))
-
     assert vector["length"] == len(whole(vector))
     assert stored_cells(vector["id"], vector, int(vector["fingerprint"], 16), segments).items() <= vector.items()
 

@@ -1,11 +1,14 @@
-"""What counts as a near-duplicate under each rule, and what an answer says about itself."""
+"""What counts as a near-duplicate under each rule and since a time, and what an answer says of itself and of matches."""
 
 import random
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from support.bruteforce import answered, entries, flips, shares_block_row
+from support.sketching import containment
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.clock import parse_since, rfc3339
 
 BASE = 0x9E3779B97F4A7C15
 SKETCH = random.Random(7).getrandbits(512)
@@ -97,3 +100,151 @@ def test_a_distance_by_itself_asks_for_what_is_within_it(make_memory_index):
     index = make_memory_index(match="verified")
     assert (index.rule(distance=2).match, index.rule(distance=2).distance) == ("distance", 2)
     assert index.rule(distance=2, similarity=0.9).match == index.rule().match == "verified"
+
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def index(make_index):
+    """Return an index with a document of ten days ago, of five and of today."""
+    made = make_index()
+    made.add_entries(entries({"old": BASE}))
+    make_index.clock.advance(days=5)
+    made.add_entries(entries({"middle": BASE ^ 1}))
+    make_index.clock.advance(days=5)
+    made.add_entries(entries({"new": BASE ^ 3}))
+    make_index.clock.advance(ms=10)
+    return made
+
+
+def found(index, since):
+    return [name for name, _ in answered(index.query_simhash(BASE, since=since))]
+
+
+@pytest.mark.parametrize(
+    ("since", "expected"),
+    [
+        (None, ["old", "middle", "new"]),
+        ("11d", ["old", "middle", "new"]),
+        ("6d", ["middle", "new"]),
+        ("7200m", ["new"]),
+        ("119h", ["new"]),
+        ("0d", []),
+    ],
+)
+def test_a_query_finds_what_was_added_since(index, since, expected):
+    assert found(index, since) == expected
+
+
+def test_a_time_may_be_a_date_and_what_was_seen_again_counts_from_then(index, make_index):
+    now = make_index.clock()
+
+    assert found(index, rfc3339(now - 6 * DAY_MS)) == ["middle", "new"]
+    assert found(index, datetime.fromtimestamp(now / 1000, UTC) - timedelta(days=1)) == ["new"]
+    assert [match.id for match in index.query_id("old", since="1d").matches] == ["new"]
+    index.add_entries(entries({"old": BASE}))
+    assert found(index, "1d") == ["old", "new"]
+
+
+def test_a_limit_counts_what_is_left_and_caps_are_told(index):
+    cut = index.query_simhash(BASE, since="6d", limit=1)
+    whole = index.query_simhash(BASE, since="6d", limit=2)
+    assert (answered(cut), cut.truncated) == ([("middle", 1)], True)
+    assert (len(whole.matches), whole.truncated) == (2, False)
+
+
+def test_the_time_to_live_ends_earlier_than_an_age_that_is_longer(make_index):
+    index = make_index(ttl_days=5)
+    index.add_entries(entries({"old": BASE}))
+    make_index.clock.advance(days=6)
+    assert found(index, "30d") == []
+
+
+def test_many_queries_ask_from_one_moment_on_and_a_time_that_is_none_is_refused_before(index):
+    [(_, answer)] = index.query_many([("query", "…a text with some words in it…")], since="6d")
+    assert answer.matches == []
+    with pytest.raises(InvalidArgument):
+        index.query_many([], since="")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2026-11-22", datetime(2026, 11, 22, tzinfo=UTC)),
+        ("2026-11-22T09:30", datetime(2026, 11, 22, 9, 30, tzinfo=UTC)),
+        ("2026-11-22T09:30:00Z", datetime(2026, 11, 22, 9, 30, tzinfo=UTC)),
+        ("2026-11-22T09:30:00.250+08:00", datetime(2026, 11, 22, 1, 30, 0, 250_000, tzinfo=UTC)),
+        (datetime(2026, 11, 22), datetime(2026, 11, 22, tzinfo=UTC)),
+        (datetime(2026, 11, 22, tzinfo=timezone(timedelta(hours=1))), datetime(2026, 11, 21, 23, tzinfo=UTC)),
+    ],
+)
+def test_a_time_without_a_zone_is_utc(written, meant):
+    assert parse_since(written, 0) == meant
+
+
+@pytest.mark.parametrize("wrong", ["", "yesterday", "7", "7w", "-7d", "7 d", "1.5d", "2026-13-1", "９d", "9999999999d"])
+def test_what_is_no_time_is_refused_in_one_sentence(wrong):
+    with pytest.raises(InvalidArgument, match=r"since .*: wanted a date or a time such as 2026-11-22") as refused:
+        parse_since(wrong, 0)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("age", ["999999999d", "999999999h", "0m"])
+def test_an_age_may_reach_behind_1970(age):
+    assert parse_since(age, 1_700_000_000_000) <= datetime(2023, 11, 15, tzinfo=UTC)
+
+
+CHANCE = random.Random(5)
+WHOLE = "".join(chr(CHANCE.randrange(0x4E00, 0x9000)) for _ in range(2_000))
+PART = WHOLE[:1_700]
+SHINGLES = {"match": "verified", "similarity": 0.6, "bands": 6, "band_distance": (64,), "free_distance": None}
+NEAR = pytest.approx(1, abs=0.05)
+LESS = pytest.approx(containment(WHOLE, PART), abs=0.05)
+
+
+def test_an_answer_says_how_much_of_the_text_a_match_has(make_index):
+    index = make_index(**SHINGLES)
+    index.add("whole", WHOLE)
+    index.add("part", PART)
+
+    index = make_index.reopen(index)
+
+    [of_part] = [match for match in index.query(PART).matches if match.id == "whole"]
+    [of_whole] = [match for match in index.query(WHOLE).matches if match.id == "part"]
+    assert (of_part.containment, of_whole.containment) == (NEAR, LESS)
+    assert of_part.similarity == of_whole.similarity <= of_whole.containment + 0.0001
+    assert [match.containment for match in index.query_id("part").matches] == [of_part.containment]
+    assert next(match for match in index.query(WHOLE).matches if match.id == "whole").containment == 1
+
+
+@pytest.mark.parametrize("decide", ["claim_many", "dedup_many"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_decision_says_how_much_of_the_document_its_original_has_now_and_later(make_index, decide, at_once):
+    index = make_index(**SHINGLES)
+    documents = [("whole", WHOLE), ("part", PART), ("other", WHOLE[::-1]), ("part again", PART)]
+    batches = [documents] if at_once else [[document] for document in documents]
+
+    decisions = [decision for batch in batches for _, decision in getattr(index, decide)(batch)]
+
+    index = make_index.reopen(index)
+    assert [decision.of for decision in decisions] == [None, "whole", None, "whole"]
+    assert [decision.containment for decision in decisions] == [None, NEAR, None, decisions[1].containment]
+    assert [decision for _, decision in getattr(index, decide)(documents)] == decisions
+    assert index.get("part").containment == decisions[1].containment
+    assert {copy.id: copy.containment for copy in index.copies("whole").copies} == {
+        decision.id: decision.containment for decision in decisions if decision.of
+    }
+    assert {stored.id: stored.containment for stored in index.export()} == {
+        decision.id: decision.containment for decision in decisions
+    }
+
+
+def test_without_sketches_nothing_is_known_of_it(make_index):
+    for options in ({"sketch": False}, SHINGLES):
+        index = make_index(**options)
+        index.add_entries(entries({"a": 5}))
+        [decision] = index.claim_entries(entries({"b": 4}))
+
+        assert [match.containment for match in index.query_simhash(5).matches] == [None]
+        assert (decision.of, decision.containment, index.get("b").containment) == ("a", None, None)

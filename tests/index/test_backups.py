@@ -5,10 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import InvalidArgument, StoreRefused
+from simhash_hbase import Index, InvalidArgument, StoreRefused, create_index, open_index
 from simhash_hbase.index import indexrows
-from simhash_hbase.index.index import Index
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.stores.addresses import open_store
 
@@ -31,7 +29,6 @@ def test_a_backup_is_as_old_as_what_it_holds(url, tmp_path):
     with Index(open_store(url), clock=count(BEGAN, 1_000).__next__) as index:
         assert index.backup(str(tmp_path / "first"))
         assert index.backup(str(tmp_path / "second"))
-
     assert last_backup(url) == rfc3339(BEGAN + 1_000)
     # A copy is from before its own note.
     assert [last_backup(f"file:{tmp_path / name}") for name in ("first", "second")] == [None, rfc3339(BEGAN)]
@@ -58,7 +55,6 @@ def test_an_index_that_may_not_be_written_is_copied_without_a_note(url, tmp_path
         monkeypatch.setattr(indexrows, "write_last_backup", refuse)
     with open_index(url, readonly=readonly) as index:
         assert not index.backup(str(tmp_path / "copy"))
-
     assert last_backup(url) is last_backup(f"file:{tmp_path / 'copy'}") is None
 
 

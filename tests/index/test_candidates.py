@@ -67,9 +67,7 @@ def pairs(candidates):
 def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, queries):
     parsed, values = Scheme.parse(scheme), clustered(40, seed=seed)
     asked = clustered(queries + 2, seed=seed)[2:]
-
     found = found_by(stored(parsed, values), parsed, asked, reach=reach)
-
     assert pairs(found) == plain(parsed, asked, values, reach)
     wanted = [(asked[at] ^ other).bit_count() for at, other in pairs(found)]
     assert whole(found).distances.tolist() == wanted
@@ -159,6 +157,21 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
     assert found.by_blocks.tolist() == [wanted[pair] for pair in sorted(wanted)]
 
 
+@pytest.mark.parametrize("queries", [1, 2])
+def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_more(queries):
+    scheme, prefixes = Scheme.parse("5x2"), np.full((3, 1), 7 << 8 | 11, np.uint64)
+    # Every third bit: no block agrees with that of 0.
+    near, far = (sum(1 << 3 * bit for bit in range(count)) for count in (20, 21))
+    simhashes = as_array([0, near, far])
+    store = MemoryStore()
+    store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
+    asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
+
+    found = find_candidates(store, simhashes[:queries], asked, reach=Reach(len(scheme.tables), 3, (20,)), limit=NEVER)
+
+    assert [other for at, other in pairs(found) if at == 0] == [0, near]
+
+
 def test_documents_do_not_meet_by_rows_that_they_lack():
     store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
     assert find_crowded(as_array([1, 1]), lacking, reach=(3,)).tolist() == [False, False]
@@ -194,7 +207,6 @@ def test_rows_are_counted_once_however_many_queries_share_them():
 )
 def test_ranges_are_expanded_a_bounded_number_of_pairs_at_a_time(left, right, at_once, sizes):
     parts = list(expand(np.array(left), np.array(right), at_once=at_once))
-
     assert [len(owners) for owners, _ in parts] == sizes
     pairs = [(int(a), int(b)) for owners, at in parts for a, b in zip(owners, at, strict=True)]
     assert pairs == [
@@ -241,9 +253,7 @@ def met_by(index, asked):
 def test_whoever_finds_a_document_is_found_by_it_and_judged_the_same(index, seed):
     documents, asked = crowd_for(index, seed)
     index.add_entries(asked)
-
     pairs = met_by(index, asked)
-
     assert pairs == {(other, one): told for (one, other), told in pairs.items()}
     near = {(a, b) for a, b in permutations(documents, 2) if matches(documents[a], documents[b], index.profile.rule)}
     assert set(pairs) == near
@@ -256,8 +266,6 @@ def test_documents_of_one_batch_reach_each_other_as_those_of_the_index_do(index,
     batch = UndecidedBatch(asked, [None] * len(asked), index.profile, 0)
     within = {(at, later) for at in range(len(asked)) for later in batch.later_near(at)}
     index.add_entries(asked)
-
     found = met_by(index, asked)
-
     at = {name: number for number, name in enumerate(asked.ids)}
     assert within == {(at[one], at[other]) for one, other in found if at[one] < at[other]}

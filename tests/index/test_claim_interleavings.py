@@ -65,7 +65,6 @@ def test_of_two_near_copies_one_becomes_the_original_wherever_the_other_comes_in
         first.step()
     second = stage.claim("second", entries({"b": BASE ^ 1}), clock_ms=-60_000)
     stage.finish()
-
     assert sorted(map(str, told(first.result) + told(second.result))) in (["True", "a"], ["True", "b"])
     check(stage, "ab")
 
@@ -254,9 +253,7 @@ def test_a_crashed_move_returns_to_the_decision_before_it(stage, steps):
 def test_two_batches_in_opposite_order_do_not_block_each_other(stage):
     one = stage.claim("one", entries({"a": BASE, "b": FAR}))
     two = stage.claim("two", entries({"c": FAR ^ 1, "d": BASE ^ 1}))
-
     stage.finish()
-
     assert told(one.result).count(True) + told(two.result).count(True) == 2
     assert stage.seconds < LEASE_S
     check(stage, "abcd")

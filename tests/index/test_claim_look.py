@@ -131,7 +131,6 @@ def test_one_that_came_later_is_waited_for_a_lease_and_then_set_aside(passed_s):
     scene.neighbour("pending", order=LATER)
     assert scene.look()[0] == "pending"
     scene.seconds = passed_s
-
     assert scene.look()[0] == "pending"
     after = scene.look()[0]
     assert (scene.state_of("n"), after) == (("aborted", "original") if passed_s == 30.0 else ("pending", "pending"))
@@ -177,9 +176,7 @@ def test_one_that_a_claim_gave_way_to_is_set_aside_after_a_lease(passed_s, left)
     [scene.claim.awaited] = scene.claim.near
     assert scene.look()[0] == "yielded"
     scene.seconds = passed_s
-
     scene.look()
-
     assert scene.state_of("n") == left
 
 

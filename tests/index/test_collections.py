@@ -122,7 +122,6 @@ def test_documents_of_several_collections_may_be_one_batch(views, index):
     stored = [view.collection.stored(made) for view in views.values()]
     batch = type(made).joined(stored)
     decisions = index.deduplicator().decide(batch, now=index._now())
-
     assert [d.is_original for d in decisions] == [True, False] * len(NAMES)
     assert [own_id(d.of) for d in decisions if d.of] == ["document 0"] * len(NAMES)
     assert all(collection_of(d.id) == collection_of(d.of) for d in decisions if d.of)
@@ -156,7 +155,6 @@ def test_an_id_that_begins_like_a_stored_one_is_a_document_like_others(views):
 def test_views_share_the_clock_and_close_together(make_memory_index):
     index = make_memory_index()
     view = index.in_collection("news")
-
     times = [one._now() for one in (index, view, index, view)]
     assert sorted(set(times)) == times
     view.close()

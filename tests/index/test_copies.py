@@ -8,9 +8,8 @@ from support.cost import NotingStore
 from support.places import HBASE_PLACES, SERVERLESS_PLACES, IndexMaker
 from support.server_doubles import SwappingOnly
 
+from simhash_hbase import Index, Profile
 from simhash_hbase.index import copies
-from simhash_hbase.index.index import Index
-from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import copies_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
@@ -102,7 +101,6 @@ def test_copies_are_listed_with_their_sources_by_the_id_of_the_original_and_of_a
 def test_a_copy_that_is_none_any_more_leaves_the_list_and_comes_back_when_it_is_one_again(make_index, index, change):
     change(index)
     assert (listed(index, "a"), cells(index, "a")) == (("a", []), [])
-
     # Above the delete, by the stamp of its document cell.
     make_index.clock.advance(ms=-50)
     list(index.remove_many(["b"]))
@@ -143,9 +141,7 @@ def test_an_original_that_is_a_copy_for_a_while_has_its_copies_again_afterwards(
     assert decide(index, {"a": FAR ^ 1}) == ["far"]
     make_index.clock.advance(ms=300_000)
     assert (index.vacuum().stale_copies, index.verify().stale_copies) == (0, 0)
-
     assert decide(index, {"a": ELSEWHERE}) == [None]
-
     assert listed(index, "a") == listed(index, "b") == ("a", [("b", 1, "wire")])
     assert index.copies("b").of_removed
     assert of_copies(index.verify()) == (0, 1, 0, 0)
@@ -172,7 +168,6 @@ def test_what_is_not_read_of_many_copies_is_told(make_index):
     claim(index, {"a": BASE})
     for names, truncated in (("bcdef", False), ("g", True)):
         claim(index, dict.fromkeys(names, BASE ^ 1))
-
         found = index.copies("a")
         assert (found.count, len(found.copies), found.truncated) == (5, 5, truncated)
 
@@ -237,9 +232,7 @@ def test_a_repair_leaves_an_entry_alone_whose_decision_may_be_under_way(make_ind
     index = with_a_copy(make_index, grace_s=3_600)
     [cell] = cells(index, "a")
     index.store.put(FAMILY_DOCUMENTS, [cell._replace(qualifier=id_digest("under way"))])
-
     repaired = index.verify(repair=True).repaired_copies
-
     assert repaired == (0 if index.verify().stale_copies else 1)
     assert len(cells(index, "a")) == 2 - repaired
 
@@ -247,9 +240,7 @@ def test_a_repair_leaves_an_entry_alone_whose_decision_may_be_under_way(make_ind
 def test_an_entry_that_comes_late_changes_no_answer(make_index, index):
     [late] = cells(index, "a")
     claim(index, {"b": FAR ^ 1}, "paper")
-
     index.store.put(FAMILY_DOCUMENTS, [late])
-
     assert (listed(index, "a"), listed(index, "b")) == (("a", []), ("far", [("b", 1, "paper")]))
     make_index.clock.advance(ms=300_000)
     index.vacuum()

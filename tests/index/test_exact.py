@@ -54,7 +54,6 @@ def test_shingles_of_a_text_of_very_many_characters_are_counted_too(different):
     chance = random.Random(different)
     alphabet = [chr(0x4E00 + at) for at in range(different)]
     text = "".join([*alphabet, *chance.choices(alphabet, k=5_000), *alphabet[-9:]])
-
     for other in (text, text[:3_000] + "unseen characters" + text[2_000:], text[::-1], "short", text[-4:], ""):
         check_counts(text, other)
         check_counts(other, text)
@@ -116,7 +115,6 @@ def test_the_sketches_alone_err_on_both_sides_and_the_margin_loses_no_pair(index
     decisions = decide(index, texts)
     with create_index("memory:", analyzer="shingle", similarity=0.8) as other:
         estimated = decide(other, texts, judged=False)
-
     originals = {name: index.get(name).simhash for name, decision in decisions.items() if decision.is_original}
     near = [pair for pair in combinations(originals, 2) if hamming(*map(originals.get, pair)) <= NEAR]
     assert [d for d in estimated.values() if d.of and jaccard(texts[d.id], texts[d.of]) < 0.8]
@@ -166,9 +164,7 @@ def test_an_original_without_a_text_has_to_hold_enough_by_the_estimate(index, te
 
 def test_an_original_of_the_same_batch_that_the_index_has_decided_is_judged_by_its_text(index, texts):
     list(index.dedup_many(list(texts.items())[::2]))
-
     decisions = decide(index, texts)
-
     fresh = [decisions[name] for name in list(texts)[1::2] if decisions[name].of is not None]
     assert fresh
     for decision in fresh:

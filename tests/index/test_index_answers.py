@@ -58,9 +58,7 @@ def test_answers_equal_brute_force_on_clustered_fingerprints(make_index, scheme,
 def test_ids_of_any_length_and_script_come_back_whole(make_index, name):
     index = make_index()
     index.add_entries(entries({name: BASE, name + "x": NEAR}))
-
     index = make_index.reopen(index)
-
     assert set(answered(index.query_simhash(BASE))) == {(name, 0), (name + "x", 1)}
     assert index.get(name).id == name
     assert list(index.remove_many([name])) == [(name, True)]
@@ -83,9 +81,7 @@ def test_of_an_id_that_comes_twice_in_one_call_the_last_fingerprint_stays_and_th
 
 def test_an_empty_index_answers_with_nothing(make_index):
     index = make_index()
-
     answer = index.query_simhash(BASE)
-
     assert (answer.matches, answer.truncated, answer.complete) == ([], False, True)
     assert index.query_entries(entries({})) == index.add_entries(entries({})).known == list(index.export()) == []
     assert index.query_id("nobody") is None
@@ -141,7 +137,6 @@ def test_an_index_counts_finds_and_removes_documents_as_a_container(make_index):
     index.claim("a", TEXT)
     index.claim("b", TEXT.upper())
     index.add("c", "Another thing altogether, and nothing like it.")
-
     assert (len(index), "a" in index, "b" in index, "d" in index, 5 in index) == (2, True, True, False, False)
     assert (index.remove("c"), index.remove("c"), "c" in index, len(index)) == (True, False, False, 1)
 

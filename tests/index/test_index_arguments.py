@@ -63,7 +63,6 @@ WRONG_TYPES = [
 def test_a_document_of_other_types_is_refused(make_memory_index, document, message):
     index = make_memory_index()
     name, text, *metadata = document
-
     for call in (index.add, index.claim):
         check_refusals(index, message, lambda call=call: call(name, text, metadata=metadata[0] if metadata else None))
     if isinstance(name, str) and not metadata:

@@ -9,10 +9,9 @@ import pytest
 from support.bruteforce import Written, answered, crowd, entries, flip, matches, written_entries
 from support.rows import all_cells, all_pairs, pairs_of
 
+from simhash_hbase import Index, InvalidArgument
 from simhash_hbase.bulk.load import StoreWriter, begin, load
 from simhash_hbase.bulk.spool import Part, PartNote, Spool, write_part
-from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.index import Index
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.rows.keys import FLAGS, BlockRows
@@ -70,7 +69,6 @@ def test_rule_distance_reads_no_sketch_row(make_memory_index, monkeypatch):
 
 def test_a_wide_query_takes_sketch_rows_as_far_as_block_rows(make_memory_index):
     index = make_memory_index(**BANDED)
-
     assert index.rule(distance=20, similarity=0.8) == MatchRule(
         match="verified", distance=20, similarity=0.8, radius=20, band_distance=(20, 22, 32), free_distance=10
     )
@@ -113,7 +111,6 @@ def test_rows_of_crowded_fingerprints_are_kept_whoever_has_them(make_memory_inde
     documents = {f"d{n}": Written(BASE, SKETCH, (n, n + 1, 7, n % 3, 2**32 - 1 - n, 0)) for n in range(members)}
     index.add_entries(written_entries(documents, BANDS))
     clock.advance(ms=10)
-
     assert index.vacuum().rows == 0
     assert {row for row in rows_of(index) if row[0] & int(FLAGS) > TABLES} == expected_rows(documents)
     assert index.verify().orphan_rows == 0
@@ -138,7 +135,6 @@ def test_rows_of_flags_that_the_index_does_not_have_are_malformed(make_memory_in
     index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
     before = rows_of(index)
     index.store.put_rows(as_rows((5 << 8 | TABLES + BANDS + 1, BASE)), timestamp=1)
-
     assert index.verify().malformed_rows == 1
     assert index.verify(repair=True).wrong == 0
     assert rows_of(index) == before

@@ -24,9 +24,7 @@ def test_claims_decide_as_dedup_does_whatever_the_batches(make_claiming_index, m
     documents = [(f"document {i}", s) for i, s in enumerate(clustered(240, seed=3))]
     deduplicated, index = make_memory_index(), make_claiming_index()
     expected = deduplicated.dedup_entries(entries(documents), deduplicated.deduplicator())
-
     claimed = [d for at in range(0, 240, 80) for d in index.claim_entries(entries(documents[at : at + 80]))]
-
     assert claimed == expected
     assert 20 < sum(not d.is_original for d in claimed) < 220
     assert (index.verify().wrong, index.verify().undecided) == (0, 0)
@@ -79,7 +77,6 @@ def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_
     claim(index, {"named": FAR})
     make_claiming_index.clock.advance(days=5)
     claim(index, {"left": BASE})
-
     moved = {"named": BASE ^ 0b11, "left": BASE ^ 0xFFFF0000}
     assert claim(index, {"copy": FAR ^ 1, **moved}) == [("named", 1), ("left", 2), True]
 
@@ -88,7 +85,6 @@ def test_input_order_decides_where_an_expired_document_is_in_the_way_of_its_own_
     index = make_claiming_index(ttl_days=10)
     claim(index, {"expired": BASE})
     make_claiming_index.clock.advance(days=10, ms=10)
-
     batch = {"first": BASE ^ 0b111, "expired": BASE, "last": BASE ^ 1 << 40}
     assert claim(index, batch) == [True, ("first", 3), True]
     assert index.get("expired").of == "first"

@@ -7,8 +7,7 @@ from support.places import HBASE_PLACES
 from support.server_doubles import SwappingOnly, TombstoneStore
 from support.wrong_clocks import BASE, FAR, check_writers
 
-from simhash_hbase import Index, Profile
-from simhash_hbase.errors import StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase import Index, Profile, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.index import timestamps
 from simhash_hbase.index.timestamps import MARGIN_MS, decision_time, server_time, time_below
 from simhash_hbase.rows.clock import now_ms
@@ -53,10 +52,8 @@ def test_vacuum_by_a_clock_that_is_ahead_hides_nothing_that_is_written_later(mak
     right, wrong = make(0, ahead, grace_s=0)
     right.add_entries(entries({"a": BASE, "c": FAR}))
     list(right.remove_many(["a"]))
-
     wrong.vacuum()
     right.add_entries(entries({"a": BASE, "b": BASE}))
-
     assert answered(right.query_simhash(BASE)) == [("a", 0), ("b", 0)]
     assert right.verify().wrong == 0
 
@@ -92,9 +89,7 @@ def test_what_a_writer_that_is_behind_refreshes_is_not_hidden_either(make):
     right, behind = make(0, -2, ttl_days=0.125)
     [early] = writers(right.store, -1)
     early.add_entries(entries({"a": BASE}))
-
     behind.claim_entries(entries({"b": BASE}))
-
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
     assert right.verify().wrong == 0
 

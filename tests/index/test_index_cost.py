@@ -114,9 +114,7 @@ def test_calls_without_transactions_cost_the_same_whatever_the_number(store, ind
     # Then the server's time is known.
     swapping.add_entries(entries({f"other {i}": i for i in range(20)}))
     add(index, before)
-
     act(swapping, entries(documents))
-
     assert store.take_names() == calls
 
 
@@ -131,9 +129,7 @@ def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):
 def test_a_query_is_one_scan_of_as_many_prefixes_as_tables(store, scheme, k):
     index = make(store, scheme=scheme, distance=k)
     blocks, chosen = map(int, scheme.split("x"))
-
     index.query_simhash(BASE)
-
     [prefixes] = scanned(store.take())
     assert len(prefixes) == comb(blocks, chosen)
     assert len(np.unique(prefixes)) == len(prefixes)
@@ -197,9 +193,7 @@ def crowded(tmp_path, monkeypatch):
 @pytest.mark.parametrize("act", [Index.verify, partial(Index.verify, repair=True), Index.vacuum])
 def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, act):
     found = []
-
     taken = peak_bytes(lambda: found.append(act(crowded)))
-
     after = crowded.verify()
     assert taken < 2_000_000
     assert found[0].rows > CROWD * 9
@@ -226,9 +220,7 @@ def test_neither_scans_a_prefix(hide, clock):
 @pytest.mark.parametrize("repair", [False, True])
 def test_a_repair_reads_each_page_again_in_a_transaction_and_a_check_holds_nothing(store, index, repair):
     add(index, {"a": BASE})
-
     index.verify(repair=repair)
-
     names = store.take_names()
     assert names.count("transaction") == (1 if repair else 0)
     # Each transaction begins by reading what the page held once more.

@@ -66,9 +66,7 @@ def test_decisions_on_copies_of_many_read_a_bounded_number_of_cells(
     names = in_order_of_digests(1_500)
     flood(index, names)
     counts = count_cells(index.store, monkeypatch)
-
     decisions = decide(index, entries(new, sketches=[SKETCH] * len(new)))
-
     assert {d.of for d in decisions} == {names[0]}
     assert sum(counts) <= 2 * search.FIRST_MEMBERS + 1 + cells * len(new)
 

@@ -122,9 +122,7 @@ def test_a_write_that_failed_does_not_replace_one_that_came_after_it(index, stor
     with pytest.raises(StoreTimeout):
         index.add_entries(entries(beside("a", count)))
     index.add_entries(entries(beside("a", count) | {"a": SECOND}))
-
     store.late()
-
     assert found_at(index, "a") == SECOND
 
 
@@ -257,9 +255,7 @@ def test_what_stays_without_an_answer_is_an_error(silent, operation, case, monke
 def test_a_write_whose_answer_was_lost_is_found_by_the_next_look(silent, operation):
     index = Index(silent)
     silent.silent = WRITES
-
     OPERATIONS[operation](index)
-
     found = [stored.simhash if stored else None for stored in index.get_many(["a", "b"])]
     assert found == AFTERWARDS[operation]
     assert index.verify().wrong == 0
@@ -275,10 +271,8 @@ class Lost(SwappingOnly):
 @pytest.mark.parametrize("operation", ["move", "remove"])
 def test_the_error_names_a_document_to_people_and_none_to_a_log(silent, monkeypatch, operation):
     monkeypatch.setattr("simhash_hbase.index.write.FIRST_PAUSE_S", 0)
-
     with pytest.raises(StoreBusy) as raised:
         OPERATIONS[operation](Index(Lost(silent.behind)))
-
     for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):
         assert error.sentence == "1 documents kept being changed by others"
         assert str(error) == f"{error.sentence}, 'a' among them"

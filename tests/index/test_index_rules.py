@@ -1,4 +1,4 @@
-"""What counts as a near-duplicate under each rule and since a time, and what an answer says of itself and of matches."""
+"""What counts as a near-duplicate under each rule and since a time, and what an answer says of itself and matches."""
 
 import random
 from datetime import UTC, datetime, timedelta, timezone
@@ -40,9 +40,7 @@ def test_a_distance_above_k_brings_what_the_scans_bring(make_index):
     index = make_index()
     documents = {f"at {d}, {i}": s for d in range(9) for i, s in enumerate(flips(BASE, d, most=50, seed=d))}
     index.add_entries(entries(documents))
-
     answer = index.query_simhash(BASE, rule=index.rule(match="distance", distance=6))
-
     expected = {n for n, s in documents.items() if (s ^ BASE).bit_count() <= 6 and shares_block_row(s, BASE)}
     assert {match.id for match in answer.matches} == expected
     assert not answer.complete
@@ -90,7 +88,6 @@ def test_a_stored_document_is_looked_for_with_its_sketch_and_digest_and_a_duplic
     text = "A document that is stored twice, word for word, under two ids. " * 10
     list(index.add_many([("a", text), ("b", text)]))
     index.dedup_entries(entries({"bare": 0, "copy": 1}), index.deduplicator())
-
     [match] = index.query_id("a").matches
     assert (match.id, match.distance, match.similarity, match.exact) == ("b", 0, 1.0, True)
     assert answered(index.query_id("copy")) == [("bare", 1)]
@@ -139,7 +136,6 @@ def test_a_query_finds_what_was_added_since(index, since, expected):
 
 def test_a_time_may_be_a_date_and_what_was_seen_again_counts_from_then(index, make_index):
     now = make_index.clock()
-
     assert found(index, rfc3339(now - 6 * DAY_MS)) == ["middle", "new"]
     assert found(index, datetime.fromtimestamp(now / 1000, UTC) - timedelta(days=1)) == ["new"]
     assert [match.id for match in index.query_id("old", since="1d").matches] == ["new"]
@@ -245,6 +241,5 @@ def test_without_sketches_nothing_is_known_of_it(make_index):
         index = make_index(**options)
         index.add_entries(entries({"a": 5}))
         [decision] = index.claim_entries(entries({"b": 4}))
-
         assert [match.containment for match in index.query_simhash(5).matches] == [None]
         assert (decision.of, decision.containment, index.get("b").containment) == ("a", None, None)

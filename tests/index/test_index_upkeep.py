@@ -5,8 +5,7 @@ import pytest
 from support.bruteforce import answered, entries
 from support.server_doubles import TombstoneStore
 
-from simhash_hbase import Index, Profile
-from simhash_hbase.errors import StoreBusy
+from simhash_hbase import Index, Profile, StoreBusy
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
@@ -59,7 +58,6 @@ def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_
 
 def test_a_lost_member_is_put_back_without_its_sketch(index, make_index):
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", make_index.clock())])
-
     assert answered(index.query_simhash(BASE)) == [("b", 1)]
     make_index.clock.advance(ms=10)
     found = [index.verify(repair=repair) for repair in (False, True, False)]
@@ -77,9 +75,7 @@ def test_block_rows_under_a_wrong_prefix_are_deleted(index, make_index):
 
 def test_block_rows_without_members_are_counted_but_not_wrong(index, make_index):
     index.store.put_rows(rows_of(index, 12345), timestamp=make_index.clock() - 5)
-
     verified = index.verify()
-
     assert (verified.orphan_rows, verified.wrong) == (10, 0)
     assert index.query_simhash(12345).matches == []
     make_index.clock.advance(ms=10)
@@ -142,9 +138,7 @@ def test_a_document_that_lacks_some_of_its_rows_counts_once_and_gets_them_back(m
     index.add_entries(entries({"a": BASE, "b": BASE, "c": BASE ^ 1}))
     rows = rows_of(index, BASE)
     index.store.delete_rows(BlockRows(rows.prefixes[:count], rows.simhashes[:count]), timestamp=1)
-
     found = [index.verify(repair=repair) for repair in (False, True, False)]
-
     assert [(one.incomplete, one.repaired, one.not_repaired) for one in found] == [(2, 0, 0), (2, 2, 0), (0, 0, 0)]
     assert (found[0].wrong, found[2].rows) == (2, 20)
 
@@ -155,7 +149,6 @@ def test_a_document_is_found_until_its_time_to_live_has_passed_and_then_taken(ma
     index.add_entries(entries({"a": BASE}))
     seen = index.get("a").seen
     clock.advance(ms=DAY_MS + late_ms)
-
     assert index.get("a") is None or index.get("a").seen == seen
     assert answered(index.query_simhash(BASE)) == found
     assert index.vacuum().expired == 1 - len(found)
@@ -219,9 +212,7 @@ def test_a_claim_that_is_older_than_the_time_to_live_is_given_up_and_does_not_ex
     index = make_hiding(clock, ttl_days=1)
     index.store.put(FAMILY_DOCUMENTS, [document("p", "pending", clock())])
     clock.advance(days=2)
-
     swept = index.vacuum()
-
     assert (swept.abandoned, swept.expired) == (1, 0)
     assert read_states(index.store, ["p"])[0][0].state == "aborted"
 

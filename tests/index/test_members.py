@@ -5,12 +5,10 @@ import pytest
 from support.bruteforce import entries
 from support.cost import NotingStore
 
-from simhash_hbase.errors import CorruptIndex
+from simhash_hbase import CorruptIndex, Index, Profile
 from simhash_hbase.index import search
 from simhash_hbase.index.documentrows import bare_entries, document_cells, member_entries, member_values
-from simhash_hbase.index.index import Index
 from simhash_hbase.index.search import Members, found_since
-from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import DocumentState, Text, decode_member, encode
 from simhash_hbase.rows.keys import document_row, id_digest, member_row
@@ -72,7 +70,6 @@ def test_members_above_the_limit_are_named_by_the_last_that_was_read(store, limi
     members = reader(store, limit)
     page = page_of(members, 1, 2)
     digests = sorted(map(id_digest, "abc"))
-
     assert (digests_of(page, 1), digests_of(page, 2)) == (digests[:limit], [id_digest("d")])
     assert members.wide == ({1: digests[wide - 1]} if wide else {})
     behind = members.next_page(1, digests[limit - 1], 100)
@@ -109,7 +106,6 @@ def test_members_that_are_read_later_stand_behind_those_before_them(store):
     members = reader(store)
     page_of(members, 2)
     page = page_of(members, 1, 2, 3)
-
     assert page.simhashes.tolist() == [1, 2, 3]
     assert (page.first.tolist(), page.stop.tolist()) == ([1, 0, 4], [4, 1, 5])
     assert (digests_of(page, 2), digests_of(page, 3)) == ([id_digest("d")], [id_digest("e")])

@@ -94,7 +94,6 @@ def test_the_more_sketch_rows_two_documents_share_the_farther_they_may_be(limits
     rule = MatchRule(band_distance=limits)
     segments = (1,) * shared + (0,) * (6 - shared)
     one = entries({"a": 0}, sketches=[0], bands=[(1,) * 6])
-
     for distance in {0, max(farthest, 0), min(farthest + 1, 64)}:
         other = entries({"b": (1 << distance) - 1}, sketches=[0], bands=[segments])
         for a, b in ((one, other), (other, one)):

@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 from support.bruteforce import entries
 from support.hbase_server import hbase_options, tables
 
-from simhash_hbase import Profile, __version__
-from simhash_hbase.index.index import Index
+from simhash_hbase import Index, Profile, __version__
 from simhash_hbase.index.upkeep import stats
 from simhash_hbase.index.upkeep.stats import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.rows.keys import block_rows
@@ -176,9 +175,7 @@ def test_regions_are_told_with_their_shares(in_regions):
 def test_a_sample_reads_every_region(in_regions, monkeypatch):
     monkeypatch.setattr(stats, "READ_WHOLE_REMOTELY", -1)
     monkeypatch.setattr(stats, "PAGE", 1)
-
     found = in_regions.stats()
-
     assert not found.exact
     assert [region.start for region in found.regions] == REGIONS
     assert found.documents % 64 == 0

@@ -247,7 +247,6 @@ def test_options_that_do_not_go_together_are_refused_with_what_is_wrong(options,
 
 def test_bands_are_given_up_and_taken_up():
     profile = Profile.resolve()
-
     assert profile.replace(bands=0) == Profile.resolve(bands=0)
     assert profile.replace(bands=0).replace(bands=6) == profile
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)

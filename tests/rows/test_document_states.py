@@ -141,9 +141,7 @@ def with_bands(names, *bands):
 
 def test_entries_that_are_put_together_are_those_of_the_parts():
     one, other = with_bands("ab", (1, 2), (3, 4)), with_bands("c", (5, 6))
-
     joined = Entries.joined([one, other])
-
     assert joined.ids == ["a", "b", "c"]
     assert joined.segments.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert joined.take([2, 0]).segments.tolist() == [[5, 6], [1, 2]]
@@ -185,7 +183,6 @@ def test_an_id_may_have_as_many_bytes_as_fit(character):
 )
 def test_metadata_that_cannot_be_kept_is_refused_by_the_name_of_its_document(metadata, problem):
     documents = replace(entries({"a": 1, "b": 2}), metadata=[{"n": 1}, metadata])
-
     if problem is None:
         check_storable(documents)
     else:

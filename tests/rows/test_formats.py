@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simhash_hbase.api import create_index, open_index
-from simhash_hbase.profile import Profile
+from simhash_hbase import Profile, create_index, open_index
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
 FOLDER = Path(__file__).parent / "formats"

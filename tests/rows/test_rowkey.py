@@ -1,4 +1,4 @@
-"""Row keys: schemes whose tables bring together what is near, the bytes of rows, their order, and the ends of ranges."""
+"""Row keys: schemes whose tables bring together what is near; bytes of rows, their order, and the ends of ranges."""
 
 import random
 from hashlib import blake2b
@@ -49,7 +49,6 @@ def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
 def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, other):
     [start, different] = rowkey.pack_prefixes(as_array([prefix, other]))
     stop = rowkey.prefix_stop(start)
-
     assert start <= start + bytes(8) < start + b"\xff" * 8 < stop
     if other != prefix:
         assert not start <= different + bytes(8) < stop
@@ -153,7 +152,6 @@ def test_fingerprints_within_k_share_a_table(text, base):
 def test_for_every_choice_of_three_blocks_a_table_of_the_others_is_left():
     scheme = Scheme.parse("5x2")
     starts = [sum(scheme.widths[i + 1 :]) for i in range(5)]
-
     for broken in combinations(range(5), 3):
         other = flip(0, [starts[i] for i in broken])
         assert scheme.differing_blocks(0, other) == broken

@@ -79,7 +79,6 @@ def test_thrift_2_makes_the_table_as_described(create, schema):
 @pytest.mark.hbase
 def test_thrift_1_makes_what_it_can_and_says_what_it_could_not(create):
     told = "\n".join(create(1).shortfalls)
-
     for word in ("BLOOMFILTER NONE", "DATA_BLOCK_ENCODING not known", "BLOCKSIZE not known", "split_restriction"):
         assert word in told
     assert "1 regions instead of 4" in told

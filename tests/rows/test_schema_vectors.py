@@ -81,7 +81,6 @@ def test_the_second_implementation_knows_nothing_of_the_package():
 def test_the_normalised_text_and_its_minima(vector):
     text = plain.normalized(whole(vector))
     minima = b"".join(value.to_bytes(8, "big") for value in plain.filled_minima(text))
-
     assert vector["normalized"] in (text, None)
     assert (len(text), plain.text_digest(text).hex()) == (vector["normalized_length"], vector["digest"])
     assert [f"{value:016x}" for value in plain.shingle_hashes(text)[:3]] == vector["shingle_hashes"]
@@ -94,7 +93,6 @@ def test_the_sketch_and_its_rows(vector):
     text = plain.normalized(whole(vector))
     found = stored_segments(text)
     rows = plain.sketch_rows(PROFILE["scheme"], found, int(vector["fingerprint"], 16))
-
     assert vector["sketch"] == (plain.sketch(plain.filled_minima(text)).hex() if len(text) > 5 else "")
     assert vector["shingles"] == (plain.shingle_count(text) if len(text) > 5 else 0)
     assert vector["segments"] == "".join(f"{segment:08x}" for segment in found)
@@ -158,7 +156,6 @@ def test_the_cells_of_every_state(vector):
     fields, value = vector["fields"], bytes.fromhex(vector["value"])
     is_member = vector["kind"] == "Member"
     wanted = member_fields(fields) if is_member else document_fields(fields)
-
     assert plain.msgpack(wanted) == value
     assert msgspec.msgpack.decode(value) == wanted
     assert vector["row"] == (plain.member_row(0) if is_member else plain.document_row(fields["id"])).hex()
@@ -189,7 +186,6 @@ def test_the_fingerprint_of_ready_features(vector):
     units = [(int(name, 16) if ready else name, plain.in_units(weight)) for name, weight in vector["features"]]
     sums = {name: sum(weight for other, weight in units if other == name) for name, _ in units}
     found = plain.fingerprint(units, hash=vector["hash"], seed=vector["seed"])
-
     assert vector["fingerprint"] == (None if found is None else f"{found:016x}")
     assert vector["count"] == sum(weight != 0 for weight in sums.values())
 
@@ -213,7 +209,6 @@ def test_the_fingerprint_of_jiebas_words():
     [vector] = [vector for vector in VECTORS["words"] if vector["analyzer"] == "jieba"]
     names = [name for name, _ in vector["features"]]
     words = set(plain.jieba_words(vector["tokens"], vector["stop_words"]))
-
     assert len(names) == vector["top"] < len(words)
     assert set(names) < words
     assert f"{plain.fingerprint(map(tuple, vector['features'])):016x}" == vector["fingerprint"]

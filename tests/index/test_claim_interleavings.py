@@ -45,6 +45,15 @@ def steps_of_a_claim():
 CALLS = steps_of_a_claim()
 
 
+def begin(stage, steps, documents):
+    """Let a claimer do so many steps, or fewer if it has no more."""
+    actor = stage.claim("first", entries(documents))
+    for _ in range(steps):
+        if not actor.is_done:
+            actor.step()
+    return actor
+
+
 def check(stage, ids):
     """Check what is stored: originals out of each other's reach, duplicates within reach of theirs."""
     index = stage.index(SwappingOnly(stage.store))
@@ -60,9 +69,7 @@ def check(stage, ids):
 
 @pytest.mark.parametrize("steps", range(CALLS + 1))
 def test_of_two_near_copies_one_becomes_the_original_wherever_the_other_comes_in(stage, steps):
-    first = stage.claim("first", entries({"a": BASE}))
-    for _ in range(steps):
-        first.step()
+    first = begin(stage, steps, {"a": BASE})
     second = stage.claim("second", entries({"b": BASE ^ 1}), clock_ms=-60_000)
     stage.finish()
     assert sorted(map(str, told(first.result) + told(second.result))) in (["True", "a"], ["True", "b"])
@@ -86,10 +93,7 @@ def test_two_claimers_of_one_id_get_one_decision(stage, first_steps, second_step
 
 @pytest.mark.parametrize("steps", range(1, CALLS + 1))
 def test_a_crash_at_any_step_blocks_a_near_copy_for_a_lease_at_most(stage, steps):
-    crashed = stage.claim("crashed", entries({"a": BASE}))
-    for _ in range(steps - 1):
-        crashed.step()
-    crashed.step("kill")
+    begin(stage, steps - 1, {"a": BASE}).step("kill")
     other = stage.claim("other", entries({"b": BASE ^ 1}))
 
     stage.finish()
@@ -236,12 +240,8 @@ def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(st
 def test_a_crashed_move_returns_to_the_decision_before_it(stage, steps):
     index = stage.index(SwappingOnly(stage.store))
     index.claim_entries(entries({"a": BASE, "copy": BASE ^ 1}))
-    mover = stage.claim("mover", entries({"a": FAR}))
-    for _ in range(steps - 1):
-        if not mover.is_done:
-            mover.step()
-    moved = mover.is_done
-    if not moved:
+    mover = begin(stage, steps - 1, {"a": FAR})
+    if not mover.is_done:
         mover.step("kill")
 
     claimed = index.claim_entries(entries({"near old": BASE ^ 3, "near new": FAR ^ 1}))

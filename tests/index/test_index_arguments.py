@@ -1,27 +1,26 @@
 """What an index cannot keep or answer is refused in a sentence, and nothing of it is written."""
 
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
-from support.bruteforce import entries
+from support.bruteforce import answered, entries
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase import Index, InvalidArgument
 
 TEXT = "A document long enough to leave some features. "
 
 
-def written(index):
-    return [stored.id for stored in index.export()]
-
-
 def check_refusals(index, message, *calls):
     """Check that each call is refused with a message that begins so, and that nothing was written."""
+    before = list(index.export())
     for call in calls:
         with pytest.raises(InvalidArgument) as refused:
             call()
         assert str(refused.value).startswith(message)
-    assert written(index) == []
+    assert list(index.export()) == before
 
 
 @pytest.mark.parametrize(
@@ -37,14 +36,13 @@ def test_what_cannot_be_kept_is_refused_with_its_batch(make_index, document_id, 
     index = make_index()
     batch = replace(entries({"before": 1, document_id: 2}), metadata=[None, metadata])
 
+    for call in (index.add_entries, index.claim_entries, lambda made: index.dedup_entries(made, index.deduplicator())):
+        check_refusals(index, message, partial(call, batch))
     check_refusals(
         index,
         message,
         lambda: index.add(document_id, TEXT, metadata=metadata),
         lambda: list(index.add_many([("before", TEXT), (document_id, TEXT, metadata)])),
-        lambda: index.add_entries(batch),
-        lambda: index.dedup_entries(batch, index.deduplicator()),
-        lambda: index.claim_entries(batch),
     )
 
 
@@ -64,7 +62,7 @@ def test_a_document_of_other_types_is_refused(make_memory_index, document, messa
     index = make_memory_index()
     name, text, *metadata = document
     for call in (index.add, index.claim):
-        check_refusals(index, message, lambda call=call: call(name, text, metadata=metadata[0] if metadata else None))
+        check_refusals(index, message, partial(call, name, text, metadata=metadata[0] if metadata else None))
     if isinstance(name, str) and not metadata:
         check_refusals(index, message.replace(" of 'a'", ""), lambda: index.query(text))
 
@@ -88,45 +86,44 @@ def test_what_is_no_document_is_refused_with_its_batch(make_index, method, docum
     check_refusals(index, message, lambda: list(getattr(index, method)(documents)))
 
 
-@pytest.mark.parametrize("name", [5, None, b"a"])
-def test_an_id_of_another_type_is_refused_where_it_is_looked_up(make_memory_index, name):
-    index = make_memory_index()
-    calls = (lambda: index.get(name), lambda: list(index.remove_many([name])), lambda: index.get_many([name]))
-    check_refusals(index, f"the id {name!r} is of type", *calls)
+# By the beginning of the message: calls, and arguments that they refuse.
+LOOKUPS = {
+    "the id {!r} is of type": (
+        (Index.get, lambda index, name: list(index.remove_many([name])), lambda index, name: index.get_many([name])),
+        (5, None, b"a"),
+    ),
+    "the ids are one string, {!r}: wanted a list of ids": (
+        (Index.get_many, lambda index, ids: list(index.remove_many(ids))),
+        ("abc",),
+    ),
+    "the fingerprint is {!r}: wanted an integer from 0 to 2**64 - 1": (
+        (Index.query_simhash,),
+        ("x", None, 0.5, True, -1, 2**64),
+    ),
+    "limit {!r}: wanted at least 1": (
+        (
+            lambda index, limit: index.query(TEXT, limit=limit),
+            lambda index, limit: index.query_id("a", limit=limit),
+            lambda index, limit: index.query_simhash(1, limit=limit),
+            lambda index, limit: list(index.query_many([("b", TEXT)], limit=limit)),
+        ),
+        (0, -1, "5", 1.5),
+    ),
+}
 
 
-@pytest.mark.parametrize("simhash", ["x", None, 0.5, True, -1, 2**64])
-def test_what_is_no_fingerprint_is_refused_but_one_of_numpy_is_one(make_memory_index, simhash):
+@pytest.mark.parametrize("message", LOOKUPS)
+def test_what_is_no_id_no_fingerprint_and_no_limit_is_refused_where_it_is_looked_up(make_memory_index, message):
     index = make_memory_index()
-    message = f"the fingerprint is {simhash!r}: wanted an integer from 0 to 2**64 - 1"
-    check_refusals(index, message, lambda: index.query_simhash(simhash))
+    index.add("a", TEXT)
+    for call, wrong in product(*LOOKUPS[message]):
+        check_refusals(index, message.format(wrong), partial(call, index, wrong))
+
+
+def test_a_fingerprint_of_numpy_is_one(make_memory_index):
+    index = make_memory_index()
     index.add_entries(entries({"a": 2**64 - 1}))
-    assert [match.id for match in index.query_simhash(np.uint64(2**64 - 1)).matches] == ["a"]
-
-
-@pytest.mark.parametrize("method", ["remove_many", "get_many"])
-def test_one_string_is_not_taken_for_ids(make_memory_index, method):
-    index = make_memory_index()
-    index.add("a", TEXT)
-    with pytest.raises(InvalidArgument, match=r"^the ids are one string, 'abc': wanted a list of ids$"):
-        list(getattr(index, method)("abc"))
-    assert written(index) == ["a"]
-
-
-@pytest.mark.parametrize("limit", [0, -1, "5", 1.5])
-def test_a_limit_that_no_answer_could_keep_is_refused(make_memory_index, limit):
-    index = make_memory_index()
-    index.add("a", TEXT)
-
-    for ask in (
-        lambda: index.query(TEXT, limit=limit),
-        lambda: index.query_id("a", limit=limit),
-        lambda: index.query_simhash(1, limit=limit),
-        lambda: list(index.query_many([("b", TEXT)], limit=limit)),
-    ):
-        with pytest.raises(InvalidArgument, match=f"limit {limit!r}: wanted at least 1"):
-            ask()
-    assert len(index.query(TEXT, limit=1).matches) == 1
+    assert answered(index.query_simhash(np.uint64(2**64 - 1), limit=1)) == [("a", 0)]
 
 
 def test_an_id_of_64_and_metadata_of_one_kilobyte_are_kept_as_they_are(make_index):

@@ -92,19 +92,6 @@ OUT_OF_RANGE = {
 }
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({name: value} for name, values in OUT_OF_RANGE.items() for value in values),
-        {"distance": 3, "scheme": "4x2"},
-        {"analyzer": "shingle", "shingle": 0},
-    ],
-)
-def test_what_cannot_be_is_refused(wrong):
-    with pytest.raises(InvalidProfile):
-        Profile.resolve(**wrong)
-
-
 @pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}, {"scheme": "3x1"}])
 def test_a_changed_profile_may_not_be_what_no_option_can_make(wrong):
     with pytest.raises(InvalidProfile):
@@ -186,13 +173,6 @@ def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_a
     assert [size for size in sizes if profile.is_short(*size)] == short
 
 
-def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
-    asked = Profile.resolve(short=25)
-    assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
-    assert asked.replace(bands=0).replace(bands=6) == asked
-    assert Profile.resolve().replace(bands=0, short=10).short == 10
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -220,6 +200,9 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        *(({name: value}, "") for name, values in OUT_OF_RANGE.items() for value in values),
+        ({"distance": 3, "scheme": "4x2"}, ""),
+        ({"analyzer": "shingle", "shingle": 0}, ""),
         ({"match": "verified", "sketch": False}, "^match verified needs sketches$"),
         ({"bands": 6, "sketch": False}, "keeps no sketches"),
         ({"bands": 0, "band_bins": 6}, "band_bins"),
@@ -240,13 +223,16 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
         ({"words": "x"}, "words"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused_with_what_is_wrong(options, told):
+def test_options_that_are_out_of_range_or_do_not_go_together_are_refused(options, told):
     with pytest.raises(InvalidProfile, match=told):
         Profile.resolve(**options)
 
 
-def test_bands_are_given_up_and_taken_up():
-    profile = Profile.resolve()
+def test_bands_are_given_up_and_taken_up_and_what_somebody_asked_to_be_called_short_stays():
+    profile, asked = Profile.resolve(), Profile.resolve(short=25)
+    assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
+    assert asked.replace(bands=0).replace(bands=6) == asked
+    assert profile.replace(bands=0, short=10).short == 10
     assert profile.replace(bands=0) == Profile.resolve(bands=0)
     assert profile.replace(bands=0).replace(bands=6) == profile
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)

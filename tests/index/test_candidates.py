@@ -24,7 +24,6 @@ schemes = st.sampled_from(["5x2", "4x1", "7x3", "6x1"])
 
 
 def whole(candidates):
-    """Join all queries at once."""
     return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
 
 

@@ -122,14 +122,12 @@ def test_a_lost_answer_of_a_compare_and_set_is_looked_up(stage, steps):
 
 
 def change(store, name, changed):
-    """Do what another writer does to a cell."""
     [(state, value)] = read_states(store, [name])
     swap = Swap(document_row(id_digest(name)), STATE_QUALIFIER, value, encode(changed(state)))
     assert store.compare_and_set([swap]) == [True]
 
 
 def until(actor, call):
-    """Let a claimer go on until it waits to make some call of its store."""
     while actor.waits_for != call:
         actor.step()
 

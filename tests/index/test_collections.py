@@ -21,7 +21,6 @@ ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 @pytest.fixture
 def index(make_claiming_index):
-    """Return an index with sketches, in each kind of store that has claims."""
     return make_claiming_index(match="verified", bands=2)
 
 

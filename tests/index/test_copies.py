@@ -185,12 +185,6 @@ def test_a_copy_that_is_offered_again_is_written_anew_where_documents_expire(mak
     assert index.copies("a").copies[0].seen > index.copies("a").copies[0].added
 
 
-def test_a_dry_run_lists_nothing(make_index, index):
-    before = listed(index, "a"), cells(index, "a")
-    index.dedup_entries(entries({"c": BASE ^ 1}), index.deduplicator(scratch=make_index().store))
-    assert (listed(index, "a"), cells(index, "a")) == before
-
-
 def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_index, index):
     claim(index, {"c": BASE}, "wire")
     make_index.clock.advance(ms=200_000)

@@ -95,6 +95,7 @@ def test_a_dry_run_decides_alike_and_leaves_the_index_as_it_is(index):
     documents = corpus(30)
     dry = list(index.dedup_many(documents, deduplicator=index.deduplicator(scratch=MemoryStore())))
     assert index.get_many([name for name, _ in documents]) == [None] * 30
+    assert (index.verify().copies, index.verify().documents) == (0, 0)
     assert dry == list(index.dedup_many(documents))
 
 

@@ -85,7 +85,6 @@ def index():
 
 
 def decide(index, texts, *, size=1000, contained=None, judged=True):
-    """Decide by batches of some size."""
     items, decisions = list(texts.items()), []
     with TextJudge(index.profile, contained=contained) as judge:
         deduplicator = index.deduplicator(judge=judge if judged else None)

@@ -38,12 +38,10 @@ def as_rows(*pairs):
 
 
 def rows_of(index):
-    """List all rows of family b, as pairs."""
     return set(all_pairs(index.store))
 
 
 def expected_rows(documents):
-    """List the sketch rows that documents should have."""
     return {
         (segment << 8 | TABLES + 1 + group, one.simhash)
         for one in documents.values()

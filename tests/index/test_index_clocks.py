@@ -141,8 +141,6 @@ BEGIN_MS = 1_700_000_000_000
 
 
 class Clocks:
-    """The clocks of a server and of this machine."""
-
     server_ms, monotonic_s, wall_s, readings = BEGIN_MS, 5.0, 0.0, 0
 
     def read(self):

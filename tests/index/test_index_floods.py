@@ -235,7 +235,6 @@ def ball(count, *, seed):
 
 
 def in_order(documents, asked, rule, name):
-    """List all matches by brute force, in the order of answers."""
     near = [
         ((one.simhash ^ asked.simhash).bit_count(), similarity(one.sketch, asked.sketch), other)
         for other, one in documents.items()

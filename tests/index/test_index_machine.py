@@ -162,7 +162,6 @@ class IndexMachine(RuleBasedStateMachine):
     options: ClassVar = {}
 
     def batches(self, numbers):
-        """Make a batch of ids and of numbers of texts."""
         return {name: self.texts[number % len(self.texts)] for name, number in numbers.items()}
 
     def entries(self, texts):

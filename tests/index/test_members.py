@@ -113,7 +113,6 @@ def test_members_that_are_read_later_stand_behind_those_before_them(store):
 
 
 def columns(documents):
-    """Return all columns of entries as plain values."""
     names = "ids simhashes sketches shingles features lengths digests metadata segments"
     return [np.asarray(getattr(documents, name)).tolist() for name in names.split()]
 

@@ -200,9 +200,9 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        *(({name: value}, "") for name, values in OUT_OF_RANGE.items() for value in values),
-        ({"distance": 3, "scheme": "4x2"}, ""),
-        ({"analyzer": "shingle", "shingle": 0}, ""),
+        *(({name: value}, None) for name, values in OUT_OF_RANGE.items() for value in values),
+        ({"distance": 3, "scheme": "4x2"}, None),
+        ({"analyzer": "shingle", "shingle": 0}, None),
         ({"match": "verified", "sketch": False}, "^match verified needs sketches$"),
         ({"bands": 6, "sketch": False}, "keeps no sketches"),
         ({"bands": 0, "band_bins": 6}, "band_bins"),

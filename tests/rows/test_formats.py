@@ -21,7 +21,6 @@ def known(request):
 
 @pytest.fixture
 def url(known, tmp_path):
-    """Return the address of a copy of the index."""
     folder = tmp_path / "released.index"
     folder.mkdir()
     packed = FOLDER / f"format-{known['profile']['format']}.mdb.gz"

@@ -1,6 +1,5 @@
 """Row keys: schemes whose tables bring together what is near; bytes of rows, their order, and the ends of ranges."""
 
-import random
 from hashlib import blake2b
 from itertools import combinations
 
@@ -137,16 +136,6 @@ def test_a_scheme_cuts_64_bits_evenly_and_flags_count_the_choices_of_blocks_from
 def test_what_is_no_scheme_or_has_too_many_tables_is_refused(text, told):
     with pytest.raises(InvalidProfile, match=told):
         Scheme.parse(text)
-
-
-@pytest.mark.parametrize("text", SCHEMES)
-@pytest.mark.parametrize("base", [0, ALL_BITS, 0x9E3779B97F4A7C15])
-def test_fingerprints_within_k_share_a_table(text, base):
-    scheme = Scheme.parse(text)
-    chosen = random.Random(1)
-    for _ in range(300):
-        other = flip(base, chosen.sample(range(64), min(scheme.distance, 64)))
-        assert scheme.agreeing(base, other)
 
 
 def test_for_every_choice_of_three_blocks_a_table_of_the_others_is_left():

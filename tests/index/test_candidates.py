@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS, clustered, crowd, matches, written_entries
 from support.cost import NotingStore
+from support.rows import uint64s
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import NO_PAIRS, Near, Queries, Reach, expand, find_candidates, find_crowded
@@ -27,23 +28,19 @@ def whole(candidates):
     return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
 
 
-def as_array(values):
-    return np.array(values, dtype=np.uint64)
-
-
 def found_by(store, scheme, values, *, reach, limit=NEVER):
-    simhashes = as_array(values)
+    simhashes = uint64s(*values)
     reached = Reach(len(scheme.tables), reach, None)
     return find_candidates(store, simhashes, scheme.prefixes(simhashes), reach=reached, limit=limit)
 
 
 def crowded_by(scheme, values, *, reach):
-    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=(reach,))
+    return find_crowded(uint64s(*values), scheme.prefixes(uint64s(*values)), reach=(reach,))
 
 
 def stored(scheme, values):
     store = MemoryStore()
-    store.put_rows(block_rows(scheme, as_array(values)), timestamp=1)
+    store.put_rows(block_rows(scheme, uint64s(*values)), timestamp=1)
     return store
 
 
@@ -86,7 +83,7 @@ def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach, count)
 @given(seed=st.integers(0, 1_000), limits=st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple))
 def test_what_is_crowded_by_sketch_rows_shares_as_many_as_its_distance_needs(seed, limits):
     documents = [one for one in crowd(30, seed=seed).values() if one.sketch is not None]
-    simhashes = as_array([one.simhash for one in documents])
+    simhashes = uint64s(*(one.simhash for one in documents))
     prefixes = band_prefixes(Scheme.parse("5x2"), np.array([one.segments for one in documents], np.uint32),
                              np.ones(len(documents), np.bool_))  # fmt: skip
 
@@ -128,7 +125,7 @@ def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
 )
 def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, queries, blocks, bands):
     scheme, documents = Scheme.parse("5x2"), list(crowd(30, seed=seed).values())
-    simhashes = as_array([one.simhash for one in documents])
+    simhashes = uint64s(*(one.simhash for one in documents))
     segments = np.array([one.segments for one in documents], np.uint32)
     sketched = np.array([one.sketch is not None for one in documents])
     store = stored(scheme, simhashes.tolist())
@@ -161,7 +158,7 @@ def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_m
     scheme, prefixes = Scheme.parse("5x2"), np.full((3, 1), 7 << 8 | 11, np.uint64)
     # Every third bit: no block agrees with that of 0.
     near, far = (sum(1 << 3 * bit for bit in range(count)) for count in (20, 21))
-    simhashes = as_array([0, near, far])
+    simhashes = uint64s(0, near, far)
     store = MemoryStore()
     store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
     asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
@@ -173,8 +170,8 @@ def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_m
 
 def test_documents_do_not_meet_by_rows_that_they_lack():
     store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
-    assert find_crowded(as_array([1, 1]), lacking, reach=(3,)).tolist() == [False, False]
-    assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
+    assert find_crowded(uint64s(1, 1), lacking, reach=(3,)).tolist() == [False, False]
+    assert pairs(find_candidates(store, uint64s(1, 1), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
     [(_, [asked])] = store.take()
     assert asked.tolist() == [3, 4]
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from support.bruteforce import ALL_BITS, entries
+from support.bruteforce import BASE, FAR, entries
 from support.server_doubles import SwappingOnly
 from support.stepping import Stage
 
@@ -16,8 +16,6 @@ from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.memory import MemoryStore
 
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 LEASE_S = 30.0
 
 

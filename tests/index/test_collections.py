@@ -2,13 +2,12 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import ALL_BITS, Written, answered, entries, flip, unmask, written_entries
+from support.bruteforce import ALL_BITS, BASE, Written, answered, entries, flip, unmask, written_entries
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.collections import Collection, collection_of, own_id
 from simhash_hbase.rows.names import MAX_NAME_BYTES
 
-BASE = 0x9E3779B97F4A7C15
 NAMES = ("news", "blogs", None)
 # Alike to a careless eye, and all different.
 TRICKY = (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.bruteforce import ALL_BITS, entries
+from support.bruteforce import BASE, FAR, entries
 from support.cost import NotingStore
 from support.places import HBASE_PLACES, SERVERLESS_PLACES, IndexMaker
 from support.server_doubles import SwappingOnly
@@ -14,8 +14,6 @@ from simhash_hbase.rows.keys import copies_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
 
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 ELSEWHERE = BASE ^ 0xFFFFFFFF
 
 

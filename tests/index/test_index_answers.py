@@ -1,13 +1,12 @@
 """Answers under rule ``distance`` equal a comparison with every document."""
 
 import pytest
-from support.bruteforce import ALL_BITS, answered, clustered, entries, flip, flips, neighbours
+from support.bruteforce import ALL_BITS, BASE, answered, clustered, entries, flip, flips, neighbours
 
 from simhash_hbase import create_index, open_index
 
 SCHEMES = [("5x2", 3), ("4x1", 3), ("6x3", 3), ("7x4", 3), ("7x3", 4), ("8x4", 4), ("6x1", 5)]
 EACH_SCHEME = pytest.mark.parametrize(("scheme", "k"), SCHEMES)
-BASE = 0x9E3779B97F4A7C15
 NEAR = BASE ^ 1
 
 

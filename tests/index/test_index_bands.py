@@ -4,23 +4,21 @@ import random
 from itertools import product
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
-from support.bruteforce import Written, answered, crowd, entries, flip, matches, written_entries
-from support.rows import all_cells, all_pairs, pairs_of
+from support.bruteforce import BASE, Written, answered, crowd, dedup, entries, flip, matches, written_entries
+from support.rows import all_cells, all_pairs, pairs_of, rows_of as as_rows
 
 from simhash_hbase import Index, InvalidArgument
 from simhash_hbase.bulk.load import StoreWriter, begin, load
 from simhash_hbase.bulk.spool import Part, PartNote, Spool, write_part
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.documentcells import decode_member
-from simhash_hbase.rows.keys import FLAGS, BlockRows
+from simhash_hbase.rows.keys import FLAGS
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
 BANDS = 6
 BANDED = {"match": "verified", "bands": BANDS}
 TABLES = 10
-BASE = 0x9E3779B97F4A7C15
 # Ten bits, two in each block: no block row joins it with BASE.
 FAR = flip(BASE, [0, 1, 13, 14, 26, 27, 39, 40, 52, 53])
 SKETCH = random.Random(7).getrandbits(512)
@@ -31,10 +29,6 @@ ONE_SHARED = (11, 12, 3, 14, 15, 16)
 
 def of(**documents):
     return written_entries(documents, BANDS)
-
-
-def as_rows(*pairs):
-    return BlockRows(*np.array(pairs, np.uint64).T)
 
 
 def rows_of(index):
@@ -169,9 +163,7 @@ def test_a_crowded_segment_is_said_to_be_cut(make_memory_index):
     assert (stats.hottest[0].table, stats.hottest[0].segment, stats.hottest[0].rows) == (TABLES + 1, "00000009", 6)
 
 
-@pytest.mark.parametrize(
-    "decide", [Index.claim_entries, lambda index, made: index.dedup_entries(made, index.deduplicator())]
-)
+@pytest.mark.parametrize("decide", [Index.claim_entries, dedup])
 def test_decisions_read_a_crowded_segment_to_its_end(make_claiming_index, decide):
     index = make_claiming_index(max_rows_per_prefix=5, **BANDED)
     last = (1 << 64) - 1

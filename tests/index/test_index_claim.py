@@ -6,16 +6,13 @@ from threading import Barrier
 from unittest.mock import Mock
 
 import pytest
-from support.bruteforce import ALL_BITS, Written, answered, clustered, entries, sketch_near, written_entries
+from support.bruteforce import ALL_BITS, BASE, FAR, Written, answered, clustered, entries, sketch_near, written_entries
 from support.places import IndexMaker, Swapping
 
 from simhash_hbase import Decision, EmptyDocument
 from simhash_hbase.index.claim import protocol
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 
 
 def claim(index, documents):

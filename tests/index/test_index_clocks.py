@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
-from support.bruteforce import answered, entries
+from support.bruteforce import BASE, FAR, answered, dedup, entries
 from support.places import HBASE_PLACES
+from support.rows import block_rows_of
 from support.server_doubles import SwappingOnly, TombstoneStore
-from support.wrong_clocks import BASE, FAR, check_writers
+from support.wrong_clocks import check_writers
 
 from simhash_hbase import Index, Profile, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.index import timestamps
 from simhash_hbase.index.timestamps import MARGIN_MS, decision_time, server_time, time_below
 from simhash_hbase.rows.clock import now_ms
-from simhash_hbase.rows.keys import BlockRows, block_rows, id_digest, member_row
+from simhash_hbase.rows.keys import BlockRows, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.memory import MemoryStore
@@ -19,10 +20,6 @@ from simhash_hbase.stores.memory import MemoryStore
 HOUR_MS = 3_600_000
 PLACES = {"tombstones": lambda: TombstoneStore(now_ms)}
 PLACES |= {name: lambda place=place: place(None, None).create() for name, place in HBASE_PLACES.items()}
-
-
-def rows_of(index, simhash):
-    return block_rows(index.profile.blocks, np.array([simhash], dtype=np.uint64))
 
 
 def writers(store, *hours):
@@ -65,16 +62,12 @@ def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahe
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
 
 
-@pytest.mark.parametrize(
-    "write",
-    [Index.add_entries, Index.claim_entries, lambda index, made: index.dedup_entries(made, index.deduplicator())],
-    ids=["add", "claim", "dedup"],
-)
+@pytest.mark.parametrize("write", [Index.add_entries, Index.claim_entries, dedup])
 def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, write):
     right, behind = make(0, -2)
     old = now_ms() - 3 * 60_000
     # What vacuum deleted three minutes ago, when a grace of two had passed.
-    right.store.delete_rows(rows_of(right, BASE), timestamp=old)
+    right.store.delete_rows(block_rows_of(right, BASE), timestamp=old)
     right.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", old)])
 
     write(behind, entries({"a": BASE}))
@@ -101,7 +94,7 @@ def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1, "d": FAR ^ 1}))
     future = now_ms() + 2 * HOUR_MS
-    index.store.delete_rows(rows_of(index, BASE), timestamp=future)
+    index.store.delete_rows(block_rows_of(index, BASE), timestamp=future)
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR), id_digest("b"), b"", future)])
     # What can be repaired: deleted in the past.
     for name in "cd":
@@ -124,7 +117,7 @@ def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE}))
     future = now_ms() + 2 * HOUR_MS
-    odd = BlockRows(rows_of(index, FAR).prefixes[:1] ^ np.uint64(1 << 20), np.array([FAR], np.uint64))
+    odd = BlockRows(block_rows_of(index, FAR).prefixes[:1] ^ np.uint64(1 << 20), np.array([FAR], np.uint64))
     index.store.put_rows(odd, timestamp=future)
     index.store.put(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("x"), b"\xc1", future)])
 

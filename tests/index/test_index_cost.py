@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from support.bruteforce import clustered, entries
+from support.bruteforce import ALL_BITS, BASE, FAR, clustered, dedup, entries
 from support.cost import NotingStore, peak_bytes
 from support.server_doubles import SwappingOnly
 
@@ -13,9 +13,6 @@ from simhash_hbase import Index, Profile
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
-BASE = 0x9E3779B97F4A7C15
-ALL_BITS = (1 << 64) - 1
-FAR = ~BASE & ALL_BITS
 TRANSACTION_OF_COPIES = ["transaction", "get", "scan", "get_rows", "get", "put", "put"]
 CLAIMED_COPIES = ["get", "scan", "get_rows", "get", "put", "compare_and_set"]
 # They read their own cells, query, become pending, write, query again, and are decided.
@@ -59,10 +56,6 @@ def copies(count):
 
 def scanned(calls):
     return [arguments[0] for name, arguments in calls if name == "scan"]
-
-
-def dedup(index, documents):
-    index.dedup_entries(documents, index.deduplicator())
 
 
 def remove(index, documents):

@@ -4,13 +4,12 @@ import random
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from support.bruteforce import answered, entries, flips, shares_block_row
+from support.bruteforce import BASE, answered, entries, flips, shares_block_row
 from support.sketching import containment
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.clock import parse_since, rfc3339
 
-BASE = 0x9E3779B97F4A7C15
 SKETCH = random.Random(7).getrandbits(512)
 
 

@@ -1,20 +1,18 @@
 """What disagrees is told by ``verify`` and mended by ``repair``; what has ended is taken by ``vacuum``."""
 
-import numpy as np
 import pytest
-from support.bruteforce import answered, entries
+from support.bruteforce import BASE, FAR, answered, entries
+from support.rows import block_rows_of, rows_of
 from support.server_doubles import TombstoneStore
 
 from simhash_hbase import Index, Profile, StoreBusy
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
-from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & (1 << 64) - 1
 DAY_MS = 86_400_000
 
 
@@ -36,10 +34,6 @@ def document(name, state, stamp, *, seen=None, timestamp=None):
     """Make a document cell that was written when it was seen, or before."""
     held = DocumentState(name, BASE, state, seen=seen or stamp, stamp=stamp)
     return Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(held), timestamp)
-
-
-def rows_of(index, *simhashes):
-    return block_rows(index.profile.blocks, np.array(simhashes, dtype=np.uint64))
 
 
 @pytest.mark.parametrize("name", ["far", "nobody"])
@@ -66,15 +60,14 @@ def test_a_lost_member_is_put_back_without_its_sketch(index, make_index):
 
 
 def test_block_rows_under_a_wrong_prefix_are_deleted(index, make_index):
-    strays = BlockRows(np.array([0xABCDEF01, 0xABCDEF63], dtype=np.uint64), np.array([BASE, BASE], dtype=np.uint64))
-    index.store.put_rows(strays, timestamp=make_index.clock() - 5)
+    index.store.put_rows(rows_of((0xABCDEF01, BASE), (0xABCDEF63, BASE)), timestamp=make_index.clock() - 5)
     found = [index.verify(repair=repair) for repair in (False, True, False)]
     assert [(one.malformed_rows, one.wrong) for one in found] == [(2, 2), (2, 0), (0, 0)]
     assert found[2].rows == 30
 
 
 def test_block_rows_without_members_are_counted_but_not_wrong(index, make_index):
-    index.store.put_rows(rows_of(index, 12345), timestamp=make_index.clock() - 5)
+    index.store.put_rows(block_rows_of(index, 12345), timestamp=make_index.clock() - 5)
     verified = index.verify()
     assert (verified.orphan_rows, verified.wrong) == (10, 0)
     assert index.query_simhash(12345).matches == []
@@ -136,7 +129,7 @@ def test_repairing_beside_a_writer_changes_nothing(make_index):
 def test_a_document_that_lacks_some_of_its_rows_counts_once_and_gets_them_back(make_index, count):
     index = make_index()
     index.add_entries(entries({"a": BASE, "b": BASE, "c": BASE ^ 1}))
-    rows = rows_of(index, BASE)
+    rows = block_rows_of(index, BASE)
     index.store.delete_rows(BlockRows(rows.prefixes[:count], rows.simhashes[:count]), timestamp=1)
     found = [index.verify(repair=repair) for repair in (False, True, False)]
     assert [(one.incomplete, one.repaired, one.not_repaired) for one in found] == [(2, 0, 0), (2, 2, 0), (0, 0, 0)]
@@ -166,7 +159,7 @@ def hiding(clock):
 
 
 def test_vacuum_puts_rows_back_whose_members_appear_behind_its_first_look(hiding, clock, monkeypatch):
-    rows = rows_of(hiding, BASE, FAR)
+    rows = block_rows_of(hiding, BASE, FAR)
     hiding.store.put_rows(rows, timestamp=clock())
     clock.advance(days=1)
     delete = hiding.store.delete_rows
@@ -181,13 +174,13 @@ def test_vacuum_puts_rows_back_whose_members_appear_behind_its_first_look(hiding
     swept = hiding.vacuum()
 
     assert swept.rows == 10
-    assert hiding.store.has_rows(rows_of(hiding, BASE)).all()
+    assert hiding.store.has_rows(block_rows_of(hiding, BASE)).all()
 
 
 @pytest.mark.parametrize(("age_ms", "swept"), [(3_599_999, 0), (3_600_000, 1)])
 def test_vacuum_gives_up_claims_and_takes_removals_and_rows_after_the_grace_period(hiding, clock, age_ms, swept):
     now = clock()
-    hiding.store.put_rows(rows_of(hiding, FAR), timestamp=now)
+    hiding.store.put_rows(block_rows_of(hiding, FAR), timestamp=now)
     states = {"p": "pending", "y": "yielded", "r": "removed", "x": "aborted"}
     hiding.store.put(FAMILY_DOCUMENTS, [document(name, state, now, timestamp=now) for name, state in states.items()])
     hiding.store.put(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("gone"), b"stale", now)])

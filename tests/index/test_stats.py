@@ -7,18 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import entries
+from support.bruteforce import BASE, FAR, entries
 from support.hbase_server import hbase_options, tables
+from support.rows import block_rows_of
 
 from simhash_hbase import Index, Profile, __version__
 from simhash_hbase.index.upkeep import stats
 from simhash_hbase.index.upkeep.stats import region_bounds, sampled_slices, whole_slices
-from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.rows.layout import PREFIX_BITS
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 
-BASE = 0x9E3779B97F4A7C15
 SPREAD = [i << 20 for i in range(300)]
 REGIONS = ["", "40000000", "80000000", "c0000000"]
 # Of any length: HBase splits where it wants when the table does not say otherwise.
@@ -59,16 +58,12 @@ def add(index, simhashes):
     return simhashes
 
 
-def rows_of(index, simhashes):
-    return block_rows(index.profile.blocks, np.unique(np.array(simhashes, dtype=np.uint64)))
-
-
 @pytest.mark.parametrize("page", [1, 7, 10_000])
 def test_figures_equal_a_count_of_all_rows(make_index, monkeypatch, page):
     monkeypatch.setattr(stats, "PAGE", page)
     index = make_index(max_rows_per_prefix=6, max_members=1)
     simhashes = fill(index, 200)
-    prefixes = Counter(rows_of(index, simhashes).prefixes.tolist())
+    prefixes = Counter(block_rows_of(index, *set(simhashes)).prefixes.tolist())
 
     found = index.stats()
 
@@ -99,7 +94,7 @@ def test_just_what_a_query_cannot_read_whole_counts_as_truncated(make_index):
 def test_days_and_distances_are_told_of_what_is_there(make_index):
     index = make_index()
     make_index.clock.ms = 1_767_225_599_999  # the last millisecond of 2025
-    index.add_entries(entries({"old": BASE, "gone": ~BASE & (1 << 64) - 1}))
+    index.add_entries(entries({"old": BASE, "gone": FAR}))
     make_index.clock.advance(days=2)
     index.dedup_entries(entries({"at 1": BASE ^ 1, "at 2": BASE ^ 3, "also at 2": BASE ^ 5}), index.deduplicator())
     list(index.remove_many(["gone"]))
@@ -162,7 +157,7 @@ def test_regions_are_told_with_their_shares(in_regions):
     assert found.exact
     assert [region.start for region in found.regions] == REGIONS
     assert all(region.server.rpartition(":")[2].isdigit() for region in found.regions)
-    prefixes = rows_of(in_regions, SPREAD).prefixes
+    prefixes = block_rows_of(in_regions, *SPREAD).prefixes
     assert [region.rows for region in found.regions] == np.bincount(prefixes >> 38, minlength=4).tolist()
     assert sum(region.cells for region in found.regions) == 600
     shares = [region.share for region in found.regions]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS, flip
+from support.rows import uint64s
 
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.rows import keys as rowkey
@@ -16,21 +17,17 @@ DEFAULT = Scheme.parse("5x2")
 fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)
 
 
-def as_array(values):
-    return np.array(values, dtype=np.uint64)
-
-
 @given(values=fingerprints, scheme=st.sampled_from(["5x2", "4x1", "7x3", "8x4"]))
 def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, scheme):
     parsed = Scheme.parse(scheme)
-    packed = rowkey.pack_rows(rowkey.block_rows(parsed, as_array(values)))
+    packed = rowkey.pack_rows(rowkey.block_rows(parsed, uint64s(*values)))
     keys = [packed[i : i + 13] for i in range(0, len(packed), 13)]
     assert keys == sorted({key for simhash in values for key in rowkey.row_keys(parsed, simhash)})
 
 
 @given(values=fingerprints)
 def test_packed_rows_are_read_back(values):
-    rows = rowkey.block_rows(DEFAULT, as_array(values))
+    rows = rowkey.block_rows(DEFAULT, uint64s(*values))
     back = rowkey.unpack_rows(rowkey.pack_rows(rows))
     assert back.prefixes.tolist() == rows.prefixes.tolist()
     assert back.simhashes.tolist() == rows.simhashes.tolist()
@@ -38,7 +35,7 @@ def test_packed_rows_are_read_back(values):
 
 @given(values=st.lists(st.integers(0, (1 << 40) - 1), max_size=20))
 def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
-    packed = rowkey.pack_prefixes(as_array(sorted(values)))
+    packed = rowkey.pack_prefixes(uint64s(*sorted(values)))
     assert packed == sorted(packed) == [rowkey.pack_prefix(prefix) for prefix in sorted(values)]
     assert [int.from_bytes(prefix, "big") for prefix in packed] == sorted(values)
     assert rowkey.unpack_prefixes(b"".join(packed)).tolist() == sorted(values)
@@ -46,7 +43,7 @@ def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
 
 @given(prefix=st.integers(0, (1 << 40) - 1), other=st.integers(0, (1 << 40) - 1))
 def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, other):
-    [start, different] = rowkey.pack_prefixes(as_array([prefix, other]))
+    [start, different] = rowkey.pack_prefixes(uint64s(prefix, other))
     stop = rowkey.prefix_stop(start)
     assert start <= start + bytes(8) < start + b"\xff" * 8 < stop
     if other != prefix:
@@ -67,7 +64,7 @@ def test_a_document_row_is_the_digest_of_its_id(name):
 # One row at a time and many at once are packed differently.
 @given(values=st.one_of(fingerprints, st.lists(st.integers(0, ALL_BITS), min_size=60, max_size=70)))
 def test_a_members_row_is_the_fingerprint_s_own(values):
-    rows = rowkey.member_rows(as_array(values))
+    rows = rowkey.member_rows(uint64s(*values))
     assert rows == [rowkey.member_row(simhash) for simhash in values]
     assert rows == [s.to_bytes(8, "big")[:4] + b"\0" + s.to_bytes(8, "big") for s in values]
     assert [rowkey.row_simhash(row) for row in rows] == values

@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.sketching import containment, jaccard
 
 from simhash_hbase import InvalidArgument, Profile, create_index
 from simhash_hbase.index.exact import Shingles, TextJudge
-from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile.matching import hamming
 
 WORDS = ["灯塔", "港口", "机器", "学习", "索引", "指纹", "文档", "重复", "法律", "条例", "新闻", "编辑", "snow", "rain"]
@@ -17,18 +17,6 @@ NEAR = 3
 
 def grams_of(normal):
     return {normal[at : at + 5] for at in range(max(1, len(normal) - 4))}
-
-
-def grams(text):
-    return grams_of(normalize(text))
-
-
-def jaccard(a, b):
-    return len(grams(a) & grams(b)) / len(grams(a) | grams(b))
-
-
-def containment(text, original):
-    return len(grams(text) & grams(original)) / len(grams(text))
 
 
 def check_counts(one, other):

@@ -77,14 +77,8 @@ def test_of_two_near_copies_one_becomes_the_original_wherever_the_other_comes_in
 @pytest.mark.parametrize("second_steps", range(CALLS + 1))
 @pytest.mark.parametrize("first_steps", range(CALLS + 1))
 def test_two_claimers_of_one_id_get_one_decision(stage, first_steps, second_steps):
-    first = stage.claim("first", entries({"a": BASE}))
-    second = stage.claim("second", entries({"a": BASE}))
-    for actor, steps in ((first, first_steps), (second, second_steps)):
-        for _ in range(steps):
-            if not actor.is_done:
-                actor.step()
+    first, second = begin(stage, first_steps, {"a": BASE}), begin(stage, second_steps, {"a": BASE})
     stage.finish()
-
     assert told(first.result) == told(second.result) == [True]
     check(stage, "a")
 

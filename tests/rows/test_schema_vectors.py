@@ -15,6 +15,7 @@ FILE = Path(__file__).parents[2] / "schema" / "vectors.json"
 VECTORS = json.loads(FILE.read_text("utf-8"))
 PROFILE = VECTORS["profiles"][0]
 TEXTS = {vector["id"]: vector for vector in VECTORS["texts"]}
+WORDS = {vector["analyzer"]: vector for vector in VECTORS["words"]}
 DOCUMENT = ("id", "simhash", "state", "seen", "stamp", "order", "token", "of", "distance", "similarity", "containment",
             "previous", "digest", "of_text")  # fmt: skip
 MEMBER = ("id", "added", "length", "features", "digest", "sketch", "metadata")
@@ -119,12 +120,9 @@ def stored_cells(stored_id, known, simhash, segments):
     packed = bytes.fromhex(known["sketch"]) + b"".join(number.to_bytes(4, "big") for number in numbers)
     member = [stored_id, ADDED, known["length"], known["feature_count"], digest, packed, source]
     document = [stored_id, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", *[None] * 5, digest[:8], None]
+    row, qualifier = plain.member_row(simhash).hex(), plain.member_qualifier(stored_id, digest).hex()
     return {
-        "member": {
-            "row": plain.member_row(simhash).hex(),
-            "qualifier": plain.member_qualifier(stored_id, digest).hex(),
-            "value": plain.msgpack(member).hex(),
-        },
+        "member": {"row": row, "qualifier": qualifier, "value": plain.msgpack(member).hex()},
         "document": {"row": plain.document_row(stored_id).hex(), "value": plain.msgpack(document).hex()},
     }
 
@@ -165,10 +163,8 @@ def test_the_cells_of_every_state(vector):
 def test_the_entry_of_a_copy(vector):
     original, name = vector["ids"]
     known = TEXTS[name]
-    fields = [
-        name, ADDED, known["length"], known["feature_count"], bytes.fromhex(known["digest"]), b"", {"source": name}
-    ]  # fmt: skip
-
+    digest, source = bytes.fromhex(known["digest"]), {"source": name}
+    fields = [name, ADDED, known["length"], known["feature_count"], digest, b"", source]
     assert vector["row"] == plain.copies_row(original).hex()
     assert vector["qualifier"] == plain.id_digest(name).hex()
     assert vector["value"] == plain.msgpack(fields).hex()
@@ -191,12 +187,11 @@ def test_the_fingerprint_of_ready_features(vector):
 
 
 def test_the_fingerprint_of_learned_words():
-    [vector] = [vector for vector in VECTORS["words"] if vector["analyzer"] == "learned"]
+    vector = WORDS["learned"]
     table = bytes.fromhex(vector["idf_table"])
     version, documents, words, counts = msgspec.msgpack.decode(table)
-    units = plain.heaviest(
-        plain.learned_features(vector["tokens"], documents, dict(zip(words, counts, strict=True))), vector["top"]
-    )
+    weights = plain.learned_features(vector["tokens"], documents, dict(zip(words, counts, strict=True)))
+    units = plain.heaviest(weights, vector["top"])
 
     assert (version, blake2b(table, digest_size=16).hexdigest()) == (1, vector["idf"])
     assert plain.msgpack([1, documents, words, counts]) == table
@@ -206,7 +201,7 @@ def test_the_fingerprint_of_learned_words():
 
 
 def test_the_fingerprint_of_jiebas_words():
-    [vector] = [vector for vector in VECTORS["words"] if vector["analyzer"] == "jieba"]
+    vector = WORDS["jieba"]
     names = [name for name, _ in vector["features"]]
     words = set(plain.jieba_words(vector["tokens"], vector["stop_words"]))
     assert len(names) == vector["top"] < len(words)

@@ -102,16 +102,6 @@ def test_a_member_stands_for_the_document_that_its_cell_names_under_its_fingerpr
     assert names(reader(store), 1) == expected
 
 
-def test_members_that_are_read_later_stand_behind_those_before_them(store):
-    members = reader(store)
-    page_of(members, 2)
-    page = page_of(members, 1, 2, 3)
-    assert page.simhashes.tolist() == [1, 2, 3]
-    assert (page.first.tolist(), page.stop.tolist()) == ([1, 0, 4], [4, 1, 5])
-    assert (digests_of(page, 2), digests_of(page, 3)) == ([id_digest("d")], [id_digest("e")])
-    assert page.sketches.words.shape == (5, 8)
-
-
 def columns(documents):
     names = "ids simhashes sketches shingles features lengths digests metadata segments"
     return [np.asarray(getattr(documents, name)).tolist() for name in names.split()]

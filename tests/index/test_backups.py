@@ -1,26 +1,16 @@
 """A backup notes its time in the index, so that whoever opens the index sees how old the last one is."""
 
+from itertools import count
+from unittest.mock import Mock
+
 import pytest
 
-from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import InvalidArgument, StoreRefused
+from simhash_hbase import Index, InvalidArgument, StoreRefused, create_index, open_index
 from simhash_hbase.index import indexrows
-from simhash_hbase.index.index import Index
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.stores.addresses import open_store
 
 BEGAN = 1_700_000_000_000
-
-
-class Ticking:
-    """A clock that goes on by a second at each look."""
-
-    def __init__(self):
-        self.ms = BEGAN - 1_000
-
-    def __call__(self):
-        self.ms += 1_000
-        return self.ms
 
 
 @pytest.fixture
@@ -36,27 +26,20 @@ def last_backup(url):
 
 
 def test_a_backup_is_as_old_as_what_it_holds(url, tmp_path):
-    with Index(open_store(url), clock=Ticking()) as index:
+    with Index(open_store(url), clock=count(BEGAN, 1_000).__next__) as index:
         assert index.backup(str(tmp_path / "first"))
         assert index.backup(str(tmp_path / "second"))
-
     assert last_backup(url) == rfc3339(BEGAN + 1_000)
     # A copy is from before its own note.
     assert [last_backup(f"file:{tmp_path / name}") for name in ("first", "second")] == [None, rfc3339(BEGAN)]
 
 
 def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_time_of_the_one_before(url, tmp_path, monkeypatch):
-    class Killed(BaseException):
-        pass
-
-    def be_killed(*_):
-        raise Killed
-
     with open_index(url) as index:
         index.add("a", "some text")
         index.note_backup("2026-11-21T09:30:00Z")
-        monkeypatch.setattr(indexrows, "write_last_backup", be_killed)
-        with pytest.raises(Killed):
+        monkeypatch.setattr(indexrows, "write_last_backup", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
             index.backup(str(tmp_path / "copy"))
 
     assert last_backup(url) == "2026-11-21T09:30:00.000Z"
@@ -65,22 +48,14 @@ def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_time_of_the_one_b
         assert not copy.verify().wrong
 
 
-def test_an_index_that_is_opened_for_reading_is_copied_without_a_note(url, tmp_path):
-    with open_index(url, readonly=True) as index:
+@pytest.mark.parametrize("readonly", [True, False])
+def test_an_index_that_may_not_be_written_is_copied_without_a_note(url, tmp_path, monkeypatch, readonly):
+    if not readonly:
+        refuse = Mock(side_effect=StoreRefused("no write permission on its files"))
+        monkeypatch.setattr(indexrows, "write_last_backup", refuse)
+    with open_index(url, readonly=readonly) as index:
         assert not index.backup(str(tmp_path / "copy"))
-
-    assert last_backup(url) is None
-
-
-def test_an_index_that_may_not_be_written_is_copied_without_a_note(url, tmp_path, monkeypatch):
-    def refuse(*_):
-        raise StoreRefused("no write permission on its files")
-
-    monkeypatch.setattr(indexrows, "write_last_backup", refuse)
-    with open_index(url) as index:
-        assert not index.backup(str(tmp_path / "copy"))
-
-    assert last_backup(f"file:{tmp_path / 'copy'}") is None
+    assert last_backup(url) is last_backup(f"file:{tmp_path / 'copy'}") is None
 
 
 def test_a_backup_made_by_other_means_is_noted_in_every_store(make_index):

@@ -1,15 +1,20 @@
-"""Candidates are the stored fingerprints that share a table with a query and are near: no other, none twice."""
+"""Candidates share a table with a query and are near: no other, none twice; whoever finds a document is found by it."""
 
+from collections import defaultdict
+from itertools import permutations, product
 from operator import eq
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import ALL_BITS, clustered, crowd, matches
+from support.bruteforce import ALL_BITS, clustered, crowd, matches, written_entries
 from support.cost import NotingStore
+from support.rows import uint64s
 
 from simhash_hbase.index import candidates
-from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
+from simhash_hbase.index.candidates import NO_PAIRS, Near, Queries, Reach, expand, find_candidates, find_crowded
+from simhash_hbase.index.dedup import UndecidedBatch
+from simhash_hbase.index.search import find_nearest
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import NO_PREFIX, band_prefixes, band_rows, block_rows
@@ -20,27 +25,22 @@ schemes = st.sampled_from(["5x2", "4x1", "7x3", "6x1"])
 
 
 def whole(candidates):
-    """Join all queries at once."""
     return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
 
 
-def as_array(values):
-    return np.array(values, dtype=np.uint64)
-
-
-def found_by(store, scheme, values, *, reach, limit):
-    simhashes = as_array(values)
+def found_by(store, scheme, values, *, reach, limit=NEVER):
+    simhashes = uint64s(*values)
     reached = Reach(len(scheme.tables), reach, None)
     return find_candidates(store, simhashes, scheme.prefixes(simhashes), reach=reached, limit=limit)
 
 
 def crowded_by(scheme, values, *, reach):
-    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=(reach,))
+    return find_crowded(uint64s(*values), scheme.prefixes(uint64s(*values)), reach=(reach,))
 
 
 def stored(scheme, values):
     store = MemoryStore()
-    store.put_rows(block_rows(scheme, as_array(values)), timestamp=1)
+    store.put_rows(block_rows(scheme, uint64s(*values)), timestamp=1)
     return store
 
 
@@ -63,9 +63,7 @@ def pairs(candidates):
 def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, queries):
     parsed, values = Scheme.parse(scheme), clustered(40, seed=seed)
     asked = clustered(queries + 2, seed=seed)[2:]
-
-    found = found_by(stored(parsed, values), parsed, asked, reach=reach, limit=NEVER)
-
+    found = found_by(stored(parsed, values), parsed, asked, reach=reach)
     assert pairs(found) == plain(parsed, asked, values, reach)
     wanted = [(asked[at] ^ other).bit_count() for at, other in pairs(found)]
     assert whole(found).distances.tolist() == wanted
@@ -73,12 +71,10 @@ def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, que
 
 
 @pytest.mark.slow
-@given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9))
-def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
-    parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(40, seed=seed)))
-
+@given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9), count=st.sampled_from([0, 1, 2, 40]))
+def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach, count):
+    parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(count, seed=seed)))
     found = crowded_by(parsed, values, reach=reach)
-
     others = {at for at, other in plain(parsed, values, values, reach) if other != values[at]}
     assert np.flatnonzero(found).tolist() == sorted(others)
 
@@ -87,7 +83,7 @@ def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
 @given(seed=st.integers(0, 1_000), limits=st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple))
 def test_what_is_crowded_by_sketch_rows_shares_as_many_as_its_distance_needs(seed, limits):
     documents = [one for one in crowd(30, seed=seed).values() if one.sketch is not None]
-    simhashes = as_array([one.simhash for one in documents])
+    simhashes = uint64s(*(one.simhash for one in documents))
     prefixes = band_prefixes(Scheme.parse("5x2"), np.array([one.segments for one in documents], np.uint32),
                              np.ones(len(documents), np.bool_))  # fmt: skip
 
@@ -107,16 +103,15 @@ def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
     scheme, values = Scheme.parse("4x1"), list(dict.fromkeys(clustered(60, seed=3)))
     crowded = crowded_by(scheme, values, reach=7).tolist()
     store = stored(scheme, values)
-    found = pairs(found_by(store, scheme, values, reach=7, limit=NEVER))
+    found = pairs(found_by(store, scheme, values, reach=7))
 
     monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", at_once)
 
     assert crowded_by(scheme, values, reach=7).tolist() == crowded
-    cut = found_by(store, scheme, values, reach=7, limit=NEVER)
+    cut = found_by(store, scheme, values, reach=7)
     assert pairs(cut) == found
     assert len(list(cut.parts())) > 1
     rows = [len(part.queries) for part in cut.parts()]
-    assert sum(rows) == len(found)
     # A query that makes more pairs than that is alone.
     assert all(rows <= at_once or len(set(part.queries)) == 1 for rows, part in zip(rows, cut.parts(), strict=True))
 
@@ -130,7 +125,7 @@ def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
 )
 def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, queries, blocks, bands):
     scheme, documents = Scheme.parse("5x2"), list(crowd(30, seed=seed).values())
-    simhashes = as_array([one.simhash for one in documents])
+    simhashes = uint64s(*(one.simhash for one in documents))
     segments = np.array([one.segments for one in documents], np.uint32)
     sketched = np.array([one.sketch is not None for one in documents])
     store = stored(scheme, simhashes.tolist())
@@ -142,12 +137,10 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
     reach = Reach(len(scheme.tables), blocks, bands)
     found = whole(find_candidates(store, simhashes[:queries], asked, reach=reach, limit=NEVER))
 
-    brought = {}
-    for at, own in enumerate(documents[:queries]):
-        for other in documents:
-            shared = brought.setdefault((at, other.simhash), set())
-            if own.sketch is not None and other.sketch is not None:
-                shared |= {group for group in range(6) if own.segments[group] == other.segments[group]}
+    brought = defaultdict(set)
+    for (at, own), other in product(enumerate(documents[:queries]), documents):
+        common = enumerate(map(eq, own.segments, other.segments)) if own.sketch and other.sketch else ()
+        brought[at, other.simhash] |= {group for group, is_common in common if is_common}
     wanted = {}
     for (at, other), shared in brought.items():
         own = documents[at].simhash
@@ -162,11 +155,10 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
 
 @pytest.mark.parametrize("queries", [1, 2])
 def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_more(queries):
-    scheme, segments = Scheme.parse("5x2"), np.full((3, 1), 7, np.uint32)
+    scheme, prefixes = Scheme.parse("5x2"), np.full((3, 1), 7 << 8 | 11, np.uint64)
     # Every third bit: no block agrees with that of 0.
     near, far = (sum(1 << 3 * bit for bit in range(count)) for count in (20, 21))
-    simhashes = as_array([0, near, far])
-    prefixes = band_prefixes(scheme, segments, np.ones(3, np.bool_))
+    simhashes = uint64s(0, near, far)
     store = MemoryStore()
     store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
     asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
@@ -176,16 +168,10 @@ def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_m
     assert [other for at, other in pairs(found) if at == 0] == [0, near]
 
 
-@pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
-def test_few_fingerprints_are_not_crowded(values):
-    assert not crowded_by(Scheme.parse("5x2"), values, reach=3).any()
-
-
 def test_documents_do_not_meet_by_rows_that_they_lack():
     store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
-
-    assert find_crowded(as_array([1, 1]), lacking, reach=(3,)).tolist() == [False, False]
-    assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
+    assert find_crowded(uint64s(1, 1), lacking, reach=(3,)).tolist() == [False, False]
+    assert pairs(find_candidates(store, uint64s(1, 1), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
     [(_, [asked])] = store.take()
     assert asked.tolist() == [3, 4]
 
@@ -193,20 +179,14 @@ def test_documents_do_not_meet_by_rows_that_they_lack():
 def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
     scheme = Scheme.parse("5x2")
     store = stored(scheme, range(6))
-
-    asked = [0, ALL_BITS, 3]
-    cut = found_by(store, scheme, asked, reach=3, limit=5)
-    unlimited = found_by(store, scheme, asked, reach=3, limit=6)
-
-    assert cut.truncated.tolist() == [True, False, True]
-    assert unlimited.truncated.tolist() == [False, False, False]
+    for limit, is_cut in ((5, True), (6, False)):
+        found = found_by(store, scheme, [0, ALL_BITS, 3], reach=3, limit=limit)
+        assert found.truncated.tolist() == [is_cut, False, is_cut]
 
 
 def test_rows_are_counted_once_however_many_queries_share_them():
     scheme = Scheme.parse("4x1")
-
-    found = found_by(stored(scheme, [1, 2]), scheme, [1] * 100, reach=3, limit=NEVER)
-
+    found = found_by(stored(scheme, [1, 2]), scheme, [1] * 100, reach=3)
     # Three tables hold both under one prefix, the fourth holds only one that was asked for.
     assert found.rows == 7
     assert len(whole(found).queries) == 200
@@ -223,9 +203,65 @@ def test_rows_are_counted_once_however_many_queries_share_them():
 )
 def test_ranges_are_expanded_a_bounded_number_of_pairs_at_a_time(left, right, at_once, sizes):
     parts = list(expand(np.array(left), np.array(right), at_once=at_once))
-
     assert [len(owners) for owners, _ in parts] == sizes
     pairs = [(int(a), int(b)) for owners, at in parts for a, b in zip(owners, at, strict=True)]
     assert pairs == [
         (i, b) for i, (start, stop) in enumerate(zip(left, right, strict=True)) for b in range(start, stop)
     ]
+
+
+SETTINGS = {
+    "blocks and bands": {"match": "verified", "bands": 6},
+    "bands of any distance": {"match": "verified", "bands": 6, "band_distance": 64},
+    "bands, the more the farther": {"match": "verified", "bands": 6, "band_distance": (4, 9, 14, 30)},
+    "blocks": {"match": "verified", "bands": 0},
+    "distance": {"match": "distance", "bands": 0},
+}
+
+
+@pytest.fixture(params=SETTINGS)
+def index(request, make_memory_index):
+    return make_memory_index(**SETTINGS[request.param])
+
+
+def crowd_for(index, seed):
+    """Make documents near each other, with sketch rows if the index has some, and what is written of them."""
+    bands = index.profile.bands
+    documents = crowd(50, seed=seed, bands=bands or 6)
+    if not bands:
+        documents = {name: one._replace(segments=()) for name, one in documents.items()}
+    return documents, written_entries(documents, bands)
+
+
+def met_by(index, asked):
+    """List what the queries of claims come upon: pairs of ids, each with the distance and the similarity told."""
+    found = {}
+
+    def take_hit(at, hit):
+        found[asked.ids[at], hit.state.id] = hit.distance, hit.similarity
+        return False
+
+    find_nearest(index.store, Queries.of(index.profile, asked), lambda cell, simhash: cell, take_hit)
+    return {pair: told for pair, told in found.items() if pair[0] != pair[1]}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whoever_finds_a_document_is_found_by_it_and_judged_the_same(index, seed):
+    documents, asked = crowd_for(index, seed)
+    index.add_entries(asked)
+    pairs = met_by(index, asked)
+    assert pairs == {(other, one): told for (one, other), told in pairs.items()}
+    near = {(a, b) for a, b in permutations(documents, 2) if matches(documents[a], documents[b], index.profile.rule)}
+    assert set(pairs) == near
+    assert len(pairs) > 20
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_documents_of_one_batch_reach_each_other_as_those_of_the_index_do(index, seed):
+    _, asked = crowd_for(index, seed)
+    batch = UndecidedBatch(asked, [None] * len(asked), index.profile, 0)
+    within = {(at, later) for at in range(len(asked)) for later in batch.later_near(at)}
+    index.add_entries(asked)
+    found = met_by(index, asked)
+    at = {name: number for number, name in enumerate(asked.ids)}
+    assert within == {(at[one], at[other]) for one, other in found if at[one] < at[other]}

@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from support.bruteforce import ALL_BITS, entries
+from support.bruteforce import BASE, FAR, entries
 from support.server_doubles import SwappingOnly
 from support.stepping import Stage
 
@@ -16,8 +16,6 @@ from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.memory import MemoryStore
 
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 LEASE_S = 30.0
 
 
@@ -35,15 +33,23 @@ def told(result):
 
 def steps_of_a_claim():
     """Count the calls that a claim of one new document makes when it is alone."""
-    store = MemoryStore()
-    Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
-    stage = Stage(store)
+    stage = Stage(MemoryStore())
+    Index.create(stage.store, Profile.resolve(analyzer="shingle", match="distance"))
     actor = stage.claim("alone", entries({"a": BASE}))
     stage.finish()
     return len(actor.calls)
 
 
 CALLS = steps_of_a_claim()
+
+
+def begin(stage, steps, documents):
+    """Let a claimer do so many steps, or fewer if it has no more."""
+    actor = stage.claim("first", entries(documents))
+    for _ in range(steps):
+        if not actor.is_done:
+            actor.step()
+    return actor
 
 
 def check(stage, ids):
@@ -61,12 +67,9 @@ def check(stage, ids):
 
 @pytest.mark.parametrize("steps", range(CALLS + 1))
 def test_of_two_near_copies_one_becomes_the_original_wherever_the_other_comes_in(stage, steps):
-    first = stage.claim("first", entries({"a": BASE}))
-    for _ in range(steps):
-        first.step()
+    first = begin(stage, steps, {"a": BASE})
     second = stage.claim("second", entries({"b": BASE ^ 1}), clock_ms=-60_000)
     stage.finish()
-
     assert sorted(map(str, told(first.result) + told(second.result))) in (["True", "a"], ["True", "b"])
     check(stage, "ab")
 
@@ -74,24 +77,15 @@ def test_of_two_near_copies_one_becomes_the_original_wherever_the_other_comes_in
 @pytest.mark.parametrize("second_steps", range(CALLS + 1))
 @pytest.mark.parametrize("first_steps", range(CALLS + 1))
 def test_two_claimers_of_one_id_get_one_decision(stage, first_steps, second_steps):
-    first = stage.claim("first", entries({"a": BASE}))
-    second = stage.claim("second", entries({"a": BASE}))
-    for actor, steps in ((first, first_steps), (second, second_steps)):
-        for _ in range(steps):
-            if not actor.is_done:
-                actor.step()
+    first, second = begin(stage, first_steps, {"a": BASE}), begin(stage, second_steps, {"a": BASE})
     stage.finish()
-
     assert told(first.result) == told(second.result) == [True]
     check(stage, "a")
 
 
 @pytest.mark.parametrize("steps", range(1, CALLS + 1))
 def test_a_crash_at_any_step_blocks_a_near_copy_for_a_lease_at_most(stage, steps):
-    crashed = stage.claim("crashed", entries({"a": BASE}))
-    for _ in range(steps - 1):
-        crashed.step()
-    crashed.step("kill")
+    begin(stage, steps - 1, {"a": BASE}).step("kill")
     other = stage.claim("other", entries({"b": BASE ^ 1}))
 
     stage.finish()
@@ -120,10 +114,14 @@ def test_a_lost_answer_of_a_compare_and_set_is_looked_up(stage, steps):
 
 
 def change(store, name, changed):
-    """Do what another writer does to a cell."""
     [(state, value)] = read_states(store, [name])
     swap = Swap(document_row(id_digest(name)), STATE_QUALIFIER, value, encode(changed(state)))
     assert store.compare_and_set([swap]) == [True]
+
+
+def until(actor, call):
+    while actor.waits_for != call:
+        actor.step()
 
 
 def until_written(actor):
@@ -137,19 +135,16 @@ def test_a_request_that_is_executed_long_after_it_was_given_up_changes_nothing(s
     a, b, c = BASE ^ 0b111, BASE, BASE ^ 0b111000
     second = stage.claim("second", entries({"b": b}), clock_ms=1)
     until_written(second)
-    while second.waits_for != "compare_and_set":
-        second.step()
+    until(second, "compare_and_set")
     first = stage.claim("first", entries({"a": a}))
     until_written(first)
     second.step("delay")
-    while second.waits_for != "sleep":
-        second.step()
+    until(second, "sleep")
     assert read_states(stage.store, ["b"])[0][0].state == "yielded"
     first.step("kill")
     change(stage.store, "a", DocumentState.abandoned)
     third = stage.claim("third", entries({"c": c}), clock_ms=2)
-    while third.waits_for != "compare_and_set":
-        third.step()
+    until(third, "compare_and_set")
     while read_states(stage.store, ["b"])[0][0].state != "pending":
         second.step()
     third.step()
@@ -163,13 +158,11 @@ def test_a_request_that_is_executed_long_after_it_was_given_up_changes_nothing(s
 
 def test_live_claimers_are_waited_for_however_long_they_wait_themselves(stage):
     blocker = stage.claim("blocker", entries({"z": BASE ^ 1}), clock_ms=1_000)
-    while "put_rows" not in blocker.calls:
-        blocker.step()
+    until_written(blocker)
     pending = stage.claim("pending", entries({"a": BASE}))
     yielded = stage.claim("yielded", entries({"b": BASE ^ 0b1110}), clock_ms=2_000)
     for actor in (pending, yielded):
-        while actor.waits_for != "sleep":
-            actor.step()
+        until(actor, "sleep")
     before = read_states(stage.store, ["a", "b"])
 
     for _ in range(40):
@@ -210,11 +203,8 @@ def test_after_five_attempts_that_others_spoiled_a_claim_is_contended(stage, tim
 
     [claimed] = index.claim_entries(entries({"a": BASE}))
 
-    if times < 5:
-        assert claimed.is_original
-    else:
-        assert isinstance(claimed, ClaimContended)
-        assert "5 attempts failed" in str(claimed)
+    assert isinstance(claimed, ClaimContended) == (times == 5)
+    assert "5 attempts failed" in str(claimed) if times == 5 else claimed.is_original
     # What is left of the attempts alarms nobody, and the next one is decided.
     assert index.verify().wrong == 0
     assert told(index.claim_entries(entries({"a": BASE}))) == [True]
@@ -223,8 +213,8 @@ def test_after_five_attempts_that_others_spoiled_a_claim_is_contended(stage, tim
 
 def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(stage):
     crashed = stage.claim("crashed", entries({"a": BASE}))
-    while crashed.waits_for != "get" or "put_rows" not in crashed.calls:
-        crashed.step()
+    until_written(crashed)
+    until(crashed, "get")
     waiting = stage.claim("waiting", entries({"b": BASE ^ 1, "c": FAR}), deadline_s=LEASE_S / 3)
 
     stage.finish(waiting)
@@ -240,29 +230,20 @@ def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(st
 def test_a_crashed_move_returns_to_the_decision_before_it(stage, steps):
     index = stage.index(SwappingOnly(stage.store))
     index.claim_entries(entries({"a": BASE, "copy": BASE ^ 1}))
-    mover = stage.claim("mover", entries({"a": FAR}))
-    for _ in range(steps - 1):
-        if not mover.is_done:
-            mover.step()
-    moved = mover.is_done
-    if not moved:
+    mover = begin(stage, steps - 1, {"a": FAR})
+    if not mover.is_done:
         mover.step("kill")
 
     claimed = index.claim_entries(entries({"near old": BASE ^ 3, "near new": FAR ^ 1}))
 
-    if index.get("a").simhash == BASE:
-        assert told(claimed) == ["a", True]
-    else:
-        assert told(claimed) == [True, "a"]
+    assert told(claimed) == (["a", True] if index.get("a").simhash == BASE else [True, "a"])
     assert index.get("a").state == "original"
 
 
 def test_two_batches_in_opposite_order_do_not_block_each_other(stage):
     one = stage.claim("one", entries({"a": BASE, "b": FAR}))
     two = stage.claim("two", entries({"c": FAR ^ 1, "d": BASE ^ 1}))
-
     stage.finish()
-
     assert told(one.result).count(True) + told(two.result).count(True) == 2
     assert stage.seconds < LEASE_S
     check(stage, "abcd")

@@ -39,13 +39,10 @@ class Scene:
     def write(self, state):
         self.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest(state.id)), STATE_QUALIFIER, encode(state))])
 
-    def neighbour(self, state, *, name="n", simhash=NEAR, order=EARLIER, seen=NOW, previous=None):
-        cell = None
+    def neighbour(self, state, *, name="n", simhash=NEAR, distance=1, **fields):
         if state is not None:
-            cell = DocumentState(name, simhash, state, seen=seen, stamp=NOW, order=order, previous=previous)
-            self.write(cell)
-        self.claim.near.append(Neighbour(name, Text(NEAR), 1, None, None))
-        return cell
+            self.write(DocumentState(name, simhash, state, **{"seen": NOW, "stamp": NOW, "order": EARLIER, **fields}))
+        self.claim.near.append(Neighbour(name, Text(NEAR), distance, None, None))
 
     def look(self):
         """Look once; tell what became of the own cell, and in whose favour."""
@@ -58,55 +55,57 @@ class Scene:
         return held[0].state
 
 
-def decision(simhash=NEAR, *, seen=NOW, state="original"):
-    return DocumentState("n", simhash, state, seen=seen, stamp=NOW)
+def decision(simhash=NEAR, *, state="original"):
+    return DocumentState("n", simhash, state, seen=NOW, stamp=NOW)
 
 
-PENDING = {
-    "no cell": (None, {}, ("original", None)),
-    "original": ("original", {}, ("duplicate", "n")),
-    "added": ("added", {}, ("duplicate", "n")),
-    "original, later": ("original", {"order": LATER}, ("duplicate", "n")),
-    "original elsewhere": ("original", {"simhash": OTHER}, ("original", None)),
-    "original, seen at the last moment": ("original", {"seen": NOW - DAY_MS}, ("duplicate", "n")),
-    "duplicate": ("duplicate", {}, ("original", None)),
-    "aborted": ("aborted", {}, ("original", None)),
-    "removed": ("removed", {}, ("original", None)),
-    "yielded": ("yielded", {}, ("original", None)),
-    "pending before": ("pending", {}, ("yielded", None)),
-    "pending after": ("pending", {"order": LATER}, ("pending", None)),
-    "pending elsewhere": ("pending", {"simhash": OTHER}, ("original", None)),
-    "pending elsewhere, original here": ("pending", {"simhash": OTHER, "previous": decision()}, ("duplicate", "n")),
-    "pending elsewhere, duplicate here": (
-        "pending",
-        {"simhash": OTHER, "previous": decision(state="duplicate")},
-        ("original", None),
-    ),
-    "pending here, original elsewhere": ("pending", {"previous": decision(OTHER)}, ("yielded", None)),
-    "yielded elsewhere, original here": ("yielded", {"simhash": OTHER, "previous": decision()}, ("duplicate", "n")),
+HERE, ELSEWHERE, COPY = decision(), decision(OTHER), decision(state="duplicate")
+
+
+# What is seen of a neighbour; what becomes of a claim that is pending, and of one that gave way and waits for it.
+NEIGHBOURS = {
+    "no cell": (None, {}, "original", "pending"),
+    "original": ("original", {}, "duplicate", "duplicate"),
+    "added": ("added", {}, "duplicate", "duplicate"),
+    "original, later": ("original", {"order": LATER}, "duplicate", "duplicate"),
+    "original elsewhere": ("original", {"simhash": OTHER}, "original", "pending"),
+    "original, seen at the last moment": ("original", {"seen": NOW - DAY_MS}, "duplicate", "duplicate"),
+    "original, expired": ("original", {"seen": NOW - DAY_MS - 1}, "pending", "pending"),
+    "duplicate": ("duplicate", {}, "original", "pending"),
+    "aborted": ("aborted", {}, "original", "pending"),
+    "removed": ("removed", {}, "original", "pending"),
+    "yielded before": ("yielded", {}, "original", "yielded"),
+    "yielded after": ("yielded", {"order": LATER}, "original", "pending"),
+    "pending before": ("pending", {}, "yielded", "yielded"),
+    "pending after": ("pending", {"order": LATER}, "pending", "pending"),
+    "pending elsewhere": ("pending", {"simhash": OTHER}, "original", "pending"),
+    "pending elsewhere, original here": ("pending", {"simhash": OTHER, "previous": HERE}, "duplicate", "duplicate"),
+    "pending elsewhere, duplicate here": ("pending", {"simhash": OTHER, "previous": COPY}, "original", "pending"),
+    "pending here, original elsewhere": ("pending", {"previous": ELSEWHERE}, "yielded", "yielded"),
+    "yielded elsewhere, original here": ("yielded", {"simhash": OTHER, "previous": HERE}, "duplicate", "duplicate"),
 }
 
 
-@pytest.mark.parametrize("case", PENDING)
-def test_a_pending_claim_looks_at_a_neighbour(case):
-    state, options, expected = PENDING[case]
-    scene = Scene("pending")
+@pytest.mark.parametrize("waits", [False, True], ids=["pending", "yielded"])
+@pytest.mark.parametrize("case", NEIGHBOURS)
+def test_a_claim_looks_at_a_neighbour_before_or_after_it_gave_way(case, waits):
+    state, options, *expected = NEIGHBOURS[case]
+    scene = Scene("yielded" if waits else "pending")
     scene.neighbour(state, **options)
+    if waits:
+        [scene.claim.awaited] = scene.claim.near
 
     own, of, step = scene.look()
 
-    assert (own, of) == expected
+    assert (own, of) == (expected[waits], "n" if own == "duplicate" else None)
     assert (scene.claim.answer is not None) == (own in ("original", "duplicate"))
-    assert step is Step.LOOK
+    assert step is (Step.WRITE if waits and own == "pending" else Step.LOOK)
 
 
 def test_of_several_originals_the_nearest_and_then_the_earliest_is_named():
     scene = Scene("pending")
-    scene.neighbour("original", name="late", order=(90, 0))
-    scene.neighbour("original", name="early", order=(80, 0))
-    scene.claim.near.append(Neighbour("far", Text(NEAR), 2, None, None))
-    scene.write(DocumentState("far", NEAR, "original", seen=NOW, stamp=NOW, order=(70, 0)))
-
+    for name, order, distance in (("late", (90, 0), 1), ("early", (80, 0), 1), ("far", (70, 0), 2)):
+        scene.neighbour("original", name=name, order=order, distance=distance)
     assert scene.look()[:2] == ("duplicate", "early")
 
 
@@ -114,7 +113,6 @@ def test_a_pending_claim_gives_way_to_the_first_of_those_before_it():
     scene = Scene("pending")
     for name, order in (("second", (100, 3)), ("first", (100, 2)), ("third", EARLIER)):
         scene.neighbour("pending", name=name, order=order)
-
     assert scene.look()[0] == "yielded"
     assert scene.claim.awaited.id == "first"
 
@@ -123,9 +121,7 @@ def test_equal_orders_are_told_apart_by_the_digest_of_the_id():
     for name in ("n", "m", "k", "j"):
         scene = Scene("pending")
         scene.neighbour("pending", name=name, order=ORDER)
-
         gives_way = scene.look()[0] == "yielded"
-
         assert gives_way == (id_digest(name) < id_digest("me"))
 
 
@@ -135,18 +131,14 @@ def test_one_that_came_later_is_waited_for_a_lease_and_then_set_aside(passed_s):
     scene.neighbour("pending", order=LATER)
     assert scene.look()[0] == "pending"
     scene.seconds = passed_s
-
-    waits = scene.look()[0]
+    assert scene.look()[0] == "pending"
     after = scene.look()[0]
-
-    assert waits == "pending"
     assert (scene.state_of("n"), after) == (("aborted", "original") if passed_s == 30.0 else ("pending", "pending"))
 
 
 def test_an_original_that_has_expired_is_removed_before_it_is_no_obstacle():
     scene = Scene("pending")
     scene.neighbour("original", seen=NOW - DAY_MS - 1)
-
     first = scene.look()
     assert (first[0], scene.state_of("n")) == ("pending", "removed")
     assert scene.look()[0] == "original"
@@ -173,60 +165,24 @@ def test_where_not_all_neighbours_are_known_the_claim_looks_for_them_again_unles
     scene = Scene("pending")
     scene.neighbour(state)
     scene.claim.is_partial = True
-
     again = ("pending", None, Step.QUERY_AGAIN)
     assert scene.look() == (("duplicate", "n", Step.LOOK) if state == "original" else again)
 
 
-YIELDED = {
-    "no cell": (None, {}, "pending"),
-    "original": ("original", {}, "duplicate"),
-    "added": ("added", {}, "duplicate"),
-    "original elsewhere": ("original", {"simhash": OTHER}, "pending"),
-    "original, seen at the last moment": ("original", {"seen": NOW - DAY_MS}, "duplicate"),
-    "original, expired": ("original", {"seen": NOW - DAY_MS - 1}, "pending"),
-    "duplicate": ("duplicate", {}, "pending"),
-    "aborted": ("aborted", {}, "pending"),
-    "removed": ("removed", {}, "pending"),
-    "pending before": ("pending", {}, "yielded"),
-    "yielded before": ("yielded", {}, "yielded"),
-    "pending after": ("pending", {"order": LATER}, "pending"),
-    "yielded after": ("yielded", {"order": LATER}, "pending"),
-    "pending elsewhere": ("pending", {"simhash": OTHER}, "pending"),
-    "pending elsewhere, original here": ("pending", {"simhash": OTHER, "previous": decision()}, "duplicate"),
-}
-
-
-@pytest.mark.parametrize("case", YIELDED)
-def test_a_claim_that_gave_way_looks_at_the_one_that_it_waits_for(case):
-    state, options, expected = YIELDED[case]
-    scene = Scene("yielded")
-    scene.neighbour(state, **options)
-    [scene.claim.awaited] = scene.claim.near
-
-    own, of, step = scene.look()
-
-    assert (own, of) == (expected, "n" if expected == "duplicate" else None)
-    assert step is (Step.WRITE if own == "pending" else Step.LOOK)
-
-
 @pytest.mark.parametrize(("passed_s", "left"), [(29.9, "pending"), (30.0, "aborted")])
-def test_one_that_is_waited_for_is_set_aside_after_a_lease(passed_s, left):
+def test_one_that_a_claim_gave_way_to_is_set_aside_after_a_lease(passed_s, left):
     scene = Scene("yielded")
     scene.neighbour("pending")
     [scene.claim.awaited] = scene.claim.near
     assert scene.look()[0] == "yielded"
     scene.seconds = passed_s
-
     scene.look()
-
     assert scene.state_of("n") == left
 
 
 def test_a_claim_that_waits_for_nobody_stands_again():
     scene = Scene("yielded")
     scene.neighbour("original")
-
     assert scene.look()[0] == "pending"
 
 
@@ -246,7 +202,5 @@ def test_claims_of_one_batch_are_judged_each_by_its_own_neighbours():
 @pytest.mark.parametrize(("state", "of", "seen"), [("original", None, NOW), ("duplicate", "near", NOW - DAY_MS // 2)])
 def test_a_document_that_is_offered_with_another_text_does_not_expire_as_an_original(state, of, seen):
     before = DocumentState("me", NEAR, state, seen=NOW - DAY_MS // 2, stamp=5, of=of)
-
     pending = as_pending(Claim(0, "me", Text(OWN), ORDER, state=before), now=NOW, oldest=NOW - DAY_MS)
-
     assert pending.previous == msgspec.structs.replace(before, seen=seen)

@@ -2,13 +2,12 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import ALL_BITS, Written, answered, entries, flip, unmask, written_entries
+from support.bruteforce import ALL_BITS, BASE, Written, answered, entries, flip, unmask, written_entries
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.collections import Collection, collection_of, own_id
 from simhash_hbase.rows.names import MAX_NAME_BYTES
 
-BASE = 0x9E3779B97F4A7C15
 NAMES = ("news", "blogs", None)
 # Alike to a careless eye, and all different.
 TRICKY = (
@@ -21,7 +20,6 @@ ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 @pytest.fixture
 def index(make_claiming_index):
-    """Return an index with sketches, in each kind of store that has claims."""
     return make_claiming_index(match="verified", bands=2)
 
 
@@ -44,7 +42,6 @@ def texts(count=4):
 @given(names | st.none(), names | st.none(), ids, ids)
 def test_stored_ids_are_equal_only_if_collections_and_ids_are(one, other, first, second):
     stored, beside = Collection(one).stored_id(first), Collection(other).stored_id(second)
-
     assert (stored == beside) == ((one, first) == (other, second))
     assert (collection_of(stored), own_id(stored)) == (one or "", first)
 
@@ -52,21 +49,19 @@ def test_stored_ids_are_equal_only_if_collections_and_ids_are(one, other, first,
 @pytest.mark.parametrize("name", ["a", "https://example.org/a?b=c", "天地", " "])
 def test_an_id_without_a_collection_is_stored_as_it_is(name):
     made = entries({name: BASE})
-
     assert Collection().stored_id(name) == name
     assert Collection().stored(made) is made
 
 
 def test_names_that_look_alike_are_different_collections():
-    assert len({Collection(name).stored_id("x") for name in TRICKY}) == len(TRICKY)
-    assert len({Collection(name).masked(0) for name in TRICKY}) == len(TRICKY)
+    made = [Collection(name) for name in TRICKY]
+    assert len({one.stored_id("x") for one in made}) == len({one.masked(0) for one in made}) == len(TRICKY)
 
 
 @pytest.mark.parametrize("name", ["", "\0", "a\0b", "a\nb", "\x7f", "\x85", "\ud800", "é" * 65, "x" * 129, 7, b"news"])
 def test_what_is_no_name_is_refused_in_one_sentence(make_memory_index, name):
     with pytest.raises(InvalidArgument, match=r"the name of a collection is .*: wanted") as refused:
         make_memory_index().in_collection(name)
-
     assert len(str(refused.value)) < 260
     assert "\n" not in str(refused.value)
 
@@ -125,7 +120,6 @@ def test_documents_of_several_collections_may_be_one_batch(views, index):
     stored = [view.collection.stored(made) for view in views.values()]
     batch = type(made).joined(stored)
     decisions = index.deduplicator().decide(batch, now=index._now())
-
     assert [d.is_original for d in decisions] == [True, False] * len(NAMES)
     assert [own_id(d.of) for d in decisions if d.of] == ["document 0"] * len(NAMES)
     assert all(collection_of(d.id) == collection_of(d.of) for d in decisions if d.of)
@@ -133,14 +127,14 @@ def test_documents_of_several_collections_may_be_one_batch(views, index):
 
 def test_a_crowd_of_another_collection_cuts_no_decision_and_no_answer_in_silence(make_memory_index):
     index = make_memory_index(max_members=20, max_rows_per_prefix=20)
-    views = {name: index.in_collection(name) for name in ("news", "blogs")}
-    for view in views.values():
-        unmask(view)
-    views["news"].add_entries(entries({f"crowd {n}": BASE for n in range(150)}))
-    views["blogs"].add_entries(entries({"own": BASE}))
+    news, blogs = index.in_collection("news"), index.in_collection("blogs")
+    unmask(news)
+    unmask(blogs)
+    news.add_entries(entries({f"crowd {n}": BASE for n in range(150)}))
+    blogs.add_entries(entries({"own": BASE}))
 
-    [decision] = views["blogs"].claim_entries(entries({"late": BASE}))
-    answer = views["blogs"].query_simhash(BASE)
+    [decision] = blogs.claim_entries(entries({"late": BASE}))
+    answer = blogs.query_simhash(BASE)
 
     assert decision.of == "own"
     assert answered(answer) == [("own", 0)] or answer.truncated
@@ -160,8 +154,7 @@ def test_views_share_the_clock_and_close_together(make_memory_index):
     index = make_memory_index()
     view = index.in_collection("news")
     times = [one._now() for one in (index, view, index, view)]
-    view.close()
-
     assert sorted(set(times)) == times
+    view.close()
     with pytest.raises(Exception, match="closed"):
         index.get("a")

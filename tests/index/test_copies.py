@@ -3,20 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from support.bruteforce import ALL_BITS, entries
+from support.bruteforce import BASE, FAR, entries
 from support.cost import NotingStore
 from support.places import HBASE_PLACES, SERVERLESS_PLACES, IndexMaker
 from support.server_doubles import SwappingOnly
 
+from simhash_hbase import Index, Profile
 from simhash_hbase.index import copies
-from simhash_hbase.index.index import Index
-from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import copies_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
 
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 ELSEWHERE = BASE ^ 0xFFFFFFFF
 
 
@@ -25,6 +22,20 @@ def make_index(request, tmp_path, clock):
     maker = IndexMaker({**SERVERLESS_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
     yield maker
     maker.close()
+
+
+@pytest.fixture
+def index(make_index):
+    """Return an index where b is a copy of a that came from a wire, 50 ms ago."""
+    return with_a_copy(make_index)
+
+
+def with_a_copy(make_index, **options):
+    made = make_index(**{"grace_s": 0, **options})
+    claim(made, {"a": BASE, "far": FAR})
+    claim(made, {"b": BASE ^ 1}, "wire")
+    make_index.clock.advance(ms=50)
+    return made
 
 
 def sourced(documents, source=None):
@@ -38,6 +49,11 @@ def claim(index, documents, source=None):
 
 def dedup(index, documents, source=None):
     return [decision.of for decision in index.dedup_entries(sourced(documents, source), index.deduplicator())]
+
+
+def of_copies(found):
+    """Return what a check or a repair tells of entries of copies, after how much is wrong otherwise."""
+    return found.wrong, found.copies, found.missing_copies, found.stale_copies
 
 
 def listed(index, name):
@@ -65,30 +81,24 @@ def test_copies_are_listed_with_their_sources_by_the_id_of_the_original_and_of_a
     found = index.copies("b")
     assert (found.id, found.of_removed, found.count, found.truncated) == ("b", False, 2, False)
     assert (found.first, found.last) == (found.copies[0].added, found.copies[1].seen)
-    assert found.first < found.last
-    assert index.copies("a").copies[0].added > index.get("a").added
-    assert {stored.id: stored.metadata for stored in index.export()} == {
-        "a": None, "b": {"source": "wire"}, "far": {"source": "wire"}, "c": {"source": "paper"}
-    }  # fmt: skip
-    verified = index.verify()
-    assert (verified.wrong, verified.copies, verified.missing_copies, verified.stale_copies) == (0, 2, 0, 0)
+    assert index.get("a").added < found.first < found.last
+    sources = {stored.id: stored.metadata and stored.metadata["source"] for stored in index.export()}
+    assert sources == {"a": None, "b": "wire", "far": "wire", "c": "paper"}
+    assert of_copies(index.verify()) == (0, 2, 0, 0)
 
 
-@pytest.mark.parametrize("change", ["add", "claim", "remove"])
-def test_a_copy_that_is_none_any_more_leaves_the_list_and_comes_back_when_it_is_one_again(make_index, change):
-    index = make_index()
-    claim(index, {"a": BASE})
-    claim(index, {"b": BASE ^ 1}, "wire")
-    make_index.clock.advance(ms=50)
-
-    if change == "remove":
-        list(index.remove_many(["b"]))
-    elif change == "add":
-        index.add_entries(entries({"b": BASE ^ 1}))
-    else:
-        assert claim(index, {"b": FAR}) == [None]
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda index: index.add_entries(entries({"b": BASE ^ 1})),
+        lambda index: claim(index, {"b": ELSEWHERE}),
+        lambda index: list(index.remove_many(["b"])),
+    ],
+    ids=["add", "claim", "remove"],
+)
+def test_a_copy_that_is_none_any_more_leaves_the_list_and_comes_back_when_it_is_one_again(make_index, index, change):
+    change(index)
     assert (listed(index, "a"), cells(index, "a")) == (("a", []), [])
-
     # Above the delete, by the stamp of its document cell.
     make_index.clock.advance(ms=-50)
     list(index.remove_many(["b"]))
@@ -110,13 +120,8 @@ def test_the_list_goes_with_its_original_at_once_and_a_copy_says_so(make_index, 
     assert (found.of, found.of_removed, found.copies) == ("a", True, [])
 
 
-@pytest.mark.parametrize("moved", [BASE ^ 3, BASE ^ 7, FAR])
-def test_copies_of_an_earlier_text_say_so_whatever_its_distance(make_index, moved):
-    index = make_index()
-    claim(index, {"a": BASE})
-    claim(index, {"b": BASE ^ 1}, "wire")
-    make_index.clock.advance(ms=50)
-
+@pytest.mark.parametrize("moved", [BASE ^ 3, BASE ^ 7, ELSEWHERE])
+def test_copies_of_an_earlier_text_say_so_whatever_its_distance(make_index, index, moved):
     index.add_entries(entries({"a": moved}))
 
     assert [copy.of_removed for copy in index.copies("a").copies] == [True]
@@ -130,21 +135,14 @@ def test_copies_of_an_earlier_text_say_so_whatever_its_distance(make_index, move
 
 
 @pytest.mark.parametrize("decide", [claim, dedup])
-def test_an_original_that_is_a_copy_for_a_while_has_its_copies_again_afterwards(make_index, decide):
-    index = make_index(grace_s=0)
-    decide(index, {"a": BASE, "far": FAR})
-    decide(index, {"b": BASE ^ 1}, "wire")
-    make_index.clock.advance(ms=50)
+def test_an_original_that_is_a_copy_for_a_while_has_its_copies_again_afterwards(make_index, index, decide):
     assert decide(index, {"a": FAR ^ 1}) == ["far"]
     make_index.clock.advance(ms=300_000)
     assert (index.vacuum().stale_copies, index.verify().stale_copies) == (0, 0)
-
     assert decide(index, {"a": ELSEWHERE}) == [None]
-
     assert listed(index, "a") == listed(index, "b") == ("a", [("b", 1, "wire")])
     assert index.copies("b").of_removed
-    verified = index.verify()
-    assert (verified.missing_copies, verified.stale_copies) == (0, 0)
+    assert of_copies(index.verify()) == (0, 1, 0, 0)
 
 
 def test_an_original_that_comes_back_after_it_has_expired_has_its_copies_again(make_index, clock):
@@ -166,19 +164,14 @@ def test_an_original_that_comes_back_after_it_has_expired_has_its_copies_again(m
 def test_what_is_not_read_of_many_copies_is_told(make_index):
     index = make_index(max_members=5)
     claim(index, {"a": BASE})
-    claim(index, {f"copy {i}": BASE ^ 1 for i in range(5)})
-    assert (index.copies("a").count, index.copies("a").truncated) == (5, False)
-
-    claim(index, {"copy 5": BASE ^ 1})
-
-    found = index.copies("a")
-    assert (found.count, len(found.copies), found.truncated) == (5, 5, True)
+    for names, truncated in (("bcdef", False), ("g", True)):
+        claim(index, dict.fromkeys(names, BASE ^ 1))
+        found = index.copies("a")
+        assert (found.count, len(found.copies), found.truncated) == (5, 5, truncated)
 
 
 def test_a_copy_that_is_offered_again_is_written_anew_where_documents_expire(make_index, clock):
-    index = make_index(ttl_days=10)
-    claim(index, {"a": BASE})
-    claim(index, {"b": BASE ^ 1}, "wire")
+    index = with_a_copy(make_index, ttl_days=10)
     [before] = cells(index, "a")
     clock.advance(days=6)
 
@@ -190,21 +183,9 @@ def test_a_copy_that_is_offered_again_is_written_anew_where_documents_expire(mak
     assert index.copies("a").copies[0].seen > index.copies("a").copies[0].added
 
 
-def test_a_dry_run_lists_nothing(make_index):
-    index = make_index()
-    claim(index, {"a": BASE})
-    scratch = make_index()
-
-    index.dedup_entries(entries({"b": BASE ^ 1}), index.deduplicator(scratch=scratch.store))
-
-    assert (listed(index, "a"), cells(index, "a")) == (("a", []), [])
-
-
-def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_index, clock):
-    index = make_index(grace_s=0)
-    claim(index, {"a": BASE})
-    claim(index, {"b": BASE ^ 1, "c": BASE}, "wire")
-    clock.advance(ms=200_000)
+def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_index, index):
+    claim(index, {"c": BASE}, "wire")
+    make_index.clock.advance(ms=200_000)
     of_b, of_c = sorted(cells(index, "a"), key=lambda cell: cell.qualifier != id_digest("b"))
     index.store.delete(FAMILY_DOCUMENTS, [of_b])
     strangers = [
@@ -215,12 +196,10 @@ def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_in
     index.store.put(FAMILY_DOCUMENTS, strangers)
     assert listed(index, "a") == ("a", [("c", 0, "wire")])
 
-    found = index.verify()
-    assert (found.copies, found.missing_copies, found.stale_copies, found.wrong) == (4, 1, 3, 0)
+    assert of_copies(index.verify()) == (0, 4, 1, 3)
     assert index.verify(repair=True).repaired_copies == 4
 
-    found = index.verify()
-    assert (found.copies, found.missing_copies, found.stale_copies, found.wrong) == (2, 0, 0, 0)
+    assert of_copies(index.verify()) == (0, 2, 0, 0)
     # What came with it is in the lost cell alone.
     assert listed(index, "a") == ("a", [("b", 1, None), ("c", 0, "wire")])
     # The document knows of its entry's new time, so both go.
@@ -229,9 +208,7 @@ def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_in
 
 
 def test_an_original_that_comes_back_lists_what_is_decided_then_and_after_a_repair_all(make_index):
-    index = make_index()
-    claim(index, {"a": BASE})
-    claim(index, {"b": BASE ^ 1}, "wire")
+    index = with_a_copy(make_index, grace_s=3_600)
     list(index.remove_many(["a"]))
     make_index.clock.advance(ms=50)
 
@@ -244,45 +221,29 @@ def test_an_original_that_comes_back_lists_what_is_decided_then_and_after_a_repa
 
 
 def test_a_repair_leaves_an_entry_alone_whose_decision_may_be_under_way(make_index):
-    index = make_index()
-    claim(index, {"a": BASE})
-    claim(index, {"b": BASE ^ 1}, "wire")
+    index = with_a_copy(make_index, grace_s=3_600)
     [cell] = cells(index, "a")
     index.store.put(FAMILY_DOCUMENTS, [cell._replace(qualifier=id_digest("under way"))])
-
     repaired = index.verify(repair=True).repaired_copies
-
     assert repaired == (0 if index.verify().stale_copies else 1)
     assert len(cells(index, "a")) == 2 - repaired
 
 
-def test_an_entry_that_comes_late_changes_no_answer(make_index):
-    index = make_index(grace_s=0)
-    claim(index, {"a": BASE, "far": FAR})
-    claim(index, {"b": BASE ^ 1}, "wire")
+def test_an_entry_that_comes_late_changes_no_answer(make_index, index):
     [late] = cells(index, "a")
-    make_index.clock.advance(ms=50)
     claim(index, {"b": FAR ^ 1}, "paper")
-
     index.store.put(FAMILY_DOCUMENTS, [late])
-
     assert (listed(index, "a"), listed(index, "b")) == (("a", []), ("far", [("b", 1, "paper")]))
     make_index.clock.advance(ms=300_000)
     index.vacuum()
     assert cells(index, "a") == []
 
 
-def test_a_delete_that_comes_late_takes_no_later_entry(make_index):
-    index = make_index()
-    claim(index, {"a": BASE, "far": FAR})
-    claim(index, {"b": BASE ^ 1}, "wire")
+def test_a_delete_that_comes_late_takes_no_later_entry(index):
     [early] = cells(index, "a")
-    make_index.clock.advance(ms=50)
     claim(index, {"b": FAR ^ 1}, "paper")
     claim(index, {"b": BASE ^ 1}, "wire again")
-
     index.store.delete(FAMILY_DOCUMENTS, [Cell(early.row, early.qualifier, b"", early.timestamp)])
-
     assert listed(index, "a") == ("a", [("b", 1, "wire again")])
 
 

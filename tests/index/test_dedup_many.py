@@ -23,36 +23,35 @@ def corpus(documents, *, seed=1):
     return made
 
 
-def by_hand(index, documents):
-    """Decide each document in a batch of its own."""
-    deduplicator = index.deduplicator()
-    analyse = index.analysis.texts
-    return [(name, index.dedup_entries(analyse([name], [text]).entries, deduplicator)[0]) for name, text in documents]
+@pytest.fixture
+def index(make_index):
+    return make_index()
 
 
 @pytest.mark.parametrize("batch", [1, 7, 2_000])
 def test_decisions_come_in_order_and_do_not_depend_on_the_batch(make_index, monkeypatch, batch):
     monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", batch)
-    documents = corpus(60)
-    decided = list(make_index(analyzer="shingle").dedup_many(documents))
+    documents, (index, other) = corpus(60), (make_index() for _ in range(2))
+    decided = list(index.dedup_many(documents))
 
-    assert decided == by_hand(make_index(analyzer="shingle"), documents)
+    # By hand, each in a batch of its own.
+    deduplicator, alone = other.deduplicator(), [other.analysis.texts([n], [text]).entries for n, text in documents]
+    assert [decision for _, decision in decided] == [other.dedup_entries(one, deduplicator)[0] for one in alone]
+    assert [name for name, _ in decided] == [name for name, _ in documents]
     assert 10 < sum(not decision.is_original for _, decision in decided) < 30
 
 
-def test_a_text_without_words_has_no_decision_and_disturbs_none(make_index):
+def test_a_text_without_words_has_no_decision_and_disturbs_none(index):
     [first, second] = corpus(2)
-    decided = list(make_index(analyzer="shingle").dedup_many([first, ("empty", "……！？"), second, ("blank", "")]))
-
+    decided = list(index.dedup_many([first, ("empty", "……！？"), second, ("blank", "")]))
     assert [name for name, _ in decided] == [first[0], "empty", second[0], "blank"]
     assert [decision and decision.is_original for _, decision in decided] == [True, None, True, None]
-    assert list(make_index(analyzer="shingle").dedup_many([])) == []
+    assert list(index.dedup_many([])) == []
 
 
 @pytest.mark.parametrize("batch", [1, 2, 2_000])
-def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(make_index, monkeypatch, batch):
+def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(index, monkeypatch, batch):
     monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", batch)
-    index = make_index(analyzer="shingle")
     [(_, text), (_, other)] = corpus(2)
     outcomes = [
         ("a", text, True),
@@ -73,39 +72,36 @@ def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(make_in
     assert index.query(text).matches[0].exact
 
 
-def test_documents_are_read_a_batch_at_a_time(make_index, monkeypatch):
+def test_documents_are_read_a_batch_at_a_time(index, monkeypatch):
     monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", 3)
     read = []
-    decided = make_index(analyzer="shingle").dedup_many(read.append(document) or document for document in corpus(9))
+    decided = index.dedup_many(read.append(document) or document for document in corpus(9))
 
     assert read == []
     next(decided)
     assert len(read) == 3
-    assert len([next(decided), next(decided), next(decided)]) == 3
+    next(decided), next(decided), next(decided)
     assert len(read) == 6
 
 
 @pytest.mark.parametrize("method", ["dedup_many", "add_many", "claim_many"])
-def test_metadata_is_kept_with_a_document_of_many(make_index, method):
-    index = make_index(analyzer="shingle")
+def test_metadata_is_kept_with_a_document_of_many(index, method):
     [(a, text), (b, other)] = corpus(2)
     assert [name for name, _ in getattr(index, method)([(a, text, {"source": "x"}), (b, other)])] == [a, b]
-
     assert [stored.metadata for stored in index.get_many([a, b])] == [{"source": "x"}, None]
 
 
-def test_a_dry_run_decides_alike_and_leaves_the_index_as_it_is(make_index):
-    documents = corpus(30)
-    index = make_index(analyzer="shingle")
+def test_a_dry_run_decides_alike_and_leaves_the_index_as_it_is(index):
+    known, documents = corpus(30)[:10], corpus(30)[10:]
+    list(index.dedup_many(known))
+    before = list(index.export()), index.verify()
     dry = list(index.dedup_many(documents, deduplicator=index.deduplicator(scratch=MemoryStore())))
-
-    assert index.get_many([name for name, _ in documents]) == [None] * 30
+    assert (list(index.export()), index.verify()) == before
     assert dry == list(index.dedup_many(documents))
+    assert {decision.of for _, decision in dry} & {name for name, _ in known}
 
 
-def test_a_store_without_ranges_is_refused_before_a_document_is_read(make_index, monkeypatch):
-    index = make_index(analyzer="shingle")
+def test_a_store_without_ranges_is_refused_before_a_document_is_read(index, monkeypatch):
     monkeypatch.setattr(reading, "CellCounts", object)
-
     with pytest.raises(Unsupported, match="dedup needs a file: or hbase:// index"):
         index.dedup_many(corpus(1))

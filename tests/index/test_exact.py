@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.sketching import containment, jaccard
 
-from simhash_hbase import InvalidArgument, create_index
+from simhash_hbase import InvalidArgument, Profile, create_index
 from simhash_hbase.index.exact import Shingles, TextJudge
-from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile.matching import hamming
 
 WORDS = ["灯塔", "港口", "机器", "学习", "索引", "指纹", "文档", "重复", "法律", "条例", "新闻", "编辑", "snow", "rain"]
@@ -17,18 +17,6 @@ NEAR = 3
 
 def grams_of(normal):
     return {normal[at : at + 5] for at in range(max(1, len(normal) - 4))}
-
-
-def grams(text):
-    return grams_of(normalize(text))
-
-
-def jaccard(a, b):
-    return len(grams(a) & grams(b)) / len(grams(a) | grams(b))
-
-
-def containment(text, original):
-    return len(grams(text) & grams(original)) / len(grams(text))
 
 
 def check_counts(one, other):
@@ -54,7 +42,6 @@ def test_shingles_of_a_text_of_very_many_characters_are_counted_too(different):
     chance = random.Random(different)
     alphabet = [chr(0x4E00 + at) for at in range(different)]
     text = "".join([*alphabet, *chance.choices(alphabet, k=5_000), *alphabet[-9:]])
-
     for other in (text, text[:3_000] + "unseen characters" + text[2_000:], text[::-1], "short", text[-4:], ""):
         check_counts(text, other)
         check_counts(other, text)
@@ -74,59 +61,57 @@ def corpus(seed=3, families=25):
     return dict(chance.sample(sorted(texts.items()), len(texts)))
 
 
-def decided(texts, *, size, contained=None, judged=True):
-    """Decide by batches of some size; return the decisions, and the fingerprints."""
+@pytest.fixture(scope="module")
+def texts():
+    return corpus()
+
+
+@pytest.fixture
+def index():
+    with create_index("memory:", analyzer="shingle", similarity=0.8) as made:
+        yield made
+
+
+def decide(index, texts, *, size=1000, contained=None, judged=True):
     items, decisions = list(texts.items()), []
-    with (
-        create_index("memory:", analyzer="shingle", similarity=0.8) as index,
-        TextJudge(index.profile, contained=contained) as judge,
-    ):
+    with TextJudge(index.profile, contained=contained) as judge:
         deduplicator = index.deduplicator(judge=judge if judged else None)
         for start in range(0, len(items), size):
-            ids, some = zip(*items[start : start + size], strict=True)
-            entries = index.analysis.texts(list(ids), list(some)).entries
-            decisions += index.dedup_entries(entries, deduplicator, texts=list(some))
-        simhashes = {name: index.get(name).simhash for name in texts}
-    return {decision.id: decision for decision in decisions}, simhashes
+            ids, some = map(list, zip(*items[start : start + size], strict=True))
+            entries = index.analysis.texts(ids, some).entries
+            decisions += index.dedup_entries(entries, deduplicator, texts=some)
+    return {decision.id: decision for decision in decisions}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_similarities_are_those_of_the_texts_and_reach_the_threshold(size):
-    texts = corpus()
-
-    decisions, _ = decided(texts, size=size)
+def test_similarities_are_those_of_the_texts_and_reach_the_threshold_whatever_the_batches(index, texts, size):
+    decisions = decide(index, texts, size=size)
 
     duplicates = [decision for decision in decisions.values() if not decision.is_original]
     assert len(duplicates) > 40
     for decision in duplicates:
         assert decision.similarity == pytest.approx(jaccard(texts[decision.id], texts[decision.of]))
-        assert decision.similarity >= 0.8
         assert decision.containment == pytest.approx(containment(texts[decision.id], texts[decision.of]))
-    assert decisions == decided(texts, size=3)[0]
+        assert decision.similarity >= 0.8
+    with create_index("memory:", analyzer="shingle", similarity=0.8) as other:
+        assert decisions == decide(other, texts, size=3)
 
 
-def test_the_sketches_alone_err_on_both_sides_and_the_margin_loses_no_pair():
-    texts = corpus()
-    estimated, simhashes = decided(texts, size=1000, judged=False)
-    decisions, _ = decided(texts, size=1000)
-
-    wrong = [d for d in estimated.values() if d.of and jaccard(texts[d.id], texts[d.of]) < 0.8]
-    originals = [name for name, decision in decisions.items() if decision.is_original]
-    assert wrong
-    assert not [
-        (a, b)
-        for a, b in combinations(originals, 2)
-        if hamming(simhashes[a], simhashes[b]) <= NEAR and jaccard(texts[a], texts[b]) >= 0.8
-    ]
+def test_the_sketches_alone_err_on_both_sides_and_the_margin_loses_no_pair(index, texts):
+    decisions = decide(index, texts)
+    with create_index("memory:", analyzer="shingle", similarity=0.8) as other:
+        estimated = decide(other, texts, judged=False)
+    originals = {name: index.get(name).simhash for name, decision in decisions.items() if decision.is_original}
+    near = [pair for pair in combinations(originals, 2) if hamming(*map(originals.get, pair)) <= NEAR]
+    assert [d for d in estimated.values() if d.of and jaccard(texts[d.id], texts[d.of]) < 0.8]
+    assert not [(a, b) for a, b in near if jaccard(texts[a], texts[b]) >= 0.8]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_near_copy_stays_when_too_little_of_it_is_in_the_kept_text(size):
-    texts = corpus()
-
-    decisions, _ = decided(texts, size=size, contained=0.93)
+def test_a_near_copy_stays_when_too_little_of_it_is_in_the_kept_text(index, texts, size):
+    decisions = decide(index, texts, size=size, contained=0.93)
 
     for decision in decisions.values():
         if decision.of is not None:
@@ -136,73 +121,47 @@ def test_a_near_copy_stays_when_too_little_of_it_is_in_the_kept_text(size):
     for name, copy in near.items():
         assert decisions[name].is_original
         assert copy.similarity == pytest.approx(jaccard(texts[name], texts[copy.id]))
-        assert copy.similarity >= 0.8
         assert copy.containment == pytest.approx(containment(texts[name], texts[copy.id]))
+        assert copy.similarity >= 0.8
         assert copy.containment < 0.93
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_an_original_without_a_text_has_to_hold_enough_by_the_estimate(size):
-    texts = corpus()
+def test_an_original_without_a_text_has_to_hold_enough_by_the_estimate(index, texts, size):
     names = list(texts)
     held, given = names[::2], [name for name in names[1::2] if len(texts[name]) > 9]
-    decisions = []
-    with create_index("memory:", analyzer="shingle", similarity=0.8) as index:
-        list(index.add_many((name, texts[name]) for name in held))
-        near = {name: index.query(texts[name]).matches for name in given}
-        with TextJudge(index.profile, contained=0.95) as judge:
-            deduplicator = index.deduplicator(judge=judge)
-            for start in range(0, len(given), size):
-                some = given[start : start + size]
-                entries = index.analysis.texts(some, [texts[name] for name in some]).entries
-                decisions += index.dedup_entries(entries, deduplicator, texts=[texts[name] for name in some])
+    list(index.add_many((name, texts[name]) for name in held))
+    near = {name: {match.id: match for match in index.query(texts[name]).matches} for name in given}
+
+    decisions = decide(index, {name: texts[name] for name in given}, size=size, contained=0.95).values()
 
     by_held = [decision for decision in decisions if decision.of in held]
     assert len(by_held) > 5
     for decision in by_held:
-        [match] = [match for match in near[decision.id] if match.id == decision.of]
-        assert decision.containment == match.containment >= 0.95
+        assert decision.containment == near[decision.id][decision.of].containment >= 0.95
         assert decision.containment == pytest.approx(containment(texts[decision.id], texts[decision.of]), abs=0.15)
     kept = [decision for decision in decisions if decision.near and decision.near.id in held]
     assert len(kept) > 5
     for decision in kept:
         assert decision.is_original
-        [match] = [match for match in near[decision.id] if match.id == decision.near.id]
+        match = near[decision.id][decision.near.id]
         assert (decision.near.similarity, decision.near.containment) == (match.similarity, match.containment)
-        assert decision.near.containment < 0.95
-        assert not [match for match in near[decision.id] if match.containment >= 0.95]
+        assert all(match.containment < 0.95 for match in near[decision.id].values())
 
 
-def test_texts_are_judged_under_a_rule_of_similarity():
-    with (
-        create_index("memory:", analyzer="shingle", match="distance") as index,
-        pytest.raises(InvalidArgument, match="goes by distance alone"),
-    ):
-        TextJudge(index.profile)
-    with create_index("memory:", analyzer="shingle") as index, pytest.raises(InvalidArgument, match="wanted a share"):
-        TextJudge(index.profile, contained=1.5)
-
-
-def test_an_original_of_the_same_batch_that_the_index_has_decided_is_judged_by_its_text():
-    texts = corpus()
-    names = list(texts)
-    with create_index("memory:", analyzer="shingle", similarity=0.8) as index:
-        list(index.dedup_many((name, texts[name]) for name in names[::2]))
-        with TextJudge(index.profile) as judge:
-            entries = index.analysis.texts(names, [texts[name] for name in names]).entries
-            every = [texts[name] for name in names]
-            decisions = index.dedup_entries(entries, index.deduplicator(judge=judge), texts=every)
-
-    fresh = [decision for decision in decisions if decision.id in names[1::2] and decision.of is not None]
+def test_an_original_of_the_same_batch_that_the_index_has_decided_is_judged_by_its_text(index, texts):
+    list(index.dedup_many(list(texts.items())[::2]))
+    decisions = decide(index, texts)
+    fresh = [decisions[name] for name in list(texts)[1::2] if decisions[name].of is not None]
     assert fresh
     for decision in fresh:
         assert decision.similarity == pytest.approx(jaccard(texts[decision.id], texts[decision.of]))
 
 
-def test_each_document_needs_a_text():
-    with (
-        create_index("memory:", analyzer="shingle") as index,
-        TextJudge(index.profile) as judge,
-        pytest.raises(InvalidArgument, match="give one for each document"),
-    ):
+def test_texts_are_judged_under_a_rule_of_similarity_each_by_its_own(index):
+    with pytest.raises(InvalidArgument, match="goes by distance alone"):
+        TextJudge(Profile.resolve(analyzer="shingle", match="distance"))
+    with pytest.raises(InvalidArgument, match="wanted a share"):
+        TextJudge(index.profile, contained=1.5)
+    with TextJudge(index.profile) as judge, pytest.raises(InvalidArgument, match="give one for each document"):
         list(index.dedup_many([("a", "a text of some words")], deduplicator=index.deduplicator(judge=judge)))

@@ -1,17 +1,18 @@
-"""Claims decide what `dedup` would, and the same on every store; beside other writers: test_claim_interleavings."""
+"""Claims decide what `dedup` would on every store; an id with another text of its fingerprint is decided anew."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from threading import Barrier
+from unittest.mock import Mock
 
 import pytest
-from support.bruteforce import ALL_BITS, answered, clustered, entries, sketch_near
+from support.bruteforce import ALL_BITS, BASE, FAR, Written, answered, clustered, entries, sketch_near, written_entries
+from support.places import IndexMaker, Swapping
 
 from simhash_hbase import Decision, EmptyDocument
+from simhash_hbase.index.claim import protocol
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 
 
 def claim(index, documents):
@@ -24,13 +25,10 @@ def test_claims_decide_as_dedup_does_whatever_the_batches(make_claiming_index, m
     documents = [(f"document {i}", s) for i, s in enumerate(clustered(240, seed=3))]
     deduplicated, index = make_memory_index(), make_claiming_index()
     expected = deduplicated.dedup_entries(entries(documents), deduplicated.deduplicator())
-
     claimed = [d for at in range(0, 240, 80) for d in index.claim_entries(entries(documents[at : at + 80]))]
-
     assert claimed == expected
     assert 20 < sum(not d.is_original for d in claimed) < 220
-    verified = index.verify()
-    assert (verified.wrong, verified.undecided) == (0, 0)
+    assert (index.verify().wrong, index.verify().undecided) == (0, 0)
 
 
 def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_the_first(make_claiming_index):
@@ -48,8 +46,8 @@ def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_th
 
 def test_an_old_text_stands_until_its_document_s_turn_comes(make_claiming_index):
     index = make_claiming_index()
+    assert claim(index, {}) == []
     claim(index, {"a": BASE})
-
     assert claim(index, {"b": BASE ^ 1, "a": FAR, "c": BASE ^ 3}) == [("a", 1), True, True]
     assert index.verify().wrong == 0
 
@@ -57,7 +55,6 @@ def test_an_old_text_stands_until_its_document_s_turn_comes(make_claiming_index)
 def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_claiming_index):
     index = make_claiming_index()
     index.add_entries(entries({"a": BASE, "b": BASE}))
-
     # c waits for a, which leaves its reach; b is not to leave it meanwhile.
     assert claim(index, {"a": BASE + 5, "c": BASE, "b": BASE - 1}) == [True, ("b", 0), ("a", 3)]
     assert index.verify().wrong == 0
@@ -81,20 +78,16 @@ def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_
     claim(index, {"named": FAR})
     make_claiming_index.clock.advance(days=5)
     claim(index, {"left": BASE})
-
-    decisions = claim(index, {"copy": FAR ^ 1, "named": BASE ^ 0b11, "left": BASE ^ 0xFFFF0000})
-
-    assert decisions == [("named", 1), ("left", 2), True]
+    moved = {"named": BASE ^ 0b11, "left": BASE ^ 0xFFFF0000}
+    assert claim(index, {"copy": FAR ^ 1, **moved}) == [("named", 1), ("left", 2), True]
 
 
 def test_input_order_decides_where_an_expired_document_is_in_the_way_of_its_own_batch(make_claiming_index):
     index = make_claiming_index(ttl_days=10)
     claim(index, {"expired": BASE})
     make_claiming_index.clock.advance(days=10, ms=10)
-
-    decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE, "last": BASE ^ 1 << 40})
-
-    assert decisions == [True, ("first", 3), True]
+    batch = {"first": BASE ^ 0b111, "expired": BASE, "last": BASE ^ 1 << 40}
+    assert claim(index, batch) == [True, ("first", 3), True]
     assert index.get("expired").of == "first"
     assert claim(index, {"expired": BASE}) == [("first", 3)]
 
@@ -132,10 +125,6 @@ def test_threads_that_share_an_index_make_one_original_of_each_group(make_claimi
     assert index.verify().wrong == 0
 
 
-def test_an_empty_batch_is_decided(make_claiming_index):
-    assert make_claiming_index().claim_entries(entries({})) == []
-
-
 def test_texts_are_claimed_one_by_one_and_many(make_claiming_index):
     index = make_claiming_index(analyzer="shingle")
     text = "Of near copies that are claimed at the same time exactly one becomes the original. " * 12
@@ -144,16 +133,90 @@ def test_texts_are_claimed_one_by_one_and_many(make_claiming_index):
     rest = list(index.claim_many([("b", text + "Or so."), ("empty", ""), ("a", text)]))
 
     assert first == Decision("a", True)
-    assert [(name, d and d.is_original) for name, d in rest] == [("b", False), ("empty", None), ("a", True)]
-    assert rest[0][1].of == "a"
+    assert [(name, d and (d.is_original or d.of)) for name, d in rest] == [("b", "a"), ("empty", None), ("a", True)]
     assert index.get("a").metadata == {"from": "here"}
     with pytest.raises(EmptyDocument):
         index.claim("none", "")
+    short = index.claim_entries(entries({"c": BASE, "d": BASE, "e": FAR}, features=[3, 40, 0]))
+    assert [decision.short for decision in short] == [True, False, False]
 
 
-def test_a_short_text_is_told(make_claiming_index):
-    index = make_claiming_index()
+SKETCH = 1 << 300
+ONE = Written(BASE, SKETCH, (1, 2), b"text one" * 2)
+OTHER = Written(BASE, sketch_near(SKETCH, 200), (3, 4), b"another " * 2)
+READY = Written(BASE, SKETCH, (1, 2))
 
-    claimed = index.claim_entries(entries({"a": BASE, "b": BASE, "c": FAR}, features=[3, 40, 0]))
 
-    assert [d.short for d in claimed] == [True, False, False]
+@pytest.fixture
+def index(make_claiming_index):
+    return make_claiming_index(match="verified", bands=2)
+
+
+def add_texts(index, documents):
+    index.add_entries(written_entries(documents, 2))
+    return [None] * len(documents)
+
+
+def claim_texts(index, documents):
+    return [decision.of for decision in index.claim_entries(written_entries(documents, 2))]
+
+
+def dedup_texts(index, documents):
+    return [d.of for d in index.dedup_entries(written_entries(documents, 2), index.deduplicator())]
+
+
+def matches(index, text):
+    [answer] = index.query_entries(written_entries({"asked": text}, 2))
+    return [(match.id, match.exact) for match in answer.matches]
+
+
+@pytest.mark.parametrize(("first", "then"), [*product([add_texts, claim_texts, dedup_texts], repeat=2)])
+def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_from_then_on(index, clock, first, then):
+    assert first(index, {"a": ONE}) == [None]
+    clock.advance(ms=50)
+
+    assert then(index, {"a": OTHER}) == [None]
+
+    assert (matches(index, ONE), matches(index, OTHER)) == ([], [("a", True)])
+    for decide in (claim_texts, dedup_texts):
+        assert decide(index, {f"copy by {decide.__name__}": OTHER}) == ["a"]
+    assert claim_texts(index, {"the first text": ONE}) == [None]
+    verified = index.verify()
+    assert (verified.wrong, verified.members, verified.stale_members) == (0, 2, 0)
+
+
+def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprint(index, clock):
+    add_texts(index, {"a": ONE, "b": ONE, "c": ONE})
+    clock.advance(ms=50)
+    written = index.add_entries(written_entries({"a": OTHER, "b": ONE, "c": READY}, 2))
+    assert (written.known, written.moved) == ([True] * 3, [True, False, False])
+
+
+@pytest.mark.parametrize("decide", [claim_texts, dedup_texts])
+@pytest.mark.parametrize(("first", "then"), [(READY, ONE), (ONE, READY)])
+def test_where_one_of_them_has_no_text_the_fingerprint_alone_says_whether_it_is_the_same(
+    index, clock, decide, first, then
+):
+    decide(index, {"a": first, "b": first})
+    before = index.get("a"), index.get("b")
+    clock.advance(ms=50)
+    assert decide(index, {"a": then, "b": then}) == [None, "a"]
+    assert (index.get("a"), index.get("b")) == before
+
+
+def test_a_text_that_was_decided_stands_beside_a_claim_for_another_one_that_crashes(tmp_path, clock, monkeypatch):
+    index = IndexMaker(Swapping(tmp_path, clock), clock)(match="verified", bands=2, grace_s=0)
+    claim_texts(index, {"a": ONE})
+
+    with monkeypatch.context() as crash:
+        crash.setattr(protocol, "second_query", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            claim_texts(index, {"a": OTHER})
+
+    assert (matches(index, ONE), matches(index, OTHER)) == ([("a", True)], [])
+    assert claim_texts(index, {"b": ONE}) == ["a"]
+    clock.advance(ms=300_000)
+    index.vacuum()
+    assert (matches(index, ONE), matches(index, OTHER)) == ([("a", True)], [])
+    assert claim_texts(index, {"a": ONE, "c": OTHER}) == [None, None]
+    assert (index.verify().wrong, index.verify().stale_members) == (0, 0)

@@ -1,27 +1,25 @@
-"""Writers and cleaners whose clocks are hours off: nothing that was acknowledged is hidden by a delete."""
+"""Clocks that are hours off: no delete hides what was acknowledged, since timestamps go by the time of the server."""
 
 import numpy as np
 import pytest
-from support.bruteforce import answered, entries
-from support.hbase_server import hbase_options, tables
-from support.server_doubles import TombstoneStore
-from support.wrong_clocks import BASE, FAR, check_writers
+from support.bruteforce import BASE, FAR, answered, dedup, entries
+from support.places import HBASE_PLACES
+from support.rows import block_rows_of
+from support.server_doubles import SwappingOnly, TombstoneStore
+from support.wrong_clocks import check_writers
 
-from simhash_hbase import Index, Profile
+from simhash_hbase import Index, Profile, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.index import timestamps
+from simhash_hbase.index.timestamps import MARGIN_MS, decision_time, server_time, time_below
 from simhash_hbase.rows.clock import now_ms
-from simhash_hbase.rows.keys import block_rows, id_digest, member_row
+from simhash_hbase.rows.keys import BlockRows, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.memory import MemoryStore
 
 HOUR_MS = 3_600_000
-
-
-def hbase(version):
-    return lambda: HBaseStore.open(hbase_options(version, tables().take()))
-
-
-PLACES = {"tombstones": lambda: TombstoneStore(now_ms), "thrift1": hbase(1), "thrift2": hbase(2)}
+PLACES = {"tombstones": lambda: TombstoneStore(now_ms)}
+PLACES |= {name: lambda place=place: place(None, None).create() for name, place in HBASE_PLACES.items()}
 
 
 def writers(store, *hours):
@@ -29,14 +27,13 @@ def writers(store, *hours):
     return [Index(store, clock=lambda off=off: now_ms() + round(off * HOUR_MS)) for off in hours]
 
 
-@pytest.fixture(params=["tombstones", *(pytest.param(n, marks=pytest.mark.hbase) for n in ("thrift1", "thrift2"))])
+@pytest.fixture(params=["tombstones", *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
 def make(request):
     """Return what makes one index, and gives it clocks that are some hours ahead."""
     made = []
 
     def make(*hours, **options):
-        store = PLACES[request.param]()
-        made.append(store)
+        made.append(store := PLACES[request.param]())
         Index.create(store, Profile.resolve(analyzer="shingle", match="distance", **options))
         return writers(store, *hours)
 
@@ -50,10 +47,8 @@ def test_vacuum_by_a_clock_that_is_ahead_hides_nothing_that_is_written_later(mak
     right, wrong = make(0, ahead, grace_s=0)
     right.add_entries(entries({"a": BASE, "c": FAR}))
     list(right.remove_many(["a"]))
-
     wrong.vacuum()
     right.add_entries(entries({"a": BASE, "b": BASE}))
-
     assert answered(right.query_simhash(BASE)) == [("a", 0), ("b", 0)]
     assert right.verify().wrong == 0
 
@@ -62,28 +57,20 @@ def test_vacuum_by_a_clock_that_is_ahead_hides_nothing_that_is_written_later(mak
 def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahead):
     right, wrong = make(0, ahead, grace_s=0, ttl_days=1)
     right.add_entries(entries({"a": BASE}))
-
     swept = wrong.vacuum()
-
     assert (swept.expired, swept.rows) == (0, 0)
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
 
 
-@pytest.mark.parametrize("way", ["add", "claim", "dedup"])
-def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, way):
+@pytest.mark.parametrize("write", [Index.add_entries, Index.claim_entries, dedup])
+def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, write):
     right, behind = make(0, -2)
     old = now_ms() - 3 * 60_000
     # What vacuum deleted three minutes ago, when a grace of two had passed.
-    right.store.delete_rows(block_rows(right.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=old)
+    right.store.delete_rows(block_rows_of(right, BASE), timestamp=old)
     right.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", old)])
 
-    if way == "add":
-        behind.add_entries(entries({"a": BASE}))
-    elif way == "claim":
-        [decision] = behind.claim_entries(entries({"a": BASE}))
-        assert decision.is_original
-    else:
-        behind.dedup_entries(entries({"a": BASE}), behind.deduplicator())
+    write(behind, entries({"a": BASE}))
 
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
     assert right.verify().wrong == 0
@@ -93,9 +80,7 @@ def test_what_a_writer_that_is_behind_refreshes_is_not_hidden_either(make):
     right, behind = make(0, -2, ttl_days=0.125)
     [early] = writers(right.store, -1)
     early.add_entries(entries({"a": BASE}))
-
     behind.claim_entries(entries({"b": BASE}))
-
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
     assert right.verify().wrong == 0
 
@@ -109,7 +94,7 @@ def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1, "d": FAR ^ 1}))
     future = now_ms() + 2 * HOUR_MS
-    index.store.delete_rows(block_rows(index.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=future)
+    index.store.delete_rows(block_rows_of(index, BASE), timestamp=future)
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR), id_digest("b"), b"", future)])
     # What can be repaired: deleted in the past.
     for name in "cd":
@@ -132,8 +117,7 @@ def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE}))
     future = now_ms() + 2 * HOUR_MS
-    rows = block_rows(index.profile.blocks, np.array([FAR], dtype=np.uint64))
-    odd = type(rows)(rows.prefixes[:1] ^ np.uint64(1 << 20), rows.simhashes[:1])
+    odd = BlockRows(block_rows_of(index, FAR).prefixes[:1] ^ np.uint64(1 << 20), np.array([FAR], np.uint64))
     index.store.put_rows(odd, timestamp=future)
     index.store.put(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("x"), b"\xc1", future)])
 
@@ -144,3 +128,87 @@ def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
     assert index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("x"))])[0] is not None
     index.store.put_rows(odd, timestamp=future + 1)
     assert index.store.has_rows(odd).tolist() == [True]
+
+
+BEGIN_MS = 1_700_000_000_000
+
+
+class Clocks:
+    server_ms, monotonic_s, wall_s, readings = BEGIN_MS, 5.0, 0.0, 0
+
+    def read(self):
+        self.readings += 1
+        return self.server_ms
+
+    def pass_by(self, seconds):
+        self.server_ms += round(seconds * 1000)
+        self.wall_s += seconds
+        self.monotonic_s += seconds
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    made = Clocks()
+    monkeypatch.setattr(timestamps.time, "monotonic", lambda: made.monotonic_s)
+    monkeypatch.setattr(timestamps.time, "time", lambda: made.wall_s)
+    return made
+
+
+@pytest.fixture
+def store(clocks):
+    return SwappingOnly(MemoryStore(clock=clocks.read))
+
+
+def test_it_is_the_server_s_time(store, clocks):
+    for passed_s in (0, 1):
+        clocks.pass_by(passed_s)
+        assert server_time(store) == BEGIN_MS + 1000 * passed_s
+
+
+def test_it_stays_a_margin_behind_and_is_read_once_a_minute(store, clocks):
+    for minute in range(3):
+        for _ in range(4):
+            assert time_below(store) == clocks.server_ms - MARGIN_MS
+            clocks.pass_by(15.5)
+        assert clocks.readings == minute + 1
+
+
+def test_it_goes_up_although_no_time_passes_and_each_store_has_its_own(store):
+    other = SwappingOnly(MemoryStore(clock=lambda: BEGIN_MS + 9))
+    assert [time_below(one) - BEGIN_MS + MARGIN_MS for one in (store, store, other, store)] == [0, 1, 9, 2]
+
+
+@pytest.mark.parametrize("step_s", [-7200, 7200])
+def test_a_machine_that_slept_or_whose_clock_was_set_reads_it_again(store, clocks, step_s):
+    time_below(store)
+    clocks.wall_s += step_s
+    assert time_below(store) > BEGIN_MS - MARGIN_MS
+    assert clocks.readings == 2
+
+
+class Unanswered(SwappingOnly):
+    """A store that does not answer some of the first puts."""
+
+    def __init__(self, inner, errors):
+        super().__init__(inner)
+        self.errors = errors
+
+    def put(self, family, cells):
+        if self.errors:
+            raise self.errors.pop()
+        super().put(family, cells)
+
+
+@pytest.mark.parametrize("error", [StoreTimeout, StoreUnavailable])
+@pytest.mark.parametrize("choose", [time_below, decision_time])
+def test_a_store_that_does_not_answer_is_asked_for_its_time_three_times(clocks, choose, error):
+    store = Unanswered(MemoryStore(clock=clocks.read), [error("no answer")] * 2)
+    assert choose(store) == BEGIN_MS - MARGIN_MS
+
+
+@pytest.mark.parametrize(("error", "calls"), [(StoreTimeout, 3), (StoreRefused, 1)])
+def test_a_store_that_never_answers_or_refuses_is_asked_no_more(clocks, error, calls):
+    store = Unanswered(MemoryStore(clock=clocks.read), [error("no") for _ in range(calls + 1)])
+    with pytest.raises(error):
+        time_below(store)
+    assert len(store.errors) == 1

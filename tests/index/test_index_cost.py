@@ -1,19 +1,17 @@
 """What calls cost: which calls of the store, how many cells, and how much memory."""
 
+from functools import partial
 from math import comb
 
 import numpy as np
 import pytest
-from support.bruteforce import clustered, entries
+from support.bruteforce import ALL_BITS, BASE, FAR, clustered, dedup, entries
 from support.cost import NotingStore, peak_bytes
 from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
-
-BASE = 0x9E3779B97F4A7C15
-ALL_BITS = (1 << 64) - 1
 
 
 @pytest.fixture
@@ -24,16 +22,6 @@ def store():
 @pytest.fixture
 def index(store):
     return make(store)
-
-
-@pytest.fixture
-def swapping(store):
-    """Return an index in a store without transactions whose time is known."""
-    make(store)
-    made = Index(SwappingOnly(store))
-    made.add_entries(entries({f"read the server's time {i}": i for i in range(20)}))
-    store.take()
-    return made
 
 
 def make(store, **options):
@@ -57,64 +45,85 @@ def apart(count, name="new"):
     return {f"{name} {i}": (i + 1) * BASE & ALL_BITS for i in range(count)}
 
 
+def copies(count):
+    return {f"copy {i}": BASE for i in range(count)}
+
+
 def scanned(calls):
     return [arguments[0] for name, arguments in calls if name == "scan"]
+
+
+def remove(index, documents):
+    assert all(done for _, done in index.remove_many(documents.ids))
+
+
+# What is in the index, what is done with how many documents, and the calls of the store, whatever their number.
+NEARBY, COPIED, NEW = near(500, seed=1), {"a": BASE}, near(2_000, seed=2)
+QUERIES = [near(count, seed=1, name="q") for count in (1, 10, 1_000)]
+COSTS = [
+    (COPIED, Index.query_entries, [{"q": FAR}], "scan"),
+    (NEARBY, Index.query_entries, QUERIES, "scan get_rows get"),
+    ({}, Index.add_entries, [near(1, seed=2), NEW], "transaction get put put_rows put"),
+    (COPIED, Index.add_entries, [COPIED], "transaction get put compare_and_set"),
+    (NEARBY | COPIED, remove, [COPIED, NEARBY], "transaction get compare_and_set delete get_rows"),
+    # Claims read the cells of their documents once; the second of the reads of copies is that of the originals.
+    ({}, Index.claim_entries, [apart(1), apart(500)], "transaction get scan put put_rows put"),
+    (COPIED, Index.claim_entries, [copies(1), copies(500)], "transaction get scan get_rows get put put"),
+]
+# The same without transactions: first cells are put and read back, but a single one is compared and set.
+SWAPPING_COSTS = [
+    ({}, Index.add_entries, [near(1, seed=2)], "get put put_rows compare_and_set"),
+    ({}, Index.add_entries, [near(2, seed=2), NEW], "get put put_rows put get"),
+    ({}, dedup, [apart(2), apart(500)], "get scan put put_rows put get"),
+    # They read their own cells, query, become pending, write, query again, and are decided.
+    (
+        {},
+        Index.claim_entries,
+        [apart(2), apart(500)],
+        "get scan put get put put_rows scan get_rows get compare_and_set",
+    ),
+    (COPIED, Index.claim_entries, [copies(2), copies(500)], "get scan get_rows get put compare_and_set"),
+]
+
+
+@pytest.mark.parametrize(
+    ("hide", "case"), [*((lambda one: one, case) for case in COSTS), *((SwappingOnly, case) for case in SWAPPING_COSTS)]
+)
+def test_calls_cost_the_same_whatever_the_number_of_documents(hide, case):
+    before, act, batches, calls = case
+    for documents in batches:
+        store = NotingStore()
+        index = Index(hide(make(store).store))
+        # Then the server's time is known.
+        index.add_entries(entries({"other": 1, "another": 2}))
+        index.add_entries(entries(before))
+        store.take()
+        act(index, entries(documents))
+        assert " ".join(store.take_names()) == calls
+
+
+def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):
+    add(index, {"a": BASE})
+    index.get("a")
+    index.query_id("a")
+    assert store.take_names() == ["get", "get", "get", "get", "scan", "get_rows", "get"]
 
 
 @pytest.mark.parametrize(("scheme", "k"), [("5x2", 3), ("4x1", 3), ("6x3", 3), ("7x4", 3), ("8x4", 4), ("6x1", 5)])
 def test_a_query_is_one_scan_of_as_many_prefixes_as_tables(store, scheme, k):
     index = make(store, scheme=scheme, distance=k)
     blocks, chosen = map(int, scheme.split("x"))
-
     index.query_simhash(BASE)
-
     [prefixes] = scanned(store.take())
     assert len(prefixes) == comb(blocks, chosen)
     assert len(np.unique(prefixes)) == len(prefixes)
 
 
-def test_a_query_without_candidates_asks_nothing_else(store, index):
-    add(index, {"far away": ~BASE & ALL_BITS})
-
-    index.query_simhash(BASE)
-
-    assert store.take_names() == ["scan"]
-
-
-@pytest.mark.parametrize("queries", [1, 10, 1_000])
-def test_queries_with_candidates_ask_three_times_whatever_their_number(store, index, queries):
-    add(index, near(500, seed=1))
-
-    index.query_entries(entries(near(queries, seed=1, name="query")))
-
-    assert store.take_names() == ["scan", "get_rows", "get"]
-
-
 def test_queries_that_share_prefixes_scan_each_once(store, index):
-    index.query_entries(entries([(f"query {i}", BASE) for i in range(50)]))
-
+    index.query_entries(entries(copies(50)))
     [prefixes] = scanned(store.take())
     assert len(prefixes) == 10
     assert np.all(prefixes[1:] > prefixes[:-1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("documents", [1, 10, 2_000])
-def test_adding_new_documents_is_four_calls_in_one_transaction(store, index, documents):
-    index.add_entries(entries(near(documents, seed=2)))
-
-    assert store.take_names() == ["transaction", "get", "put", "put_rows", "put"]
-
-
-@pytest.mark.parametrize(
-    ("documents", "commit"), [(1, ["compare_and_set"]), (2, ["put", "get"]), (2_000, ["put", "get"])]
-)
-def test_without_transactions_first_cells_are_put_and_read_back_but_a_single_one_is_compared_and_set(
-    store, swapping, documents, commit
-):
-    swapping.add_entries(entries(near(documents, seed=2)))
-
-    assert store.take_names() == ["get", "put", "put_rows", *commit]
 
 
 @pytest.mark.slow
@@ -133,104 +142,28 @@ def test_adding_new_known_and_moved_documents_is_six_calls_at_most(store, index,
     assert len(set(names)) >= len(names) - 1
 
 
-def test_adding_known_documents_again_writes_no_block_row(store, index):
-    add(index, {"a": BASE})
-
-    index.add_entries(entries({"a": BASE}))
-
-    assert "put_rows" not in store.take_names()
-
-
-@pytest.mark.parametrize("documents", [1, 1_000])
-def test_removing_is_four_calls_whatever_the_number(store, index, documents):
-    before = near(documents, seed=4)
-    add(index, before)
-
-    assert all(done for _, done in index.remove_many(list(before)))
-
-    assert store.take_names() == ["transaction", "get", "compare_and_set", "delete", "get_rows"]
-
-
 @pytest.mark.parametrize("documents", [2, 500])
 def test_a_batch_of_dedup_costs_a_query_and_a_write(store, index, documents):
     add(index, near(200, seed=5))
-
-    index.dedup_entries(entries(near(documents, seed=6, name="new")), index.deduplicator())
-
+    dedup(index, entries(near(documents, seed=6, name="new")))
     names = store.take_names()
     assert names.count("scan") == 1
     assert len(names) <= 11
 
 
-@pytest.mark.parametrize("documents", [2, 500])
-def test_a_batch_of_dedup_without_transactions_reads_the_cells_of_its_documents_once(store, swapping, documents):
-    swapping.dedup_entries(entries(apart(documents)), swapping.deduplicator())
-
-    assert store.take_names() == ["get", "scan", "put", "put_rows", "put", "get"]
-
-
-@pytest.mark.parametrize("documents", [1, 500])
-def test_a_batch_of_claims_in_a_transaction_reads_the_cells_of_its_documents_once(store, index, documents):
-    index.claim_entries(entries(apart(documents)))
-    new = store.take_names()
-    index.claim_entries(entries(apart(documents, name="copy")))
-    copies = store.take_names()
-
-    assert new == ["transaction", "get", "scan", "put", "put_rows", "put"]
-    # The second of the reads is that of the originals.
-    assert copies == ["transaction", "get", "scan", "get_rows", "get", "put", "put"]
-
-
-@pytest.mark.parametrize("documents", [2, 500])
-def test_a_batch_of_new_claims_costs_two_queries_and_one_compare_and_set_a_document(store, documents):
-    make(store)
-    index = Index(SwappingOnly(store))
-    store.take()
-
-    # The server's time is asked for once a minute.
-    index.claim_entries(entries(apart(documents)))
-
-    calls = store.take()
-    server_time, read_own, become_pending, write = ["put", "get"], ["get"], ["put", "get"], ["put", "put_rows"]
-    first_query, second_query = ["scan"], ["scan", "get_rows", "get"]
-    names = [name for name, _ in calls]
-    assert names == [*server_time, *read_own, *first_query, *become_pending, *write, *second_query, "compare_and_set"]
-    assert len(calls[-1][1][0]) == documents
-
-
-@pytest.mark.parametrize("copies", [2, 500])
-def test_a_batch_of_claimed_copies_costs_one_query_and_one_compare_and_set_a_document(store, swapping, copies):
-    swapping.add_entries(entries({"a": BASE}))
-    store.take()
-
-    swapping.claim_entries(entries({f"copy {i}": BASE for i in range(copies)}))
-
-    assert store.take_names() == ["get", "scan", "get_rows", "get", "put", "compare_and_set"]
-
-
 def test_where_documents_expire_claims_become_pending_by_compare_and_set(store):
     make(store, ttl_days=1)
-
-    Index(SwappingOnly(store)).claim_entries(entries({"a": BASE, "b": ~BASE & ALL_BITS}))
-
+    Index(SwappingOnly(store)).claim_entries(entries({"a": BASE, "b": FAR}))
     assert store.take_names().count("compare_and_set") == 2
-
-
-def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):
-    add(index, {"a": BASE})
-
-    index.get("a")
-    index.query_id("a")
-
-    assert store.take_names() == ["get", "get", "get", "get", "scan", "get_rows", "get"]
 
 
 CROWD = 20_000
 
 
 @pytest.fixture
-def crowded(tmp_path):
+def crowded(tmp_path, monkeypatch):
     """Return an index of one document, with a crowd of rows under one of its prefixes."""
+    monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", 500)
     store = EmbeddedStore.create(str(tmp_path / "index"), EmbeddedOptions(durable=False))
     with Index.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0)) as index:
         index.add_entries(entries({"a": BASE}))
@@ -241,28 +174,15 @@ def crowded(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("repair", [False, True])
-def test_verify_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, repair, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", 500)
+@pytest.mark.parametrize("act", [Index.verify, partial(Index.verify, repair=True), Index.vacuum])
+def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, act):
     found = []
-
-    taken = peak_bytes(lambda: found.append(crowded.verify(repair=repair)))
-
-    assert found[0].orphan_rows > CROWD * 9
-    assert (found[0].incomplete, found[0].wrong) == (0, 0)
+    taken = peak_bytes(lambda: found.append(act(crowded)))
+    after = crowded.verify()
     assert taken < 2_000_000
-
-
-@pytest.mark.slow
-def test_vacuum_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", 500)
-    swept = []
-
-    taken = peak_bytes(lambda: swept.append(crowded.vacuum()))
-
-    assert swept[0].rows > CROWD * 9
-    assert taken < 2_000_000
-    assert crowded.verify().rows == 10
+    assert found[0].rows > CROWD * 9
+    assert (after.incomplete, after.wrong) == (0, 0)
+    assert after.rows == 10 if act is Index.vacuum else after.orphan_rows > CROWD * 9
 
 
 @pytest.mark.parametrize("hide", [lambda store: store, SwappingOnly])
@@ -270,7 +190,7 @@ def test_neither_scans_a_prefix(hide, clock):
     store = NotingStore()
     Index.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0), clock=clock)
     index = Index(hide(store), clock=clock)
-    index.add_entries(entries({"a": BASE, "b": BASE ^ 1, "c": ~BASE & (1 << 64) - 1}))
+    index.add_entries(entries({"a": BASE, "b": BASE ^ 1, "c": FAR}))
     list(index.remove_many(["c"]))
     clock.advance(ms=200_000)
     store.take()
@@ -284,9 +204,7 @@ def test_neither_scans_a_prefix(hide, clock):
 @pytest.mark.parametrize("repair", [False, True])
 def test_a_repair_reads_each_page_again_in_a_transaction_and_a_check_holds_nothing(store, index, repair):
     add(index, {"a": BASE})
-
     index.verify(repair=repair)
-
     names = store.take_names()
     assert names.count("transaction") == (1 if repair else 0)
     # Each transaction begins by reading what the page held once more.
@@ -298,5 +216,4 @@ def test_one_folder_or_process_has_one_clock_and_is_not_asked_for_it(store, inde
     index.vacuum()
     index.verify(repair=True)
     index.add_entries(entries({"a": BASE}))
-
     assert [arguments[0] for name, arguments in store.take() if name == "put"] == ["d", "d"]

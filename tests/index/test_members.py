@@ -1,16 +1,17 @@
-"""Members and document cells are read once for all parts of a search, up to a bound."""
+"""Members: as cells that are read back as they were written, and once for all parts of a search, up to a bound."""
 
 import numpy as np
 import pytest
 from support.bruteforce import entries
 from support.cost import NotingStore
 
+from simhash_hbase import CorruptIndex, Index, Profile
 from simhash_hbase.index import search
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.documentrows import bare_entries, document_cells, member_entries, member_values
 from simhash_hbase.index.search import Members, found_since
-from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documentcells import DocumentState, Text, encode
-from simhash_hbase.rows.keys import document_row, id_digest
+from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.documentcells import Change, DocumentState, Text, decode_member, encode
+from simhash_hbase.rows.keys import document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
@@ -30,12 +31,15 @@ def reader(store, limit=100):
     return Members(store, PROFILE, found_since(0), limit=limit)
 
 
+def page_of(members, *simhashes):
+    return members.page(np.array(simhashes, np.uint64))
+
+
 def names(members, *simhashes):
     """Read fingerprints, and give the ids that each page says."""
-    asked = np.array(simhashes, np.uint64)
-    page = members.page(asked)
+    page = page_of(members, *simhashes)
     members.know(map(page.id_digest, range(len(page.keys))))
-    where = page.where(asked)
+    where = page.where(np.array(simhashes, np.uint64))
     ranges = zip(simhashes, page.first[where].tolist(), page.stop[where].tolist(), strict=True)
     found = [members.found(Text(simhash), page, at) for simhash, first, stop in ranges for at in range(first, stop)]
     return sorted(one[0].id for one in found if one)
@@ -48,13 +52,8 @@ def digests_of(page, simhash):
 
 def test_what_was_read_is_not_read_again(store):
     members = reader(store)
-
-    assert [names(members, 1, 2), names(members, 2, 3), names(members, 1)] == [
-        ["a", "b", "c", "d"],
-        ["d", "e"],
-        list("abc"),
-    ]
-
+    found = [names(members, 1, 2), names(members, 2, 3), names(members, 1)]
+    assert found == [list("abcd"), list("de"), list("abc")]
     assert store.take_names() == ["get_rows", "get", "get_rows", "get"]
 
 
@@ -62,18 +61,15 @@ def test_what_was_read_is_not_read_again(store):
 def test_above_a_number_of_members_all_are_forgotten(store, monkeypatch, held, calls):
     monkeypatch.setattr(search, "HELD_MEMBERS", held)
     members = reader(store)
-
     assert names(members, 1) == names(members, 1) == ["a", "b", "c"]
-
     assert store.take_names() == calls
 
 
 @pytest.mark.parametrize(("limit", "wide"), [(1, 1), (2, 2), (3, None)])
 def test_members_above_the_limit_are_named_by_the_last_that_was_read(store, limit, wide):
     members = reader(store, limit)
-    page = members.page(np.array([1, 2], np.uint64))
+    page = page_of(members, 1, 2)
     digests = sorted(map(id_digest, "abc"))
-
     assert (digests_of(page, 1), digests_of(page, 2)) == (digests[:limit], [id_digest("d")])
     assert members.wide == ({1: digests[wide - 1]} if wide else {})
     behind = members.next_page(1, digests[limit - 1], 100)
@@ -103,16 +99,60 @@ def test_a_member_stands_for_the_document_that_its_cell_names_under_its_fingerpr
         store.delete(FAMILY_DOCUMENTS, [written("a", 1)._replace(timestamp=1 << 60)])
     else:
         store.put(FAMILY_DOCUMENTS, [cell])
-
     assert names(reader(store), 1) == expected
 
 
-def test_members_that_are_read_later_stand_behind_those_before_them(store):
-    members = reader(store)
-    members.page(np.array([2], np.uint64))
-    page = members.page(np.array([1, 2, 3], np.uint64))
+def columns(documents):
+    names = "ids simhashes sketches shingles features lengths digests metadata segments"
+    return [np.asarray(getattr(documents, name)).tolist() for name in names.split()]
 
-    assert page.simhashes.tolist() == [1, 2, 3]
-    assert (page.first.tolist(), page.stop.tolist()) == ([1, 0, 4], [4, 1, 5])
-    assert (digests_of(page, 2), digests_of(page, 3)) == ([id_digest("d")], [id_digest("e")])
-    assert page.sketches.words.shape == (5, 8)
+
+@pytest.fixture(params=[0, 2])
+def mixed(request):
+    """Return documents with and without a sketch, a text and metadata, in an index with and without bands."""
+    return Entries(
+        ids=["a", "b", "c"],
+        simhashes=np.array([1, 2**64 - 1, 7], np.uint64),
+        sketches=np.array([[2**63 + n for n in range(8)], [0] * 8, [3] * 8], np.uint64),
+        shingles=np.array([2**32 - 1, 0, 3], np.uint32),
+        features=np.array([4, 0, 5], np.int32),
+        lengths=np.array([100, 0, 7], np.int32),
+        digests=[b"d" * 16, b"", b"e" * 16],
+        metadata=[{"source": "x"}, None, None],
+        bands=np.array([[5, 2**32 - 1], [0, 0], [7, 0]], np.uint32)[:, : request.param],
+    )
+
+
+def test_documents_read_back_from_their_member_cells_are_as_they_were_written(mixed):
+    bands = mixed.segments.shape[1]
+    members = [decode_member(value, bands=bands) for value in member_values(mixed, [10, 20, 30])]
+
+    assert [member.added for member in members] == [10, 20, 30]
+    assert [member.shingles for member in members] == [2**32 - 1, 0, 3]
+    assert columns(member_entries(members, mixed.simhashes.tolist(), bands=bands)) == columns(mixed)
+    # Without a sketch there are no bytes of one.
+    words = [b"".join((2**63 + n).to_bytes(8, "big") for n in range(8)), b"", (bytes(7) + b"\3") * 8]
+    shingles = [b"\xff\xff\xff\xff", b"", b"\0\0\0\3"]
+    behind = [b"\0\0\0\5\xff\xff\xff\xff", b"", b"\0\0\0\7\0\0\0\0"] if bands else [b""] * 3
+    assert [member.sketch for member in members] == list(map(b"".join, zip(words, shingles, behind, strict=True)))
+
+
+def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixed):
+    [value, bare, _] = member_values(mixed, [1, 2, 3])
+    with pytest.raises(CorruptIndex, match="sketch of"):
+        decode_member(value, bands=1)
+    assert decode_member(bare, bands=1).sketch == b""
+
+
+def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_document_cell():
+    states = [DocumentState("a", 5, "added", seen=9, stamp=11, order=(8, 0)), DocumentState("b", 6, "added", 9, 12)]
+    changes = [Change.of(at, id_digest(state.id), None, state) for at, state in enumerate(states)]
+    cells = document_cells(entries({"a": 5, "b": 6}), changes)
+    assert [cell[:2] for cell in cells] == [(member_row(5), id_digest("a")), (member_row(6), id_digest("b"))]
+    assert [cell.timestamp for cell in cells] == [11, 12]
+    assert [decode_member(cell.value, bands=0).added for cell in cells] == [8, 0]
+
+
+def test_a_document_of_which_only_its_cell_is_left_is_a_bare_fingerprint():
+    bare = bare_entries([DocumentState("a", 5, "duplicate", 9, 9), DocumentState("b", 2**64 - 1, "added", 9, 9)])
+    assert columns(bare) == columns(Entries.of_fingerprints(["a", "b"], np.array([5, 2**64 - 1], np.uint64)))

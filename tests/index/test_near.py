@@ -17,7 +17,6 @@ from simhash_hbase.profile.matching import (
     known_similarity,
 )
 
-THREE = MatchRule(match="distance", distance=3, similarity=1.0, radius=0)
 # Of 512 bits 64 differ at a similarity of 3/4.
 VERIFIED = MatchRule(match="verified", distance=3, similarity=0.75, radius=7)
 
@@ -28,64 +27,50 @@ def sketches(*differing):
     return Sketches.unpacked([b"" if sketch is None else sketch for sketch in packed], 0)
 
 
-def judged(rule, distance, differing, *, own=0):
-    accepted, [estimate] = judge(
-        rule, np.array([distance], np.uint8), sketches(own), sketches(differing), by_blocks=np.array([True])
-    )
-    return bool(accepted[0]), known_similarity(float(estimate))
-
-
 @pytest.mark.parametrize(
     ("distance", "differing", "is_near"),
     [(0, 64, True), (7, 64, True), (8, 64, False), (8, 0, False), (0, 65, False), (7, 0, True), (3, 65, False)],
 )
 def test_verified_pairs_are_within_the_radius_and_similar_enough(distance, differing, is_near):
-    assert judged(VERIFIED, distance, differing) == (is_near, 1 - differing / 256)
+    apart, by_blocks = np.array([distance], np.uint8), np.array([True])
+    accepted, [estimate] = judge(VERIFIED, apart, sketches(0), sketches(differing), by_blocks=by_blocks)
+    assert (accepted.tolist(), known_similarity(float(estimate))) == ([is_near], 1 - differing / 256)
 
 
 @pytest.mark.parametrize(("differing", "wanted"), [(0, 1.0), (1, 255 / 256), (128, 0.5), (256, 0.0), (512, 0.0)])
 def test_a_similarity_is_never_below_nothing(differing, wanted):
     [found] = estimated_similarity(sketches(0).words, sketches(differing).words)
-
     assert found == wanted
 
 
 @pytest.mark.parametrize(
-    ("rule", "reach"),
+    ("rule", "reach", "band_reach", "farthest"),
     [
-        (THREE, 3),
-        (MatchRule(match="distance", distance=3, radius=7), 3),
-        (VERIFIED, 7),
-        (MatchRule(match="verified", distance=9, radius=7), 9),
+        (MatchRule(match="distance", distance=3, similarity=1.0, radius=0), 3, None, 3),
+        (MatchRule(match="distance", distance=3, radius=7, band_distance=(24,)), 3, None, 3),
+        (VERIFIED, 7, None, 7),
+        (MatchRule(match="verified", distance=9, radius=7), 9, None, 7),
+        (MatchRule(match="verified", band_distance=(16, 24)), 7, (16, 24), 24),
     ],
 )
-def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach):
-    assert rule.reach == reach
-
-
-@pytest.mark.parametrize(
-    ("rule", "bits"),
-    [(VERIFIED, 7), (MatchRule(band_distance=(16, 24)), 24), (MatchRule(match="distance", band_distance=(24,)), 3)],
-)
-def test_a_rule_tells_how_far_its_matches_may_be(rule, bits):
-    assert rule.farthest == bits
-
-
-@pytest.mark.parametrize(("match", "reach"), [("verified", (40,)), ("distance", None)])
-def test_sketch_rows_are_read_by_rule_verified_alone(match, reach):
-    assert MatchRule(match=match, band_distance=(40,)).band_reach == reach
-
-
-def test_the_plain_rule_is_that_of_a_plain_index():
+def test_a_rule_reaches_as_far_as_it_may_accept_and_reads_sketch_rows_if_it_verifies(rule, reach, band_reach, farthest):
+    assert (rule.reach, rule.band_reach, rule.farthest) == (reach, band_reach, farthest)
     assert MatchRule() == Profile().rule
 
 
-@pytest.mark.parametrize(("bits", "accepted"), [(64, (True, 0.75)), (65, (False, 1 - 65 / 256))])
-def test_two_documents_are_judged_as_pairs_are(bits, accepted):
-    one = entries({"a": 5}, sketches=[0])
-    other = entries({"b": 5}, sketches=[(1 << bits) - 1])
-
-    assert accept(VERIFIED, 7, one, other, by_blocks=True) == accepted
+# What a block row joins is asked for more too, beyond the free bits.
+@pytest.mark.parametrize(
+    ("rule", "distance", "bits", "is_near"),
+    [
+        (VERIFIED, 7, 64, True),
+        (VERIFIED, 7, 65, False),
+        (MatchRule(radius=12, free_distance=10), 12, 56, True),
+        (MatchRule(radius=12, free_distance=10), 12, 57, False),
+    ],
+)
+def test_two_documents_are_judged_as_pairs_are(rule, distance, bits, is_near):
+    one, other = entries({"a": 0}, sketches=[0]), entries({"b": (1 << distance) - 1}, sketches=[(1 << bits) - 1])
+    assert accept(rule, distance, one, other, by_blocks=True) == (is_near, 1 - bits / 256)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +81,6 @@ def test_each_bit_beyond_the_free_ones_asks_for_one_more_of_the_sketch(distance,
     rule = Profile.resolve().rule
     one = entries({"a": 0}, sketches=[0], bands=[(1, 2, 3, 4, 5, 6)])
     other = entries({"b": (1 << distance) - 1}, sketches=[(1 << bits) - 1], bands=[(1, 0, 0, 0, 0, 0)])
-
     for a, b in ((one, other), (other, one)):
         assert accept(rule, distance, a, b, by_blocks=False) == (accepted, 1 - bits / 256)
 
@@ -110,19 +94,10 @@ def test_the_more_sketch_rows_two_documents_share_the_farther_they_may_be(limits
     rule = MatchRule(band_distance=limits)
     segments = (1,) * shared + (0,) * (6 - shared)
     one = entries({"a": 0}, sketches=[0], bands=[(1,) * 6])
-
     for distance in {0, max(farthest, 0), min(farthest + 1, 64)}:
         other = entries({"b": (1 << distance) - 1}, sketches=[0], bands=[segments])
         for a, b in ((one, other), (other, one)):
             assert accept(rule, distance, a, b, by_blocks=False)[0] == (distance <= farthest)
-
-
-def test_what_a_block_row_joins_is_asked_for_more_too():
-    rule = MatchRule(radius=12, free_distance=10)
-
-    for bits, accepted in ((56, True), (57, False)):
-        one, other = entries({"a": 0}, sketches=[0]), entries({"b": 4095}, sketches=[(1 << bits) - 1])
-        assert accept(rule, 12, one, other, by_blocks=True)[0] == accepted
 
 
 @pytest.mark.slow
@@ -151,11 +126,8 @@ def test_pairs_are_judged_as_the_rule_is_written_down(seed, rule):
     assert accepted.tolist() == [matches(own, other, rule) for other in others]
 
 
-def test_two_bare_fingerprints_have_no_similarity():
+def test_two_bare_fingerprints_have_no_similarity_and_bits_above_64_do_not_count():
     assert accept(VERIFIED, 3, entries({"a": 5}), entries({"b": 2}), by_blocks=True) == (True, None)
-
-
-def test_bits_above_64_do_not_count():
     assert hamming(1 << 64, 0) == 0
     assert hamming(1 << 63, 0) == hamming(1, 0) == 1
     assert distances(np.array([1 << 63], np.uint64), np.array([0], np.uint64)).tolist() == [1]

@@ -7,28 +7,27 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import entries
+from support.bruteforce import BASE, FAR, entries
 from support.hbase_server import hbase_options, tables
+from support.rows import block_rows_of
 
-from simhash_hbase import Profile, __version__
-from simhash_hbase.index.index import Index
+from simhash_hbase import Index, Profile, __version__
 from simhash_hbase.index.upkeep import stats
 from simhash_hbase.index.upkeep.stats import region_bounds, sampled_slices, whole_slices
-from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.rows.layout import PREFIX_BITS
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 
-BASE = 0x9E3779B97F4A7C15
+SPREAD = [i << 20 for i in range(300)]
+REGIONS = ["", "40000000", "80000000", "c0000000"]
 # Of any length: HBase splits where it wants when the table does not say otherwise.
 STARTS = st.lists(st.binary(min_size=1, max_size=7), max_size=90).map(lambda keys: [b"", *sorted(set(keys))])
 
 
 @given(STARTS)
-def test_a_sample_stands_for_every_region_as_a_whole(starts):
+def test_a_sample_stands_for_every_region_as_a_whole_and_the_whole_is_every_prefix_once(starts):
     bounds = region_bounds(starts)
-
-    slices = sampled_slices(bounds)
+    slices, whole = sampled_slices(bounds), whole_slices(bounds)
 
     assert slices == sorted(slices)
     assert all(before.stop <= after.start for before, after in pairwise(slices))
@@ -36,34 +35,27 @@ def test_a_sample_stands_for_every_region_as_a_whole(starts):
         own = [part for part in slices if part.region == number]
         assert all(start <= part.start < part.stop <= stop for part in own)
         assert sum(part.weight * (part.stop - part.start) for part in own) == pytest.approx(stop - start)
+    edges = [(before.stop, after.start) for before, after in pairwise(whole)]
+    assert all(stop == start for stop, start in edges)
+    assert (whole[0].start, whole[-1].stop) == (0, 1 << PREFIX_BITS)
 
 
 def test_a_sample_of_one_region_reads_a_64th_of_it_in_64_places():
     slices = sampled_slices([(0, 1 << PREFIX_BITS)])
-
     assert [part.start >> PREFIX_BITS - 6 for part in slices] == list(range(64))
     assert {(part.stop - part.start, part.weight) for part in slices} == {(1 << PREFIX_BITS - 12, 64.0)}
-
-
-@given(STARTS)
-def test_the_whole_is_every_prefix_once(starts):
-    slices = whole_slices(region_bounds(starts))
-
-    assert [part.start for part in slices] == [0, *(part.stop for part in slices[:-1])]
-    assert slices[-1].stop == 1 << PREFIX_BITS
 
 
 def fill(index, count):
     """Add fingerprints of which many share prefixes and some are equal; return them."""
     rng = random.Random(1)
     near = [BASE ^ (rng.getrandbits(3) << at) for at in rng.choices([0, 20, 40], k=count)]
-    simhashes = [simhash if rng.random() < 0.5 else rng.getrandbits(64) for simhash in near]
+    return add(index, [simhash if rng.random() < 0.5 else rng.getrandbits(64) for simhash in near])
+
+
+def add(index, simhashes):
     index.add_entries(entries([(f"d{number}", simhash) for number, simhash in enumerate(simhashes)]))
     return simhashes
-
-
-def rows_of(index, simhashes):
-    return block_rows(index.profile.blocks, np.unique(np.array(simhashes, dtype=np.uint64)))
 
 
 @pytest.mark.parametrize("page", [1, 7, 10_000])
@@ -71,7 +63,7 @@ def test_figures_equal_a_count_of_all_rows(make_index, monkeypatch, page):
     monkeypatch.setattr(stats, "PAGE", page)
     index = make_index(max_rows_per_prefix=6, max_members=1)
     simhashes = fill(index, 200)
-    prefixes = Counter(rows_of(index, simhashes).prefixes.tolist())
+    prefixes = Counter(block_rows_of(index, *set(simhashes)).prefixes.tolist())
 
     found = index.stats()
 
@@ -90,32 +82,27 @@ def test_figures_equal_a_count_of_all_rows(make_index, monkeypatch, page):
 def test_just_what_a_query_cannot_read_whole_counts_as_truncated(make_index):
     index = make_index(max_rows_per_prefix=6, max_members=4)
     # All differ in the last block only, so they share the prefixes of the six tables without it.
-    index.add_entries(entries([*((f"d{i}", i) for i in range(6)), *((f"copy {i}", 0) for i in range(3))]))
-    assert not index.query_simhash(0).truncated
-    before = index.stats()
+    first = [*((f"d{i}", i) for i in range(6)), *((f"copy {i}", 0) for i in range(3))]
+    for added, counts in ((first, (0, 0)), ([("one more", 6), ("one more copy", 0)], (6, 1))):
+        index.add_entries(entries(added))
 
-    index.add_entries(entries({"one more": 6, "one more copy": 0}))
-
-    assert (before.truncated_prefixes, before.truncated_fingerprints) == (0, 0)
-    found = index.stats()
-    assert (found.truncated_prefixes, found.truncated_fingerprints) == (6, 1)
-    assert index.query_simhash(0).truncated
+        found = index.stats()
+        assert (found.truncated_prefixes, found.truncated_fingerprints) == counts
+        assert index.query_simhash(0).truncated == (counts != (0, 0))
 
 
 def test_days_and_distances_are_told_of_what_is_there(make_index):
     index = make_index()
     make_index.clock.ms = 1_767_225_599_999  # the last millisecond of 2025
-    index.add_entries(entries({"old": BASE, "gone": ~BASE & (1 << 64) - 1}))
+    index.add_entries(entries({"old": BASE, "gone": FAR}))
     make_index.clock.advance(days=2)
     index.dedup_entries(entries({"at 1": BASE ^ 1, "at 2": BASE ^ 3, "also at 2": BASE ^ 5}), index.deduplicator())
     list(index.remove_many(["gone"]))
 
     found = index.stats()
 
-    assert [(day.date, day.documents, day.duplicates) for day in found.days] == [
-        ("2025-12-31", 1, 0),
-        ("2026-01-02", 0, 3),
-    ]
+    days = [(day.date, day.documents, day.duplicates) for day in found.days]
+    assert days == [("2025-12-31", 1, 0), ("2026-01-02", 0, 3)]
     assert found.distances == {1: 1, 2: 2}
     assert found.states == {"added": 1, "duplicate": 3, "removed": 1}
 
@@ -130,19 +117,14 @@ def test_an_index_tells_its_format_its_profile_in_short_and_who_counted(make_ind
     wanted = ("analyzer", "hash", "scheme", "match", "distance", "ttl_days")
     assert {name: found.profile[name] for name in wanted} == {name: getattr(index.profile, name) for name in wanted}
     assert None not in found.profile.values()
-
-
-def test_a_store_without_regions_tells_none(make_index):
-    found = make_index().stats()
-
+    # A store without regions tells none.
     assert (found.regions, found.imbalance, found.rows, found.days) == (None, None, 0, [])
 
 
 @pytest.mark.slow
 def test_a_sample_comes_near_the_count(make_index, monkeypatch):
     index = make_index()
-    simhashes = np.random.default_rng(5).integers(0, 2**64, 3_000, dtype=np.uint64).tolist()
-    index.add_entries(entries([(f"d{number}", simhash) for number, simhash in enumerate(simhashes)]))
+    add(index, np.random.default_rng(5).integers(0, 2**64, 3_000, dtype=np.uint64).tolist())
     monkeypatch.setattr(stats, "READ_WHOLE", 0)
     monkeypatch.setattr(stats, "ONE_IN", 8)
     random.seed(1)
@@ -157,16 +139,14 @@ def test_a_sample_comes_near_the_count(make_index, monkeypatch):
     assert index.stats(exact=True).documents == 3_000
 
 
-@pytest.fixture(params=[1, 2])
-def in_regions(request):
+@pytest.fixture
+def in_regions(version):
     """Return an index in HBase, seen through either Thrift interface, of four regions of which the first holds most."""
     name = tables().name()
     store = HBaseStore.create(hbase_options(2, name), TableSchema(regions=4))
-    Index.create(store, Profile.resolve(analyzer="shingle", match="distance")).add_entries(
-        entries({f"d{i}": i << 20 for i in range(300)})
-    )
+    add(Index.create(store, Profile.resolve(analyzer="shingle", match="distance")), SPREAD)
     store.close()
-    with Index(HBaseStore.open(hbase_options(request.param, name))) as index:
+    with Index(HBaseStore.open(hbase_options(version, name))) as index:
         yield index
 
 
@@ -175,13 +155,14 @@ def test_regions_are_told_with_their_shares(in_regions):
     found = in_regions.stats()
 
     assert found.exact
-    assert [region.start for region in found.regions] == ["", "40000000", "80000000", "c0000000"]
+    assert [region.start for region in found.regions] == REGIONS
     assert all(region.server.rpartition(":")[2].isdigit() for region in found.regions)
-    prefixes = rows_of(in_regions, [i << 20 for i in range(300)]).prefixes
+    prefixes = block_rows_of(in_regions, *SPREAD).prefixes
     assert [region.rows for region in found.regions] == np.bincount(prefixes >> 38, minlength=4).tolist()
     assert sum(region.cells for region in found.regions) == 600
-    assert sum(region.share for region in found.regions) == pytest.approx(1, abs=0.001)
-    assert found.imbalance == pytest.approx(4 * max(region.share for region in found.regions), abs=0.001)
+    shares = [region.share for region in found.regions]
+    assert sum(shares) == pytest.approx(1, abs=0.001)
+    assert found.imbalance == pytest.approx(4 * max(shares), abs=0.001)
     assert found.imbalance > 2
 
 
@@ -189,9 +170,7 @@ def test_regions_are_told_with_their_shares(in_regions):
 def test_a_sample_reads_every_region(in_regions, monkeypatch):
     monkeypatch.setattr(stats, "READ_WHOLE_REMOTELY", -1)
     monkeypatch.setattr(stats, "PAGE", 1)
-
     found = in_regions.stats()
-
     assert not found.exact
-    assert [region.start for region in found.regions] == ["", "40000000", "80000000", "c0000000"]
+    assert [region.start for region in found.regions] == REGIONS
     assert found.documents % 64 == 0

@@ -1,5 +1,7 @@
 """A profile is checked as a whole, comes back from its bytes, and tells what differs."""
 
+import json
+
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
@@ -29,38 +31,29 @@ options = st.fixed_dictionaries(
 @given(given_options=options)
 def test_a_profile_comes_back_from_its_bytes(given_options):
     profile = Profile.resolve(**given_options)
-
     assert Profile.decode(profile.encode()) == profile
     assert Profile.decode(profile.encode()).encode() == profile.encode()
     assert given_options.items() <= msgspec.structs.asdict(profile).items()
 
 
 @pytest.mark.parametrize(
-    ("given_options", "names"),
+    ("field", "value", "told"),
     [
-        ({"analyzer": "jeiba"}, "jieba, learned, shingle, weighted"),
-        ({"hash": "sha1"}, "murmur3, times33, jenkins, md5, none"),
-        ({"match": "verify"}, "distance, verified"),
+        ("analyzer", "jeiba", "analyzer 'jeiba': wanted one of jieba, learned, shingle, weighted"),
+        ("hash", "sha1", "hash 'sha1': wanted one of murmur3, times33, jenkins, md5, none"),
+        ("match", "verify", "match 'verify': wanted one of distance, verified"),
+        ("similarity", 2, "similarity is 2: Expected `float` <= 1.0"),
     ],
 )
-def test_an_unknown_name_is_named_beside_the_known_ones(given_options, names):
-    [(field, name)] = given_options.items()
-
+def test_an_unknown_name_is_named_beside_the_known_ones_and_a_value_out_of_range_with_its_field(field, value, told):
     with pytest.raises(InvalidProfile) as refused:
-        Profile.resolve(**given_options)
-
-    assert str(refused.value) == f"profile: {field} {name!r}: wanted one of {names}"
-
-
-def test_a_value_out_of_range_is_named_with_its_field():
-    with pytest.raises(InvalidProfile, match=r"^profile: similarity is 2: Expected `float` <= 1\.0$"):
-        Profile.resolve(similarity=2)
+        Profile.resolve(**{field: value})
+    assert str(refused.value) == f"profile: {told}"
 
 
 @pytest.mark.parametrize("given_options", [{"analyser": "jieba"}, {"threshold": 0.9}, {"Top": 3, "seed": 1}])
 def test_an_unknown_field_is_named_beside_the_known_ones(given_options):
     named = next(iter(given_options))
-
     with pytest.raises(InvalidProfile, match=rf"unknown field {named}; the fields are analyzer, top, .*similarity, "):
         Profile.resolve(**given_options)
     with pytest.raises(InvalidProfile, match=f"unknown field {named}; the fields are analyzer"):
@@ -72,48 +65,31 @@ def test_defaults_depend_on_the_analyzer():
     assert Profile.resolve(analyzer="shingle").shingle == 4
     assert Profile.resolve(analyzer="learned").top is None
     assert Profile.resolve(analyzer="weighted").sketch is None
+    assert Profile.resolve(analyzer="learned").words == Profile.resolve().words == "unicode-1"
+    assert Profile.resolve(analyzer="shingle").words is None
     assert Profile.resolve(analyzer="weighted", hash="none").match == "distance"
     assert Profile.resolve(sketch=False).match == "distance"
     # What is None is not given.
     assert Profile.resolve(scheme=None, top=None, ttl_days=None) == Profile.resolve()
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"top": 0},
-        {"top": "many"},
-        {"seed": -1},
-        {"seed": 2**32},
-        {"scheme": "5x5"},
-        {"scheme": 5},
-        {"distance": 4},
-        {"distance": -1},
-        {"distance": 3, "scheme": "4x2"},
-        {"similarity": 1.01},
-        {"fingerprints": 2},
-        {"shingle": 3},
-        {"binary": True},
-        {"analyzer": "shingle", "shingle": 0},
-        {"hash": "none"},
-        {"max_rows_per_prefix": 0},
-        {"max_members": 0},
-        {"ttl_days": 0},
-        {"grace_s": -1},
-        {"lease_s": 0},
-        {"format": FORMAT + 1},
-        {"format": FORMAT - 1},
-    ],
-)
-def test_what_cannot_be_is_refused(wrong):
-    with pytest.raises(InvalidProfile):
-        Profile.resolve(**wrong)
-
-
-def test_profiles_whose_probes_alone_differ_make_other_fingerprints():
-    with pytest.raises(ProfileMismatch, match="fingerprints"):
-        Profile(probe="a").check_same(Profile(probe="b"))
-    Profile(probe="a").check_same(Profile(probe=None))
+OUT_OF_RANGE = {
+    "top": (0, "many"),
+    "seed": (-1, 2**32),
+    "scheme": ("5x5", 5),
+    "distance": (4, -1),
+    "similarity": (1.01,),
+    "fingerprints": (2,),
+    "shingle": (3,),
+    "binary": (True,),
+    "hash": ("none",),
+    "max_rows_per_prefix": (0,),
+    "max_members": (0,),
+    "ttl_days": (0,),
+    "grace_s": (-1,),
+    "lease_s": (0,),
+    "format": (FORMAT + 1, FORMAT - 1),
+}
 
 
 @pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}, {"scheme": "3x1"}])
@@ -122,42 +98,60 @@ def test_a_changed_profile_may_not_be_what_no_option_can_make(wrong):
         Profile.resolve().replace(**wrong)
 
 
-def test_a_distance_above_the_scheme_s_is_refused_with_a_scheme_that_would_do():
-    with pytest.raises(InvalidProfile, match="6x2"):
-        Profile.resolve(distance=4)
-
-    assert Profile.resolve(distance=4, scheme="6x2").rule.distance == 4
+WRONG_FIELDS = [
+    *({"format": number} for number in (1, 2, 3, 5, 99)),
+    *({"band_distance": limits} for limits in (None, [], 24)),
+    {"bands": 0},
+    {"band_bins": None},
+    {"band_bins": 100},
+    {"later": 1},
+]
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"{", b"[]", b'{"format": 99}', Profile().encode()[:-1] + b',"later":1}', b"\xff", b"null"]
+    "value",
+    [
+        *(b"", b"{", b"[]", b'{"format": 99}', b"\xff", b"null"),
+        *(json.dumps({**json.loads(Profile.resolve().encode()), **wrong}).encode() for wrong in WRONG_FIELDS),
+    ],
 )
-def test_bytes_that_are_no_profile_of_this_version_are_corrupt(value):
+def test_bytes_that_are_no_profile_of_this_version_or_have_bands_that_disagree_are_corrupt(value):
     with pytest.raises(CorruptIndex, match="profile"):
         Profile.decode(value)
 
 
-def test_profiles_that_differ_are_told_with_both_values():
+def test_profiles_that_differ_are_told_with_both_values_as_far_as_they_were_asked_for():
     held, asked = Profile.resolve(), Profile.resolve(scheme="4x1", seed=9)
 
     held.check_same(Profile.resolve())
     with pytest.raises(ProfileMismatch) as told:
         held.check_same(asked)
-
     for part in ("scheme='5x2'", "scheme='4x1'", "seed=0", "seed=9"):
         assert part in str(told.value)
     assert "analyzer" not in str(told.value)
+    with pytest.raises(ProfileMismatch, match=r"made with bands=0; asked for was bands=6$"):
+        Profile.resolve(bands=0).check_same(held)
+    told = r"bands=6, band_distance=\(16, 22, 32\); asked for was bands=8, band_distance=\(20,\)$"
+    with pytest.raises(ProfileMismatch, match=told):
+        held.check_same(Profile.resolve(bands=8, band_distance=20))
+    with pytest.raises(ProfileMismatch, match="fingerprints"):
+        Profile(probe="a").check_same(Profile(probe="b"))
+    Profile(probe="a").check_same(Profile(probe=None))
 
 
-def test_the_rule_of_an_index_follows_its_profile():
+def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
     verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 32), free_distance=10)
     assert Profile.resolve().rule == verified
     assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
     assert Profile.resolve(band_distance=16).rule.band_reach == (16,)
     assert Profile.resolve(match="distance", bands=6).rule.band_reach is None
     assert Profile.resolve(match="distance", distance=1).rule.reach == 1
+    assert Profile.resolve(distance=4, scheme="6x2").rule.distance == 4
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
     assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
+    # It is counted in days.
+    assert Profile.resolve(ttl_days=1.5).oldest(10**12) == 10**12 - 129_600_000
+    assert Profile.resolve().oldest(10**12) == 0
 
 
 NO_TEXT, ONE_FEATURE, ONE_CHARACTER = (0, 0), (1, 0), (0, 1)
@@ -176,33 +170,7 @@ NO_TEXT, ONE_FEATURE, ONE_CHARACTER = (0, 0), (1, 0), (0, 1)
 def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_are_known(options, short):
     profile = Profile.resolve(**options)
     sizes = [NO_TEXT, ONE_FEATURE, ONE_CHARACTER, (9, 500), (10, 79), (10, 80), (29, 300), (30, 299), (30, 300)]
-
     assert [size for size in sizes if profile.is_short(*size)] == short
-
-
-def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
-    asked = Profile.resolve(short=25)
-
-    assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
-    assert asked.replace(bands=0).replace(bands=6) == asked
-    assert Profile.resolve().replace(bands=0, short=10).short == 10
-
-
-def test_expiry_is_counted_in_days():
-    assert Profile.resolve().oldest(10**12) == 0
-    assert Profile.resolve(ttl_days=1.5).oldest(10**12) == 10**12 - 129_600_000
-
-
-def test_profiles_of_words_have_their_version():
-    assert Profile.resolve(analyzer="learned").words == Profile.resolve().words == "unicode-1"
-    assert Profile.resolve(analyzer="shingle").words is None
-    assert Profile.decode(Profile.resolve().encode()).words == "unicode-1"
-
-
-@pytest.mark.parametrize(("analyzer", "words"), [("shingle", "unicode-1"), ("weighted", "unicode-1"), ("jieba", "x")])
-def test_a_version_of_words_goes_with_words(analyzer, words):
-    with pytest.raises(InvalidProfile, match="words"):
-        Profile.resolve(analyzer=analyzer, words=words)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +191,6 @@ def test_a_version_of_words_goes_with_words(analyzer, words):
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
     profile = Profile.resolve(**options)
-
     fields = msgspec.structs.asdict(profile)
     named = ("bands", "band_bins", "band_distance", "free_distance")
     assert tuple(fields[name] for name in named) == expected
@@ -233,6 +200,9 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        *(({name: value}, None) for name, values in OUT_OF_RANGE.items() for value in values),
+        ({"distance": 3, "scheme": "4x2"}, None),
+        ({"analyzer": "shingle", "shingle": 0}, None),
         ({"match": "verified", "sketch": False}, "^match verified needs sketches$"),
         ({"bands": 6, "sketch": False}, "keeps no sketches"),
         ({"bands": 0, "band_bins": 6}, "band_bins"),
@@ -246,30 +216,29 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
         ({"band_distance": ()}, "band_distance"),
         ({"band_distance": (16, 24, 22)}, r"band_distance \(16, 24, 22\): documents that share more sketch rows"),
         ({"free_distance": 65}, "free_distance"),
+        # A scheme that would do.
+        ({"distance": 4}, "6x2"),
+        ({"analyzer": "shingle", "words": "unicode-1"}, "words"),
+        ({"analyzer": "weighted", "words": "unicode-1"}, "words"),
+        ({"words": "x"}, "words"),
     ],
 )
-def test_bands_and_rules_that_cannot_be_are_refused(options, told):
+def test_options_that_are_out_of_range_or_do_not_go_together_are_refused(options, told):
     with pytest.raises(InvalidProfile, match=told):
         Profile.resolve(**options)
 
 
-def test_bands_are_given_up_and_taken_up():
-    profile = Profile.resolve()
-
+def test_bands_are_given_up_and_taken_up_and_what_somebody_asked_to_be_called_short_stays():
+    profile, asked = Profile.resolve(), Profile.resolve(short=25)
+    assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
+    assert asked.replace(bands=0).replace(bands=6) == asked
+    assert profile.replace(bands=0, short=10).short == 10
     assert profile.replace(bands=0) == Profile.resolve(bands=0)
     assert profile.replace(bands=0).replace(bands=6) == profile
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
     assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
     assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)
     assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
-
-
-def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():
-    with pytest.raises(ProfileMismatch, match=r"made with bands=0; asked for was bands=6$"):
-        Profile.resolve(bands=0).check_same(Profile.resolve())
-    told = r"bands=6, band_distance=\(16, 22, 32\); asked for was bands=8, band_distance=\(20,\)$"
-    with pytest.raises(ProfileMismatch, match=told):
-        Profile.resolve().check_same(Profile.resolve(bands=8, band_distance=20))
 
 
 @pytest.mark.parametrize("kind", [Profile, MatchRule])

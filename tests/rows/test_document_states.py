@@ -1,11 +1,15 @@
-"""What a document cell means: to queries, to writers and to claims."""
+"""What is stored of a document: what its cell means to queries, writers and claims, and its columns."""
 
+from dataclasses import replace
 from functools import partial
 
 import msgspec
+import numpy as np
 import pytest
+from support.bruteforce import entries
 
-from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.rows.analysed import Entries, check_storable
 from simhash_hbase.rows.documentcells import (
     DocumentState,
     Member,
@@ -44,40 +48,31 @@ def test_each_state_says_whether_it_is_in_force_shown_found_and_has_members():
 
 
 @pytest.mark.parametrize("claim", ["pending", "yielded"])
-def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim(claim):
-    before = cell("original", simhash=7, seen=50, stamp=60)
-
-    assert cell(claim, previous=before).in_force() == cell("original", simhash=7, seen=50, stamp=200)
+def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim_and_stays_if_it_is_given_up(claim):
+    held = cell(claim, previous=cell("original", simhash=7, seen=50, stamp=60))
+    assert held.in_force() == held.abandoned() == cell("original", simhash=7, seen=50, stamp=200)
+    assert cell(claim).abandoned() == cell("aborted")
 
 
 @pytest.mark.parametrize(("since", "shown"), [(99, True), (100, True), (101, False)])
 def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
     held = cell("original", seen=100)
-
     answers = held.shown(since), held.found(since), held.found_under(Text(5), since)
     assert [answer is held for answer in answers] == [shown] * 3
     assert shown or answers == (None, None, None)
 
 
-def test_a_document_is_found_under_its_own_fingerprint_alone():
+def test_a_document_is_found_under_its_own_fingerprint_alone_and_a_moving_one_under_its_old_one():
     held = cell("original", simhash=5)
-
-    assert held.found_under(Text(5)) is held
-    assert held.found_under(Text(4)) is None
-
-
-def test_a_moving_document_is_found_under_its_old_fingerprint():
-    held = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
-
-    assert held.found_under(Text(9)) is None
-    assert held.found_under(Text(5)).simhash == 5
-    assert held.found_under(Text(5), 101) is None
+    moving = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
+    assert (held.found_under(Text(5)), held.found_under(Text(4))) == (held, None)
+    assert (moving.found_under(Text(5)).simhash, moving.found_under(Text(9))) == (5, None)
+    assert moving.found_under(Text(5), 101) is None
 
 
 def test_a_document_is_found_under_its_own_text_alone_where_others_have_the_same_fingerprint():
     before = cell("original", simhash=5, digest=b"one")
     held = cell("pending", simhash=5, digest=b"other", previous=before)
-
     assert held.found_under(Text(5, b"one")).digest == b"one"
     assert held.found_under(Text(5, b"other")) is held.found_under(Text(5)) is None
     assert held.member_texts() == {Text(5, b"one"), Text(5, b"other")}
@@ -103,31 +98,11 @@ def test_a_moving_document_may_have_members_under_both_fingerprints(before, simh
     assert cell("pending", previous=cell(before, simhash=7)).member_texts() == set(map(Text, simhashes))
 
 
-def test_a_claim_that_is_given_up_leaves_the_decision_before_it():
-    before = cell("original", simhash=7, seen=50, stamp=60)
-
-    assert cell("yielded", previous=before).abandoned() == cell("original", simhash=7, seen=50, stamp=200)
-    assert cell("pending").abandoned() == cell("aborted")
-
-
 def test_cells_are_read_as_they_are_written():
+    before, of_text = cell("original"), Text(7, b"another.")
     held = DocumentState(
-        "a",
-        2**64 - 1,
-        "duplicate",
-        1,
-        2,
-        (3, 4),
-        b"token",
-        "b",
-        3,
-        0.5,
-        0.625,
-        cell("original"),
-        b"8 bytes.",
-        Text(7, b"another."),
+        "a", 2**64 - 1, "duplicate", 1, 2, (3, 4), b"token", "b", 3, 0.5, 0.625, before, b"8 bytes.", of_text
     )
-
     assert decode_document(encode(held)) == held
 
 
@@ -155,8 +130,61 @@ BARE = encode(Member("b", 5, 0, 0, b"", b""))
 )
 def test_sketches_of_many_cells_are_those_of_each_and_a_damaged_cell_has_none(damaged):
     cells = [SKETCHED, BARE, *([] if damaged is None else [damaged]), SKETCHED]
-
     found = decode_sketches(cells, bands=0)
-
     assert found == [bytes(range(68)), b"", *([] if damaged is None else [b""]), bytes(range(68))]
     assert decode_sketches([], bands=0) == []
+
+
+def with_bands(names, *bands):
+    return entries({name: at for at, name in enumerate(names)}, sketches=range(1, len(names) + 1), bands=bands)
+
+
+def test_entries_that_are_put_together_are_those_of_the_parts():
+    one, other = with_bands("ab", (1, 2), (3, 4)), with_bands("c", (5, 6))
+    joined = Entries.joined([one, other])
+    assert joined.ids == ["a", "b", "c"]
+    assert joined.segments.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert joined.take([2, 0]).segments.tolist() == [[5, 6], [1, 2]]
+    assert Entries.joined([one]) is one
+
+
+def test_entries_without_bands_get_empty_ones_beside_others_and_none_among_themselves():
+    bare = entries({"x": 9})
+    assert Entries.joined([bare, with_bands("a", (1, 2))]).segments.tolist() == [[0, 0], [1, 2]]
+    assert Entries.joined([with_bands("a", (1, 2)), bare]).segments.tolist() == [[1, 2], [0, 0]]
+    assert Entries.joined([bare, bare]).bands is None
+    assert bare.take([0]).bands is None
+
+
+def test_no_documents_need_no_columns_and_one_needs_all():
+    assert len(Entries(ids=[], simhashes=np.empty(0, np.uint64))) == 0
+    with pytest.raises(InvalidArgument, match=r"\[0, 1\]"):
+        Entries(ids=["a"], simhashes=np.zeros(1, np.uint64))
+
+
+@pytest.mark.parametrize("character", ["a", "é", "中", "😀"])
+def test_an_id_may_have_as_many_bytes_as_fit(character):
+    most = character * (65_536 // len(character.encode()))
+    check_storable(entries({most: 1}))
+    with pytest.raises(InvalidArgument, match="longer than 65536"):
+        check_storable(entries({most + character: 1}))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ({"a": "x" * 1016}, None),
+        ({"a": "x" * 1017}, "takes more than 1024 bytes as JSON"),
+        ({"n": 1, 2: 3}, "has a key that is not a string"),
+        ({"a": object()}, "cannot be stored"),
+        ({"a": 2**70}, "cannot be stored"),
+        ({"a": "\ud800"}, "cannot be stored"),
+    ],
+)
+def test_metadata_that_cannot_be_kept_is_refused_by_the_name_of_its_document(metadata, problem):
+    documents = replace(entries({"a": 1, "b": 2}), metadata=[{"n": 1}, metadata])
+    if problem is None:
+        check_storable(documents)
+    else:
+        with pytest.raises(InvalidArgument, match=f"metadata of 'b' {problem}"):
+            check_storable(documents)

@@ -1,57 +1,50 @@
-"""Row keys: the bytes that other programs read, their order, and the ends of ranges."""
+"""Row keys: schemes whose tables bring together what is near; bytes of rows, their order, and the ends of ranges."""
 
 from hashlib import blake2b
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import ALL_BITS
+from support.bruteforce import ALL_BITS, flip
+from support.rows import uint64s
 
+from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.rows import keys as rowkey
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import BlockRows
 
 DEFAULT = Scheme.parse("5x2")
 fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)
 
 
-def as_array(values):
-    return np.array(values, dtype=np.uint64)
-
-
 @given(values=fingerprints, scheme=st.sampled_from(["5x2", "4x1", "7x3", "8x4"]))
 def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, scheme):
     parsed = Scheme.parse(scheme)
-
-    packed = rowkey.pack_rows(rowkey.block_rows(parsed, as_array(values)))
-
+    packed = rowkey.pack_rows(rowkey.block_rows(parsed, uint64s(*values)))
     keys = [packed[i : i + 13] for i in range(0, len(packed), 13)]
     assert keys == sorted({key for simhash in values for key in rowkey.row_keys(parsed, simhash)})
 
 
 @given(values=fingerprints)
 def test_packed_rows_are_read_back(values):
-    rows = rowkey.block_rows(DEFAULT, as_array(values))
-
+    rows = rowkey.block_rows(DEFAULT, uint64s(*values))
     back = rowkey.unpack_rows(rowkey.pack_rows(rows))
-
     assert back.prefixes.tolist() == rows.prefixes.tolist()
     assert back.simhashes.tolist() == rows.simhashes.tolist()
 
 
 @given(values=st.lists(st.integers(0, (1 << 40) - 1), max_size=20))
 def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
-    packed = rowkey.pack_prefixes(as_array(sorted(values)))
-
-    assert packed == sorted(packed)
+    packed = rowkey.pack_prefixes(uint64s(*sorted(values)))
+    assert packed == sorted(packed) == [rowkey.pack_prefix(prefix) for prefix in sorted(values)]
     assert [int.from_bytes(prefix, "big") for prefix in packed] == sorted(values)
+    assert rowkey.unpack_prefixes(b"".join(packed)).tolist() == sorted(values)
 
 
 @given(prefix=st.integers(0, (1 << 40) - 1), other=st.integers(0, (1 << 40) - 1))
 def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, other):
-    [start, different] = rowkey.pack_prefixes(as_array([prefix, other]))
+    [start, different] = rowkey.pack_prefixes(uint64s(prefix, other))
     stop = rowkey.prefix_stop(start)
-
     assert start <= start + bytes(8) < start + b"\xff" * 8 < stop
     if other != prefix:
         assert not start <= different + bytes(8) < stop
@@ -63,9 +56,7 @@ def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, ot
 @given(name=st.text())
 def test_a_document_row_is_the_digest_of_its_id(name):
     digest = blake2b(name.encode(), digest_size=16).digest()
-
     row = rowkey.document_row(rowkey.id_digest(name))
-
     assert row == digest[:4] + b"\xff" + digest
     assert (rowkey.row_flag(row), rowkey.row_digest(row)) == (255, digest)
 
@@ -73,28 +64,17 @@ def test_a_document_row_is_the_digest_of_its_id(name):
 # One row at a time and many at once are packed differently.
 @given(values=st.one_of(fingerprints, st.lists(st.integers(0, ALL_BITS), min_size=60, max_size=70)))
 def test_a_members_row_is_the_fingerprint_s_own(values):
-    rows = rowkey.member_rows(as_array(values))
-
+    rows = rowkey.member_rows(uint64s(*values))
     assert rows == [rowkey.member_row(simhash) for simhash in values]
     assert rows == [s.to_bytes(8, "big")[:4] + b"\0" + s.to_bytes(8, "big") for s in values]
     assert [rowkey.row_simhash(row) for row in rows] == values
 
 
-def test_the_index_s_own_rows_have_a_flag_of_their_own():
+def test_the_index_s_own_rows_have_a_flag_of_their_own_and_fingerprints_are_packed_big_endian():
     assert rowkey.index_row("profile") == b"\0\0\0\0\xfeprofile"
     assert rowkey.row_flag(rowkey.index_row("profile")) == 254
-
-
-def test_fingerprints_are_packed_big_endian():
     assert [rowkey.pack_simhash(simhash) for simhash in (1, ALL_BITS)] == [bytes(7) + b"\1", b"\xff" * 8]
     assert rowkey.unpack_simhashes(bytes(7) + b"\1" + b"\xff" * 8).tolist() == [1, ALL_BITS]
-
-
-def test_no_rows_are_no_bytes():
-    assert rowkey.pack_rows(BlockRows.empty()) == b""
-    assert len(rowkey.unpack_rows(b"").prefixes) == 0
-    assert rowkey.pack_prefixes(as_array([])) == []
-    assert len(rowkey.block_rows(DEFAULT, as_array([])).simhashes) == 0
 
 
 @pytest.mark.parametrize(
@@ -117,8 +97,84 @@ def test_the_rows_of_a_range_of_prefixes_lie_between_two_keys(start, stop, bound
     assert rowkey.row_bounds(start, stop) == bounds
 
 
-def test_prefixes_are_read_as_they_are_packed():
-    prefixes = as_array([0, 1, 0x0102030405, (1 << 40) - 1])
+SCHEMES = {
+    "5x2": (13, 13, 13, 13, 12),
+    "4x1": (16, 16, 16, 16),
+    "6x3": (11, 11, 11, 11, 10, 10),
+    "7x4": (10, 9, 9, 9, 9, 9, 9),
+    "7x3": (10, 9, 9, 9, 9, 9, 9),
+    "8x4": (8,) * 8,
+    "6x1": (11, 11, 11, 11, 10, 10),
+    "2x1": (32, 32),
+    "64x1": (1,) * 64,
+    # As many tables as there are flags for; of "10x5" there would be 252.
+    "10x4": (7, 7, 7, 7, 6, 6, 6, 6, 6, 6),
+}
+one_fingerprint = st.integers(0, ALL_BITS)
 
-    assert rowkey.unpack_prefixes(b"".join(rowkey.pack_prefixes(prefixes))).tolist() == prefixes.tolist()
-    assert [rowkey.pack_prefix(prefix) for prefix in prefixes.tolist()] == rowkey.pack_prefixes(prefixes)
+
+@pytest.mark.parametrize("text", SCHEMES)
+def test_a_scheme_cuts_64_bits_evenly_and_flags_count_the_choices_of_blocks_from_one(text):
+    scheme = Scheme.parse(text)
+    assert (str(scheme), scheme.widths, sum(scheme.widths)) == (text, SCHEMES[text], 64)
+    chosen = list(combinations(range(scheme.blocks), scheme.choose))
+    assert [(table.flag, table.blocks) for table in scheme.tables] == list(enumerate(chosen, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        *((text, "scheme") for text in ("", "5", "x", "5x", "5x2x1", "5×2", "-5x2", "5x0", "2x2", "1x1", "65x1")),
+        (" 5x2", "scheme"),
+        ("5x2\n", "scheme"),
+        ("10x5", "252"),
+    ],
+)
+def test_what_is_no_scheme_or_has_too_many_tables_is_refused(text, told):
+    with pytest.raises(InvalidProfile, match=told):
+        Scheme.parse(text)
+
+
+def test_for_every_choice_of_three_blocks_a_table_of_the_others_is_left():
+    scheme = Scheme.parse("5x2")
+    starts = [sum(scheme.widths[i + 1 :]) for i in range(5)]
+    for broken in combinations(range(5), 3):
+        other = flip(0, [starts[i] for i in broken])
+        assert scheme.differing_blocks(0, other) == broken
+        [table] = scheme.agreeing(0, other)
+        assert set(table.blocks) == set(range(5)) - set(broken)
+
+
+@given(a=one_fingerprint, b=one_fingerprint, text=st.sampled_from([*SCHEMES]))
+def test_a_table_joins_what_agrees_in_its_blocks(a, b, text):
+    scheme = Scheme.parse(text)
+    differing = set(scheme.differing_blocks(a, b))
+    joined = set(scheme.agreeing(a, b))
+
+    for table in scheme.tables:
+        if differing.isdisjoint(table.blocks):
+            assert table in joined
+        elif sum(scheme.widths[i] for i in table.blocks) <= 32:
+            assert table not in joined
+
+
+@given(simhash=one_fingerprint, text=st.sampled_from([*SCHEMES]))
+def test_a_segment_is_the_chosen_bits_left_aligned_in_32(simhash, text):
+    scheme = Scheme.parse(text)
+    bits, blocks = f"{simhash:064b}", []
+    for width in scheme.widths:
+        blocks.append(bits[:width])
+        bits = bits[width:]
+
+    [prefixes] = scheme.prefixes(np.array([simhash], dtype=np.uint64)).tolist()
+    for table, prefix in zip(scheme.tables, prefixes, strict=True):
+        segment = "".join(blocks[i] for i in table.blocks)[:32]
+        assert f"{prefix >> 8:032b}" == segment.ljust(32, "0")
+        assert prefix & 0xFF == table.flag
+        assert table.bits == len(segment)
+
+
+def test_the_expected_rows_are_those_of_the_write_ups():
+    assert Scheme.parse("4x1").expected_rows(2**30) == 65_536
+    assert Scheme.parse("5x2").expected_rows(2**34) == 3_584
+    assert Scheme.parse("5x2").expected_rows(0) == 0

@@ -10,6 +10,9 @@ import numpy as np
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 
 ALL_BITS = (1 << 64) - 1
+# A fingerprint, and one that is near to nothing that is near to it.
+BASE = 0x9E3779B97F4A7C15
+FAR = ~BASE & ALL_BITS
 SKETCH_BITS = 64 * SKETCH_WORDS
 
 
@@ -59,6 +62,10 @@ def neighbours(documents, simhash, distance, *, without=None):
     """Compare a fingerprint with every document: ids and distances, nearest first, then by id."""
     every = [(name, (other ^ simhash).bit_count()) for name, other in documents.items() if name != without]
     return sorted((pair for pair in every if pair[1] <= distance), key=lambda pair: (pair[1], pair[0]))
+
+
+def dedup(index, documents):
+    return index.dedup_entries(documents, index.deduplicator())
 
 
 def answered(answer):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.keys import BlockRows, block_rows
 
 LAST_PREFIX = (1 << 40) - 1
 LAST_SIMHASH = (1 << 64) - 1
@@ -11,6 +11,10 @@ LAST_SIMHASH = (1 << 64) - 1
 def rows_of(*pairs):
     ordered = sorted(set(pairs))
     return BlockRows(uint64s(*(prefix for prefix, _ in ordered)), uint64s(*(simhash for _, simhash in ordered)))
+
+
+def block_rows_of(index, *simhashes):
+    return block_rows(index.profile.blocks, uint64s(*simhashes))
 
 
 def uint64s(*values):

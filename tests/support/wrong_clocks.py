@@ -2,10 +2,8 @@
 
 import random
 
-from support.bruteforce import ALL_BITS, answered, entries, neighbours
+from support.bruteforce import BASE, FAR, answered, entries, neighbours
 
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 IDS = [f"id{number}" for number in range(6)]
 FINGERPRINTS = [BASE ^ (1 << bit) for bit in (0, 20, 40)] + [FAR]
 

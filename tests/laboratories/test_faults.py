@@ -1,24 +1,18 @@
 """The fault laboratory itself: a short seeded run of it, and that it sees what is lost, repeated or decided twice."""
 
-import os
 from dataclasses import replace
 from itertools import count
 
 import pytest
 from faults import SEED, faults
-from faults.cluster import Cluster
 from faults.embedded import PROFILE, Folder
 from faults.outcome import Outcome
-from faults.restart import Client, check
 from faults.traffic import Traffic
 from support.bruteforce import entries
 
-from simhash_hbase import create_index
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.index.index import Index
 from simhash_hbase.stores.memory import MemoryStore
-
-BLOCK = 128 << 20  # The smallest room that HDFS gives.
 
 
 @pytest.mark.parametrize(
@@ -38,34 +32,6 @@ def test_a_store_loses_nothing_and_answers_nothing_wrong(scenario, times):
     line = done.stdout.splitlines()[-1].split(" | ")
     assert (line[0], int(line[1])) == (f"| {scenario}", times)
     assert int(line[4].replace(",", "")) > 0
-
-
-@pytest.mark.parametrize(
-    ("acknowledged", "lost", "wrong"),
-    [
-        ({"a": ("original", None), "b": ("duplicate", "a"), "c": None}, 0, 0),
-        ({"a": ("original", None), "c": ("original", None)}, 1, 0),
-        ({"b": ("original", None)}, 0, 1),
-        ({"a": None}, 0, 1),
-    ],
-    ids=["as acknowledged", "lost", "another decision", "not removed"],
-)
-def test_what_a_service_has_lost_is_counted(tmp_path, acknowledged, lost, wrong):
-    url, client, outcome = f"file:{tmp_path / 'index'}", Client("", "client"), Outcome("")
-    with create_index(url, analyzer="shingle") as index:
-        list(index.claim_many([("a", "the same text"), ("b", "the same text")]))
-    client.acknowledged = acknowledged
-
-    check(url, [client], outcome)
-
-    assert (outcome.lost, len(outcome.wrong)) == (lost, wrong)
-
-
-def test_an_unknown_scenario_is_wrong_usage():
-    done = faults("flood")
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "no scenario is called 'flood'" in done.stderr
 
 
 @pytest.fixture
@@ -156,21 +122,3 @@ def test_traffic_sees_what_an_index_does_wrong(fault, told):
     assert not told or any(told in line for line in traffic.log.wrong)
     assert bool(traffic.log.refused) == (fault == "refuses")
     assert traffic.log.stall() > 0
-
-
-def test_the_disk_of_a_data_node_has_less_room_than_a_block_for_a_while(tmp_path):
-    cluster = Cluster(tmp_path)
-    cluster.mount_disk()
-    if not cluster.disk.is_mount():
-        pytest.skip("only root may mount a file system in memory")
-    try:
-        with (cluster.disk / "block").open("wb") as file:
-            with cluster.full():
-                os.posix_fallocate(file.fileno(), 0, BLOCK // 4)
-                with pytest.raises(OSError, match="No space left"):
-                    os.posix_fallocate(file.fileno(), 0, BLOCK)
-            os.posix_fallocate(file.fileno(), 0, BLOCK)
-    finally:
-        cluster.unmount_disk()
-
-    assert list(cluster.disk.iterdir()) == []

@@ -18,12 +18,12 @@ from time import perf_counter, process_time, sleep
 import numpy as np
 
 from bench import measuring
-from bench.documents import corpus, document_id, fill_spool, made_entries
+from bench.documents import corpus, document_id, load_made, made_entries
 from bench.hbase_clients import rewrite
 from bench.hbase_instance import Instance, running_hbase
 from bench.measuring import Table, count, fixed, microseconds, percentile
 from bench.sizes import Sizes
-from simhash_hbase.bulk import Spool, StoreWriter, Writer, begin, load
+from simhash_hbase.bulk import StoreWriter, Writer
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
@@ -78,9 +78,7 @@ def _templates(sizes: Sizes) -> Entries:
 
 def queries(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
     """Make queries about documents at equal distances in the whole index."""
-    wanted = min(wanted, documents)
-    numbers = range(0, documents, documents // wanted)[:wanted]
-    return _asked(name, picked(made_corpus(name, documents, sizes), numbers))
+    return _asked(name, documents, range(0, documents, max(1, documents // wanted))[:wanted], sizes)
 
 
 def neighbours(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
@@ -92,23 +90,19 @@ def neighbours(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
     first = min(documents * 3 // 4, documents - wanted)
     if name == "templates":
         first -= first % len(_templates(sizes))
-    return _asked(name, picked(made_corpus(name, documents, sizes), range(first, first + wanted)))
+    return _asked(name, documents, range(first, first + wanted), sizes)
 
 
-def picked(batches: Iterator[Entries], numbers: range) -> Entries:
-    """Take the documents of these numbers out of a corpus."""
+def _asked(name: str, number: int, numbers: range, sizes: Sizes) -> Entries:
+    """Make near copies of documents of a corpus; every second query of uniform ones is near nothing."""
     before, taken = 0, []
-    while before <= numbers[-1]:
-        entries = next(batches)
+    for entries in made_corpus(name, number, sizes):
         after = before + len(entries)
         few = numbers[bisect_left(numbers, before) : bisect_left(numbers, after)]
-        taken.append(entries.take([number - before for number in few]))
+        if few:
+            taken.append(entries.take([place - before for place in few]))
         before = after
-    return Entries.joined([few for few in taken if len(few)])
-
-
-def _asked(name: str, documents: Entries) -> Entries:
-    """Make near copies of documents; every second query of uniform ones is near nothing."""
+    documents = Entries.joined(taken)
     rng = np.random.default_rng(2)
     simhashes, bands = documents.simhashes.copy(), documents.segments.copy()
     for _ in range(BITS):
@@ -142,13 +136,7 @@ class Grown:
 
     def fill(self, name: str, sizes: Sizes) -> None:
         """Load the documents."""
-        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            spool = Spool(Path(folder) / "spool", self.index.store.url, self.index.profile)
-            fill_spool(spool, made_corpus(name, self.documents, sizes))
-            start = self.clock()
-            begin(self.index, spool)
-            load(self.index, spool, self.writer)
-            self.seconds = self.clock() - start
+        self.seconds = load_made(self.index, made_corpus(name, self.documents, sizes), self.writer, self.clock)
 
 
 COLUMNS = (

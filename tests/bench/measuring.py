@@ -20,6 +20,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
+import numpy as np
+
 from simhash_hbase.errors import MissingExtra
 
 _MANY = 10.0
@@ -51,13 +53,9 @@ class Table:
         - By hand.
         """
         rule = ["---", *["---:"] * (len(self.columns) - 1)]
-        lines = [_line(cells) for cells in (self.columns, rule, *self.rows)]
+        lines = [f"| {' | '.join(cells)} |" for cells in (self.columns, rule, *self.rows)]
         notes = ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join([f"#### {self.title}", "", *lines, *notes])
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 def count(value: float) -> str:
@@ -153,9 +151,9 @@ def percentile(ascending: Sequence[float], share: float) -> float:
     """Pick from sorted values the one that a share of them does not exceed.
 
     >>> percentile([1, 2, 3, 4], 0.5), percentile([1, 2, 3, 4], 0.99)
-    (2, 4)
+    (2.0, 4.0)
     """
-    return ascending[max(0, -(-round(share * 10_000) * len(ascending) // 10_000) - 1)]
+    return float(np.percentile(ascending, 100 * share, method="inverted_cdf"))
 
 
 PACKAGES = ("simhash-hbase", "jieba", "rjieba", "mmh3", "numpy", "lmdb", "simhash", "faiss-cpu", "datasketch")
@@ -167,7 +165,7 @@ def describe() -> Table:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "processor": f"{_field('/proc/cpuinfo', 'model name') or platform.machine()}, "
         f"{len(os.sched_getaffinity(0))} cores; one is used, unless a row says otherwise",
-        "memory": f"{int(_field('/proc/meminfo', 'MemTotal').split()[0] or 0) / 2**20:.0f} GiB",
+        "memory": f"{int(_field('/proc/meminfo', 'MemTotal').split()[0]) / 2**20:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
         "how": "tests/bench/README.md",
@@ -194,12 +192,9 @@ def processor_seconds(process: int) -> float:
 
 
 def _field(path: str, name: str) -> str:
-    """Read a ``name: value`` line; 0 where there is none."""
-    for line in Path(path).read_text().splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value.strip()
-    return "0"
+    """Read a ``name: value`` line; empty where there is none."""
+    lines = (line.partition(":") for line in Path(path).read_text().splitlines())
+    return next((value.strip() for key, _, value in lines if key.strip() == name), "")
 
 
 def _version(name: str) -> str:

@@ -6,7 +6,6 @@ import selectors
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import count as counting, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,51 +40,40 @@ def used_seconds(server: Server) -> float:
     return sum(map(processor_seconds, (pid, *map(int, started))))
 
 
-def stream(server: Server, path: str, body: bytes) -> int:
-    """Send lines, and count the answers to those that became something."""
-    *answers, end = _post(server, path, body, NDJSON).splitlines()
+def stream(server: Server, method: str, documents: Documents) -> tuple[int, float]:
+    """Send documents as lines; return the number of answers, and the seconds."""
+    body = ndjson([{"id": name, "text": text} for name, text in documents])
+    start = perf_counter()
+    *answers, end = _post(server, PATHS[method], body, NDJSON).splitlines()
+    seconds = perf_counter() - start
     summary = json.loads(end)["summary"]
     if not summary["complete"]:
         raise SimhashError(f"the stream ended early: {summary}")
-    return len(answers)
+    return len(answers), seconds
 
 
 def _post(server: Server, path: str, body: bytes, headers: dict[str, str]) -> bytes:
     with urlopen(Request(server.address + path, body, headers)) as answer:
-        content: bytes = answer.read()
-        return content
+        return answer.read()
 
 
-def body_of(documents: Documents) -> bytes:
-    return ndjson([{"id": name, "text": text} for name, text in documents])
+def fill(url: str, documents: Documents) -> None:
+    """Make an index of documents."""
+    with create_index(url, analyzer="jieba") as index:
+        for _ in index.add_many(documents):
+            pass
 
 
 @contextmanager
 def new_index(documents: Documents = ()) -> Iterator[str]:
     """Make an index in a folder, with documents or empty, and yield its address."""
     with TemporaryDirectory(prefix="bench-") as folder:
-        url = f"file:{Path(folder) / 'index'}"
-        with create_index(url, analyzer="jieba") as index:
-            for _ in index.add_many(documents):
-                pass
-        yield url
+        fill(f"file:{folder}/index", documents)
+        yield f"file:{folder}/index"
 
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 RECEIVED_BYTES = 256 << 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """What some clients got in some seconds."""
-
-    seconds: float
-    ascending: list[float]
-    """How long each answer took."""
-
-    @property
-    def rate(self) -> float:
-        return len(self.ascending) / self.seconds
 
 
 class _Client:
@@ -114,8 +102,11 @@ class _Client:
         return True
 
 
-def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) -> Load:
-    """Let clients ask for so long; each sends the next request when it has its answer."""
+def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) -> tuple[float, list[float]]:
+    """Let clients ask for so long; each sends the next request when it has its answer.
+
+    Returns the seconds in all, and those of each answer, ascending.
+    """
     taken = []
     with ExitStack() as opened, selectors.DefaultSelector() as selector:
         started = perf_counter()
@@ -136,8 +127,7 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
                     client.ask(next(requests))
                 else:
                     waiting -= 1
-        took = perf_counter() - started
-    return Load(seconds=took, ascending=sorted(taken))
+        return perf_counter() - started, sorted(taken)
 
 
 def request_of(path: str, record: dict[str, str]) -> bytes:
@@ -191,12 +181,11 @@ def _streams(method: str, documents: Documents) -> list[float]:
         start = perf_counter()
         answered = [sum(1 for _ in getattr(index, f"{method}_many")(documents))]
         seconds = [perf_counter() - start]
-    body = body_of(documents)
     for workers in WORKERS:
         with new_index(held) as url, served(url, "--workers", str(workers)) as server:
-            start = perf_counter()
-            answered.append(stream(server, PATHS[method], body))
-            seconds.append(perf_counter() - start)
+            answers, taken = stream(server, method, documents)
+            answered.append(answers)
+            seconds.append(taken)
     if set(answered) != {len(documents)}:
         raise SimhashError(f"{answered} documents were answered of {len(documents)}")
     return seconds
@@ -214,9 +203,7 @@ def measure_singles_in_hbase(sizes: Sizes) -> list[Table]:
     source = _Source(sizes)
     with running_hbase() as instance:
         url = f"hbase://{instance.thrift2}/{instance.new_table()}"
-        with create_index(url, analyzer="jieba") as index:
-            for _ in index.add_many(source.held):
-                pass
+        fill(url, source.held)
         return [_measured("HBase, Thrift 2", url, source, sizes)]
 
 
@@ -225,13 +212,14 @@ class _Source:
 
     def __init__(self, sizes: Sizes) -> None:
         self._sentences = Sentences(10 * sizes.service_held)
-        self._numbers = self._sentences.documents[::2]
         self.characters = self._sentences.characters
         self.held = [self._document(at) for at in range(sizes.service_held)]
         self.fresh = map(self._document, counting(sizes.service_held))
 
     def _document(self, at: int) -> Document:
-        return document_id(at), self._sentences.text(self._numbers[at % len(self._numbers)])
+        # Every second one would be a near copy of the one before.
+        numbers = self._sentences.documents
+        return document_id(at), self._sentences.text(numbers[2 * at % len(numbers)])
 
     def documents(self, method: str) -> Iterator[Document]:
         """Yield stored documents to ask for, or new ones to claim or to add."""
@@ -266,12 +254,12 @@ def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
     )
 
 
-def _of_library(method: str, url: str, documents: Sequence[Document]) -> list[str]:
+def _of_library(method: str, url: str, documents: Documents) -> list[str]:
     with open_index(url) as index:
         index.query(documents[0][1])
         call, words = getattr(index, method), slice(1, 2) if method == "query" else slice(2)
         ascending = one_by_one(lambda document: call(*document[words]), documents)
-    return _row(f"{_named(method)}: `Index`", "", Load(seconds=sum(ascending), ascending=ascending))
+    return _row(f"{_named(method)}: `Index`", "", sum(ascending), ascending)
 
 
 def _of_clients(method: str, what: str, server: Server, clients: int, source: _Source, sizes: Sizes) -> list[str]:
@@ -280,20 +268,18 @@ def _of_clients(method: str, what: str, server: Server, clients: int, source: _S
         for name, text in source.documents(method)
     )
     before = used_seconds(server)
-    load = ask_for(sizes.service_seconds, server.port, clients, requests)
-    used = used_seconds(server) - before
-    return _row(what, str(clients), load, used / len(load.ascending))
+    seconds, ascending = ask_for(sizes.service_seconds, server.port, clients, requests)
+    used = (used_seconds(server) - before) / len(ascending)
+    return [*_row(what, str(clients), seconds, ascending)[:-1], fixed(MS * used, " ms")]
 
 
-def _row(name: str, clients: str, load: Load, used: float | None = None) -> list[str]:
-    times = [fixed(MS * percentile(load.ascending, share), " ms") for share in (0.5, 0.99)]
-    return [name, clients, count(load.rate), *times, "" if used is None else fixed(MS * used, " ms")]
+def _row(name: str, clients: str, seconds: float, ascending: list[float]) -> list[str]:
+    times = [fixed(MS * percentile(ascending, share), " ms") for share in (0.5, 0.99)]
+    return [name, clients, rate(len(ascending), seconds), *times, ""]
 
 
-def _of_stream(method: str, server: Server, documents: Sequence[Document]) -> list[str]:
-    body = body_of(documents)
-    before, start = used_seconds(server), perf_counter()
-    answered = stream(server, PATHS[method], body)
-    seconds = perf_counter() - start
+def _of_stream(method: str, server: Server, documents: Documents) -> list[str]:
+    before = used_seconds(server)
+    answered, seconds = stream(server, method, documents)
     used = (used_seconds(server) - before) / answered
     return [f"{_named(method)}: service, one stream", "1", rate(answered, seconds), "", "", fixed(MS * used, " ms")]

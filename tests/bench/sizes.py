@@ -14,7 +14,6 @@ class Sizes:
     texts: int = 300  # Documents of a set that are fingerprinted by everyone.
     warm_texts: int = 2_000  # Other documents of the set that come before, for tables that fill as words are seen.
     fingerprints: int = 1_000_000  # Uniform fingerprints in the index that is queried.
-    stored: int = 50_000  # Of these, documents with all their cells: every hit is among them.
     queries: int = 100_000  # Queries of the largest batch; the others are a tenth, and single ones a hundredth of it.
     index_fingerprints: int = 1_000_000  # Fingerprints for PyPI simhash's index, which takes about 1 KB each.
     flat_queries: int = 200  # Queries that are compared with every fingerprint.
@@ -63,7 +62,6 @@ TINY = Sizes(
     texts=5,
     warm_texts=5,
     fingerprints=3_000,
-    stored=500,
     queries=400,
     index_fingerprints=2_000,
     flat_queries=20,

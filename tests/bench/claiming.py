@@ -42,22 +42,22 @@ def measure_claim(sizes: Sizes) -> list[Table]:
 def _row(place: str, url: Callable[[], str], copies: bool, sizes: Sizes) -> list[str]:
     plain, claiming = (create_index(url(), analyzer="jieba", match="distance") for _ in range(2))
     with plain, claiming:
-        held = _documents(0, np.random.default_rng(17).integers(0, 2**64, sizes.claim_held, dtype=np.uint64))
+        held = _documents(0, np.random.default_rng(17).integers(0, 2**64, sizes.held, dtype=np.uint64))
         # The servers compile what they do often: both sides do all of it before.
         for index in (plain, claiming):
             index.claim_entries(held)
-        batches = [_batch(number, held, copies, sizes) for number in range(sizes.claim_batches)]
+        batches = [_batch(number, held, copies, sizes) for number in range(sizes.rounds)]
         left, right = iter(batches), iter(batches)
         beside, ours = in_turns(
             [lambda: _query_and_add(plain, next(left)), lambda: claiming.claim_entries(next(right))],
-            repeats=sizes.claim_batches,
+            repeats=sizes.rounds,
             clock=perf_counter,
         )
     n = sizes.claim_batch
     return [
         place,
         "every second a near copy" if copies else "all new",
-        count(sizes.claim_held),
+        count(sizes.held),
         rate(n, beside.typical),
         rate(n, ours.typical),
         fixed(100 * beside.typical / ours.typical, " %"),
@@ -75,7 +75,7 @@ def _batch(number: int, held: Entries, copies: bool, sizes: Sizes) -> Entries:
     simhashes = np.random.default_rng(1_000 + number).integers(0, 2**64, sizes.claim_batch, dtype=np.uint64)
     if copies:
         simhashes[::2] = np.resize(held.simhashes, len(simhashes[::2])) ^ np.uint64(1 << number % 64)
-    return _documents(sizes.claim_held + number * sizes.claim_batch, simhashes)
+    return _documents(sizes.held + number * sizes.claim_batch, simhashes)
 
 
 def _documents(first: int, simhashes: NDArray[np.uint64]) -> Entries:

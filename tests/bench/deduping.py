@@ -18,19 +18,20 @@ from simhash_hbase.api import create_index
 from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
 
 CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
-ROUNDS = 2  # The sets take most of the time of the whole benchmark.
 
 
 def measure_dedup(sizes: Sizes) -> list[Table]:
     """Decide the first documents of sets, then watch the command's memory."""
-    sets = [name for name in sizes.dedup_sets if are_shared(name)] or ["lctt"]
+    sets = [name for name in sizes.sets if are_shared(name)] or ["lctt"]
     columns = ["set", "documents", "duplicates", "analysing /s", "deciding /s", "overhead"]
-    rows = [_row(name, list(islice(corpus(name), sizes.dedup_documents))) for name in sets]
+    rows = [_row(name, sizes) for name in sets]
     return [Table(title="`dedup` on top of analysing", columns=columns, rows=rows), _memory(sizes)]
 
 
-def _row(name: str, texts: Sequence[str]) -> list[str]:
-    analysing, deciding, duplicates = min((_decide(texts) for _ in range(ROUNDS)), key=lambda taken: sum(taken[:2]))
+def _row(name: str, sizes: Sizes) -> list[str]:
+    texts = list(islice(corpus(name), sizes.dedup_documents))
+    rounds = [_decide(texts) for _ in range(min(2, sizes.repeats))]
+    analysing, deciding, duplicates = min(rounds, key=lambda taken: taken[0] + taken[1])
     speeds = [rate(len(texts), seconds) for seconds in (analysing, deciding)]
     return [name, count(len(texts)), count(duplicates), *speeds, fixed(100 * deciding / analysing, " %")]
 

@@ -165,7 +165,7 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
             taken[at] += measuring.one_by_one(each.index.query_entries, alone)
             processor[at] += used() - before
     work = [partial(each.index.query_entries, each.batches[kind]) for kind in range(3) for each in grown]
-    timed = measuring.in_turns(work, repeats=sizes.growth_repeats, clock=used)
+    timed = measuring.in_turns(work, repeats=sizes.rounds, clock=used)
     figures = []
     for at, each in enumerate(grown):
         ascending, answered = sorted(taken[at]), timed[at :: len(grown)]
@@ -245,7 +245,7 @@ def _table(name: str, sizes: Sizes, place) -> Table:
         rows=costs + ratios,
         notes=[
             f"{count(sizes.growth_queries)} single queries in {ROUNDS} rounds; a batch is the best of "
-            f"{sizes.growth_repeats}. “The same batch” is about the first {count(sizes.growth[0])} documents."
+            f"{sizes.rounds}. “The same batch” is about the first {count(sizes.growth[0])} documents."
         ],
     )
 

@@ -28,7 +28,7 @@ HAPPYBASE_BATCH = 1_000
 
 def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tuple[str, str, Table]:
     """Write in all ways, each into a table of its own; keep the one with all block rows, and the one with documents."""
-    few = simhashes[: sizes.hbase_documents]
+    few = simhashes[: sizes.documents]
     puts = [_in_new_index(instance, put, few, version) for put, version in ((_happybase, 1), (_put, 1), (_put, 2))]
     blocks = _new_index(instance)
     writer, start = instance.writer(blocks), perf_counter()
@@ -120,7 +120,7 @@ def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[fl
         client.one_by_one(planted.queries[-sizes.hbase_warm :])
     queries = planted.queries[: sizes.hbase_singles]
     rounds: list[list[list[float]]] = [[] for _ in clients]
-    for _ in range(sizes.hbase_rounds):
+    for _ in range(sizes.rounds):
         answers = []
         for client, mine in zip(clients, rounds, strict=True):
             seconds, pairs = client.one_by_one(queries)
@@ -146,7 +146,7 @@ def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[fl
         columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
         rows=rows,
         notes=[
-            f"{count(len(queries))} queries; the median of {sizes.hbase_rounds} rounds in turns, after "
+            f"{count(len(queries))} queries; the median of {sizes.rounds} rounds in turns, after "
             f"{count(sizes.hbase_warm)} that are not timed."
         ],
     )
@@ -199,7 +199,7 @@ def _bytes_table(instance: Instance, blocks: str, documents: str, sizes: Sizes) 
             f"{encoding}, {codec}",
             fixed(of_blocks / 2**20, " MiB"),
             fixed(of_blocks / sizes.fingerprints, " B"),
-            fixed(of_documents / sizes.hbase_documents, " B"),
+            fixed(of_documents / sizes.documents, " B"),
         ]
         for (encoding, codec), of_blocks, of_documents in settings
     ]
@@ -207,5 +207,5 @@ def _bytes_table(instance: Instance, blocks: str, documents: str, sizes: Sizes) 
         title="Files in HBase after a major compaction",
         columns=["encoding, codec", "family `b`", "a document in `b`", "in `d`"],
         rows=rows,
-        notes=[f"`b` of {count(sizes.fingerprints)} fingerprints, `d` of {count(sizes.hbase_documents)} documents."],
+        notes=[f"`b` of {count(sizes.fingerprints)} fingerprints, `d` of {count(sizes.documents)} documents."],
     )

@@ -7,9 +7,7 @@ import gc
 import os
 import platform
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from ctypes import CDLL
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,16 +27,12 @@ _MANY = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One table and what has to be known to read it."""
+    """One table and what has to be known to read it; the first column is text, the others are numbers."""
 
     title: str
-    """A sentence without its full stop."""
     columns: Sequence[str]
-    """Heads; the first column is text, the others are numbers."""
     rows: Sequence[Sequence[str]]
-    """Cells, as they are printed."""
     notes: Sequence[str] = ()
-    """Sentences about how it was measured."""
 
     def markdown(self) -> str:
         """Write a heading, the table, and its notes as a list.
@@ -102,12 +96,10 @@ def fixed(value: float, unit: str = "") -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """What one contestant took and gave."""
+    """The seconds that a contestant took for each repetition, and what its last call returned."""
 
-    seconds: tuple[float, ...]
-    """One a repetition."""
+    seconds: list[float]
     result: Any
-    """What its last call returned."""
 
     @property
     def best(self) -> float:
@@ -134,7 +126,7 @@ def in_turns(
             start = clock()
             results[at] = work()
             seconds[at].append(clock() - start)
-    return [Timed(seconds=tuple(s), result=r) for s, r in zip(seconds, results, strict=True)]
+    return [Timed(seconds=taken, result=result) for taken, result in zip(seconds, results, strict=True)]
 
 
 def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[float]:
@@ -204,18 +196,9 @@ def _version(name: str) -> str:
         return "absent"
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Let peers leave files open and use old ways of their own dependencies: where warnings are errors, they fail."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def peer(name: str, extras: str = "dev,bench") -> Any:
     """Import a module of a peer, which comes with these extras."""
     try:
-        with quiet():
-            return import_module(name)
+        return import_module(name)
     except ImportError as error:
         raise MissingExtra(f"{name} is missing: ./scripts/install {extras}") from error

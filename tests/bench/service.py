@@ -211,10 +211,10 @@ class _Source:
     """Documents of which no two have anything to do with each other, at first."""
 
     def __init__(self, sizes: Sizes) -> None:
-        self._sentences = Sentences(10 * sizes.service_held)
+        self._sentences = Sentences(10 * sizes.held)
         self.characters = self._sentences.characters
-        self.held = [self._document(at) for at in range(sizes.service_held)]
-        self.fresh = map(self._document, counting(sizes.service_held))
+        self.held = [self._document(at) for at in range(sizes.held)]
+        self.fresh = map(self._document, counting(sizes.held))
 
     def _document(self, at: int) -> Document:
         # Every second one would be a near copy of the one before.
@@ -247,7 +247,7 @@ def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
         columns=["what", "clients", "a second", "median", "99 %", "processor time an answer"],
         rows=[*rows, TARGET],
         notes=[
-            f"Texts of {count(source.characters)} characters; {count(sizes.service_held)} documents in the index "
+            f"Texts of {count(source.characters)} characters; {count(sizes.held)} documents in the index "
             f"before; {sizes.service_seconds:g} s a row; {count(sizes.service_singles)} calls of the library; "
             f"{count(sizes.service_documents)} lines in the stream."
         ],

@@ -42,6 +42,7 @@ def test_all_similar_pairs_are_those_of_comparing_each_with_each():
     assert sum(0.75 <= alike < STRICT for alike in exact.values()) > 10
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("entrant", ENTRANTS)
 def test_an_index_finds_copies_and_tells_what_it_took(entrant, corpus):
     for module in (module for name, module in NEEDS.items() if name in entrant):

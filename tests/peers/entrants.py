@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.measuring import anonymous_bytes, peer, quiet
+from bench.measuring import anonymous_bytes, peer
 from evaluate import LEARNED, SEEDS, TEN_ROWS, Recipe, add_texts, returned_pairs, sample
 from support.labelled import Pair
 
@@ -166,8 +166,7 @@ class Lance(_InFolder):
         words = {"base_tokenizer": "ngram", "min_ngram_length": SHINGLE, "max_ngram_length": SHINGLE, **own}
         numbers = {"num_hashes": PERMUTATIONS, "num_bands": BANDS, "shingle_size": 1}
         config = self._config("minhashlsh", {**numbers, "tokenizer": {**words, "max_token_length": None}})
-        with quiet():
-            self._lance.write_dataset(table, str(self._folder), mode="overwrite").create_scalar_index("text", config)
+        self._lance.write_dataset(table, str(self._folder), mode="overwrite").create_scalar_index("text", config)
         self._set = self._lance.dataset(str(self._folder))
 
     def ask_all(self, texts: Sequence[str]) -> Answers:

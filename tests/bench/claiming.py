@@ -1,6 +1,6 @@
 """Part ``claim``: what deciding among many writers costs beside a plain query and a plain write."""
 
-import itertools
+import secrets
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,20 +23,14 @@ COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`
 def measure_claim(sizes: Sizes) -> list[Table]:
     """Claim documents in a folder and in HBase: all new ones, then with a near copy at every second place."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, running_hbase() as instance:
-        numbers = itertools.count()
-        made = {
-            "`file:`": lambda: f"file:{folder}/{next(numbers)}",
+        places = {
+            "`file:`": lambda: f"file:{folder}/{secrets.token_hex(4)}",
             "HBase, Thrift 2": lambda: f"hbase://{instance.thrift2}/{instance.new_table()}",
         }
-        rows = [_row(place, url, copies, sizes) for place, url in made.items() for copies in (False, True)]
-    return [
-        Table(
-            title="`claim` beside `query` + `add` of the same documents",
-            columns=COLUMNS,
-            rows=rows,
-            notes=[f"Batches of {count(sizes.claim_batch)} in turns; medians of wall-clock time."],
-        )
-    ]
+        rows = [_row(place, url, copies, sizes) for place, url in places.items() for copies in (False, True)]
+    title = "`claim` beside `query` + `add` of the same documents"
+    notes = [f"Batches of {count(sizes.claim_batch)} in turns; medians of wall-clock time."]
+    return [Table(title=title, columns=COLUMNS, rows=rows, notes=notes)]
 
 
 def _row(place: str, url: Callable[[], str], copies: bool, sizes: Sizes) -> list[str]:
@@ -48,11 +42,8 @@ def _row(place: str, url: Callable[[], str], copies: bool, sizes: Sizes) -> list
             index.claim_entries(held)
         batches = [_batch(number, held, copies, sizes) for number in range(sizes.rounds)]
         left, right = iter(batches), iter(batches)
-        beside, ours = in_turns(
-            [lambda: _query_and_add(plain, next(left)), lambda: claiming.claim_entries(next(right))],
-            repeats=sizes.rounds,
-            clock=perf_counter,
-        )
+        work = [lambda: _query_and_add(plain, next(left)), lambda: claiming.claim_entries(next(right))]
+        beside, ours = in_turns(work, repeats=sizes.rounds, clock=perf_counter)
     n = sizes.claim_batch
     return [
         place,

@@ -3,16 +3,14 @@
 Documents are uniform ones, and a real template corpus multiplied.
 """
 
-import shutil
 import sys
 import tempfile
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
-from pathlib import Path
 from time import perf_counter, process_time, sleep
 
 import numpy as np
@@ -129,14 +127,15 @@ class Grown:
     """Seconds of processor time so far, of this process and of those that answer it."""
     warm: int = 0
     """Single queries before any is timed: Java compiles what was called ten thousands of times."""
-    seconds: float = 0.0
-    """Seconds that the load took."""
+    load: float = 0.0
+    """Seconds that it took."""
     batches: list[Entries] = field(default_factory=list)
     """Queries about documents all over the index, about such that follow each other, and those that all are asked."""
 
     def fill(self, name: str, sizes: Sizes) -> None:
-        """Load the documents."""
-        self.seconds = load_made(self.index, made_corpus(name, self.documents, sizes), self.writer, self.clock)
+        self.load = load_made(self.index, made_corpus(name, self.documents, sizes), self.writer, self.clock)
+        # Said at once: an hour may lie between this and the table.
+        print(f"{name}: {count(self.documents)} documents loaded in {self.load:.1f} s", file=sys.stderr, flush=True)
 
 
 COLUMNS = (
@@ -155,9 +154,7 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
             each.index.query_entries(batch)
         for at in range(each.warm):
             each.index.query_entries(asked.take([-1 - at % len(asked)]))
-    used = grown[0].used
-    taken: list[list[float]] = [[] for _ in grown]
-    processor = [0.0] * len(grown)
+    used, taken, processor = grown[0].used, [[] for _ in grown], [0.0] * len(grown)
     for first in range(ROUNDS):
         for at, (each, asked) in enumerate(zip(grown, shuffled, strict=True)):
             alone = [asked.take([place]) for place in range(first, min(len(asked), sizes.growth_queries), ROUNDS)]
@@ -168,10 +165,10 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
     timed = measuring.in_turns(work, repeats=sizes.rounds, clock=used)
     figures = []
     for at, each in enumerate(grown):
-        ascending, answered = sorted(taken[at]), timed[at :: len(grown)]
+        singles, answered = taken[at], timed[at :: len(grown)]
         figures.append([
-            *(each.documents, each.seconds, each.documents / each.seconds, each.size() / each.documents),
-            *(processor[at] / len(ascending), percentile(ascending, 0.5), percentile(ascending, 0.99)),
+            *(each.documents, each.load, each.documents / each.load, each.size() / each.documents),
+            *(processor[at] / len(singles), percentile(singles, 0.5), percentile(singles, 0.99)),
             *(batch.best / len(asked) for batch, asked in zip(answered, each.batches, strict=True)),
             sum(len(answer.matches) for answer in answered[0].result) / len(each.batches[0]),
         ])  # fmt: skip
@@ -180,14 +177,11 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
 
 def measure_growth(sizes: Sizes) -> list[Table]:
     """Measure folders; then ask the largest one for some time."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-        place = partial(_folder, Path(scratch))
-        tables = [_table(name, sizes, place) for name in CORPORA]
-        with place("uniform", sizes.growth[-1]) as made:
-            made.fill("uniform", sizes)
-            asked = queries("uniform", made.documents, 50 * sizes.growth_rate, sizes)
-            steady = measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)
-        return [*tables, steady]
+    tables = [_table(name, sizes, _in_folder) for name in CORPORA]
+    with _in_folder(sizes.growth[-1]) as made:
+        made.fill("uniform", sizes)
+        asked = queries("uniform", made.documents, 50 * sizes.growth_rate, sizes)
+        return [*tables, measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)]
 
 
 def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
@@ -197,16 +191,15 @@ def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
 
 
 @contextmanager
-def _folder(folder: Path, name: str, documents: int) -> Iterator[Grown]:
-    path = folder / f"{name}-{documents}"
-    store = EmbeddedStore.create(str(path))
-    with Index.create(store, PROFILE) as index:
-        yield Grown(documents=documents, index=index, writer=StoreWriter(store), size=lambda: store.size().bytes or 0)
-    shutil.rmtree(path)
+def _in_folder(documents: int) -> Iterator[Grown]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        store = EmbeddedStore.create(f"{folder}/index")
+        with Index.create(store, PROFILE) as index:
+            yield Grown(documents=documents, index=index, writer=StoreWriter(store), size=lambda: store.size().bytes)
 
 
 @contextmanager
-def _in_hbase(instance: Instance, warm: int, name: str, documents: int) -> Iterator[Grown]:
+def _in_hbase(instance: Instance, warm: int, documents: int) -> Iterator[Grown]:
     table = instance.new_table()
     with Index.create(HBaseStore.open(instance.options(2, table)), PROFILE) as index:
         yield Grown(
@@ -221,17 +214,13 @@ def _in_hbase(instance: Instance, warm: int, name: str, documents: int) -> Itera
     instance.drop(table)
 
 
-def _table(name: str, sizes: Sizes, place) -> Table:
+def _table(name: str, sizes: Sizes, place: Callable[[int], AbstractContextManager[Grown]]) -> Table:
     many = 10 * sizes.growth_queries
-    with ExitStack() as held:
-        grown = [held.enter_context(place(name, documents)) for documents in sizes.growth]
+    with ExitStack() as opened:
+        grown = [opened.enter_context(place(documents)) for documents in sizes.growth]
         same = queries(name, sizes.growth[0], many, sizes)
         for each in grown:
             each.fill(name, sizes)
-            # Said at once: an hour may lie between this and the table.
-            print(
-                f"{name}: {count(each.documents)} documents loaded in {each.seconds:.1f} s", file=sys.stderr, flush=True
-            )
             each.batches = [*(make(name, each.documents, many, sizes) for make in (queries, neighbours)), same]
         figures = measured(grown, sizes)
     costs = [["cost", *(write(value) for write, value in zip(FORMATS, each, strict=True))] for each in figures]
@@ -259,12 +248,11 @@ def measure_steady(index: Index, asked: Entries, *, rate: int, minutes: float) -
     late = _ask(index, batches, rate=rate, seconds=60 * minutes)
     seconds, after = perf_counter() - began, measuring.anonymous_bytes()
     # What was due in the first minute is told apart, or in the first half of a run that is too short for it.
-    first, when = round(COLD_S * rate / size), " after the first minute"
-    if len(late) < 2 * first:
-        first, when = len(late) // 2, " after the first half"
-    milliseconds = [["answered after, median", percentile(sorted(late), 0.5)]]
+    minute, half = round(COLD_S * rate / size), len(late) // 2
+    first, when = (minute, " after the first minute") if minute <= half else (half, " after the first half")
+    milliseconds = [["answered after, median", percentile(late, 0.5)]]
     for some, of in ((late, ""), (late[first:], when)):
-        milliseconds += [[f"99 %{of}", percentile(sorted(some), 0.99)], [f"longest{of}", max(some)]]
+        milliseconds += [[f"99 %{of}", percentile(some, 0.99)], [f"longest{of}", max(some)]]
     return Table(
         title=f"{count(rate)} lookups a second for {fixed(seconds / 60)} minutes",
         columns=["what", "value"],

@@ -130,22 +130,22 @@ def in_turns(
 
 
 def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[float]:
-    """Time every call of its own, in seconds, sorted."""
+    """Time every call of its own, in seconds."""
     seconds = []
     for item in items:
         start = perf_counter()
         work(item)
         seconds.append(perf_counter() - start)
-    return sorted(seconds)
+    return seconds
 
 
-def percentile(ascending: Sequence[float], share: float) -> float:
-    """Pick from sorted values the one that a share of them does not exceed.
+def percentile(values: Sequence[float], share: float) -> float:
+    """Pick the value that a share of them does not exceed.
 
     >>> percentile([1, 2, 3, 4], 0.5), percentile([1, 2, 3, 4], 0.99)
     (2.0, 4.0)
     """
-    return float(np.percentile(ascending, 100 * share, method="inverted_cdf"))
+    return float(np.percentile(values, 100 * share, method="inverted_cdf"))
 
 
 PACKAGES = ("simhash-hbase", "jieba", "rjieba", "mmh3", "numpy", "lmdb", "simhash", "faiss-cpu", "datasketch")

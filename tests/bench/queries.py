@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -121,22 +122,21 @@ def measure_queries(sizes: Sizes) -> list[Table]:
     # Hash maps over 16 bits each, and over 24 of which up to three are flipped: both are complete within 3 bits.
     multi, flipping = module.IndexBinaryMultiHash(64, 4, 16), module.IndexBinaryHash(64, 24)
     flipping.nflip = DISTANCE
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        store = EmbeddedStore.create(f"{folder}/index")
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        closing(EmbeddedStore.create(f"{folder}/index")) as store,
+    ):
         store.put_rows(block_rows(PROFILE.blocks, planted.stored), timestamp=1)
+        ours = {"name": "ours, `file:`", "batch": partial(find, store), "pairs": pairs_of}
         contestants = [
-            Contestant(
-                name="ours, `file:`", fingerprints=sizes.fingerprints, batch=partial(find, store), pairs=pairs_of
-            ),
+            Contestant(**ours, fingerprints=sizes.fingerprints),
             faiss("`IndexBinaryMultiHash(64, 4, 16)`", multi, planted.stored, is_slow=False),
             faiss("`IndexBinaryHash(64, 24)`, nflip 3", flipping, planted.stored),
             faiss("`IndexBinaryFlat(64)`", module.IndexBinaryFlat(64), planted.stored),
             pypi(planted.stored[: sizes.index_fingerprints]),
         ]
         _check(contestants, planted, sizes)
-        tables = [_singles(contestants, planted, sizes), _batches(contestants, planted, sizes)]
-        store.close()
-    return tables
+        return [_singles(contestants, planted, sizes), _batches(contestants, planted, sizes)]
 
 
 def _check(contestants: Sequence[Contestant], planted: Planted, sizes: Sizes) -> None:

@@ -6,6 +6,7 @@ import selectors
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import count as counting, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +23,7 @@ from simhash_hbase.api import create_index, open_index
 from simhash_hbase.corpus.options import processors
 from simhash_hbase.errors import SimhashError
 
-Document = tuple[str, str]
-Documents = Sequence[Document]
+Documents = Sequence[tuple[str, str]]
 
 
 @contextmanager
@@ -105,7 +105,7 @@ class _Client:
 def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) -> tuple[float, list[float]]:
     """Let clients ask for so long; each sends the next request when it has its answer.
 
-    Returns the seconds in all, and those of each answer, ascending.
+    Returns the seconds in all, and those of each answer.
     """
     taken = []
     with ExitStack() as opened, selectors.DefaultSelector() as selector:
@@ -127,13 +127,7 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
                     client.ask(next(requests))
                 else:
                     waiting -= 1
-        return perf_counter() - started, sorted(taken)
-
-
-def request_of(path: str, record: dict[str, str]) -> bytes:
-    body = json.dumps(record, ensure_ascii=False).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        return perf_counter() - started, taken
 
 
 WORKERS = (1, 2)
@@ -150,10 +144,8 @@ def _named(method: str) -> str:
 
 def measure_service(sizes: Sizes) -> list[Table]:
     """Send the same documents to a service and to the library, round after round."""
-    sentences = Sentences(2 * sizes.service_documents)
-    # Every second one would be a near copy of the one before.
-    texts = [sentences.text(numbers) for numbers in islice(sentences.documents, 0, None, 2)]
-    documents = [(document_id(at), text) for at, text in enumerate(texts)]
+    source = _Source(replace(sizes, held=sizes.service_documents))
+    documents = source.held
     rounds = [{method: _streams(method, documents) for method in PATHS} for _ in range(sizes.repeats)]
     rows = []
     for method in PATHS:
@@ -166,7 +158,7 @@ def measure_service(sizes: Sizes) -> list[Table]:
             columns=["what", "the library", *(f"service, --workers {workers}" for workers in WORKERS)],
             rows=rows,
             notes=[
-                f"{count(len(documents))} texts of {count(sentences.characters)} characters; the best of "
+                f"{count(len(documents))} texts of {count(source.characters)} characters; the best of "
                 f"{sizes.repeats} rounds. In brackets: the share of the library's rate."
             ],
         )
@@ -216,12 +208,12 @@ class _Source:
         self.held = [self._document(at) for at in range(sizes.held)]
         self.fresh = map(self._document, counting(sizes.held))
 
-    def _document(self, at: int) -> Document:
+    def _document(self, at: int) -> tuple[str, str]:
         # Every second one would be a near copy of the one before.
         numbers = self._sentences.documents
         return document_id(at), self._sentences.text(numbers[2 * at % len(numbers)])
 
-    def documents(self, method: str) -> Iterator[Document]:
+    def documents(self, method: str) -> Iterator[tuple[str, str]]:
         """Yield stored documents to ask for, or new ones to claim or to add."""
         return cycle(self.held) if method == "query" else self.fresh
 
@@ -258,24 +250,28 @@ def _of_library(method: str, url: str, documents: Documents) -> list[str]:
     with open_index(url) as index:
         index.query(documents[0][1])
         call, words = getattr(index, method), slice(1, 2) if method == "query" else slice(2)
-        ascending = one_by_one(lambda document: call(*document[words]), documents)
-    return _row(f"{_named(method)}: `Index`", "", sum(ascending), ascending)
+        taken = one_by_one(lambda document: call(*document[words]), documents)
+    return _row(f"{_named(method)}: `Index`", "", sum(taken), taken)
+
+
+def _requests(method: str, source: _Source) -> Iterator[bytes]:
+    for name, text in source.documents(method):
+        record = {"text": text} if method == "query" else {"id": name, "text": text}
+        body = json.dumps(record, ensure_ascii=False).encode()
+        head = f"POST {PATHS[method]} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        yield f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def _of_clients(method: str, what: str, server: Server, clients: int, source: _Source, sizes: Sizes) -> list[str]:
-    requests = (
-        request_of(PATHS[method], {"text": text} if method == "query" else {"id": name, "text": text})
-        for name, text in source.documents(method)
-    )
     before = used_seconds(server)
-    seconds, ascending = ask_for(sizes.service_seconds, server.port, clients, requests)
-    used = (used_seconds(server) - before) / len(ascending)
-    return [*_row(what, str(clients), seconds, ascending)[:-1], fixed(MS * used, " ms")]
+    seconds, taken = ask_for(sizes.service_seconds, server.port, clients, _requests(method, source))
+    used = (used_seconds(server) - before) / len(taken)
+    return [*_row(what, str(clients), seconds, taken)[:-1], fixed(MS * used, " ms")]
 
 
-def _row(name: str, clients: str, seconds: float, ascending: list[float]) -> list[str]:
-    times = [fixed(MS * percentile(ascending, share), " ms") for share in (0.5, 0.99)]
-    return [name, clients, rate(len(ascending), seconds), *times, ""]
+def _row(name: str, clients: str, seconds: float, taken: list[float]) -> list[str]:
+    times = [fixed(MS * percentile(taken, share), " ms") for share in (0.5, 0.99)]
+    return [name, clients, rate(len(taken), seconds), *times, ""]
 
 
 def _of_stream(method: str, server: Server, documents: Documents) -> list[str]:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import count as counting, cycle, islice
+from itertools import chain, count as counting, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -40,16 +40,16 @@ def used_seconds(server: Server) -> float:
     return sum(map(processor_seconds, (pid, *map(int, started))))
 
 
-def stream(server: Server, method: str, documents: Documents) -> tuple[int, float]:
-    """Send documents as lines; return the number of answers, and the seconds."""
+def stream(server: Server, method: str, documents: Documents) -> float:
+    """Send documents as lines; return the seconds until all were answered."""
     body = ndjson([{"id": name, "text": text} for name, text in documents])
     start = perf_counter()
     *answers, end = _post(server, PATHS[method], body, NDJSON).splitlines()
     seconds = perf_counter() - start
     summary = json.loads(end)["summary"]
-    if not summary["complete"]:
+    if not summary["complete"] or len(answers) != len(documents):
         raise SimhashError(f"the stream ended early: {summary}")
-    return len(answers), seconds
+    return seconds
 
 
 def _post(server: Server, path: str, body: bytes, headers: dict[str, str]) -> bytes:
@@ -144,43 +144,43 @@ def _named(method: str) -> str:
 
 def measure_service(sizes: Sizes) -> list[Table]:
     """Send the same documents to a service and to the library, round after round."""
-    source = _Source(replace(sizes, held=sizes.service_documents))
-    documents = source.held
-    rounds = [{method: _streams(method, documents) for method in PATHS} for _ in range(sizes.repeats)]
+    number = sizes.service_documents
+    source = _Source(replace(sizes, held=2 * number))
+    work = {"add": source.held[:number], "query": source.held[:number], "claim": source.held[number:]}
+    rounds = [[_by_library(work), *(_by_service(work, workers) for workers in WORKERS)] for _ in range(sizes.repeats)]
     rows = []
     for method in PATHS:
-        library, *services = (min(taken) for taken in zip(*(each[method] for each in rounds), strict=True))
-        rates = [f"{rate(len(documents), took)} ({100 * library / took:.0f} %)" for took in services]
-        rows.append([_named(method), rate(len(documents), library), *rates])
+        library, *services = (min(each[method] for each in taken) for taken in zip(*rounds, strict=True))
+        rates = [f"{rate(number, took)} ({100 * library / took:.0f} %)" for took in services]
+        rows.append([_named(method), rate(number, library), *rates])
     return [
         Table(
             title="Streams over HTTP, documents a second",
             columns=["what", "the library", *(f"service, --workers {workers}" for workers in WORKERS)],
             rows=rows,
             notes=[
-                f"{count(len(documents))} texts of {count(source.characters)} characters; the best of "
-                f"{sizes.repeats} rounds. In brackets: the share of the library's rate."
+                f"{count(number)} texts of {count(source.characters)} characters; the best of {sizes.repeats} rounds. "
+                "In brackets: the share of the library's rate."
             ],
         )
     ]
 
 
-def _streams(method: str, documents: Documents) -> list[float]:
-    """Time the library, and the service with one and with two that analyse."""
-    held = documents if method == "query" else ()
-    with new_index(held) as url, open_index(url) as index:
-        index.analysis.texts(["warm-up"], [documents[0][1]])
-        start = perf_counter()
-        answered = [sum(1 for _ in getattr(index, f"{method}_many")(documents))]
-        seconds = [perf_counter() - start]
-    for workers in WORKERS:
-        with new_index(held) as url, served(url, "--workers", str(workers)) as server:
-            answers, taken = stream(server, method, documents)
-            answered.append(answers)
-            seconds.append(taken)
-    if set(answered) != {len(documents)}:
-        raise SimhashError(f"{answered} documents were answered of {len(documents)}")
+def _by_library(work: dict[str, Documents]) -> dict[str, float]:
+    seconds = {}
+    with new_index() as url, open_index(url) as index:
+        index.analysis.texts(["warm-up"], [work["add"][0][1]])
+        for method, documents in work.items():
+            start = perf_counter()
+            for _ in getattr(index, f"{method}_many")(documents):
+                pass
+            seconds[method] = perf_counter() - start
     return seconds
+
+
+def _by_service(work: dict[str, Documents], workers: int) -> dict[str, float]:
+    with new_index() as url, served(url, "--workers", str(workers)) as server:
+        return {method: stream(server, method, documents) for method, documents in work.items()}
 
 
 def measure_singles(sizes: Sizes) -> list[Table]:
@@ -219,25 +219,27 @@ class _Source:
 
 
 def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
-    rows = []
-    for method in PATHS:
-        rows.append(_of_library(method, url, list(islice(source.documents(method), sizes.service_singles))))
-        # One address may have three quarters of the requests at a time.
-        for processes in (1, processors()):
-            requests = str(2 * max(sizes.service_clients) * processes)
-            with served(url, "--max-requests", requests, "--processes", str(processes)) as server:
+    rows = {
+        method: [_of_library(method, url, list(islice(source.documents(method), sizes.service_singles)))]
+        for method in PATHS
+    }
+    # One address may have three quarters of the requests at a time.
+    for processes in (1, processors()):
+        requests = str(2 * max(sizes.service_clients) * processes)
+        with served(url, "--max-requests", requests, "--processes", str(processes)) as server:
+            # Each process answers some before it is timed.
+            for _ in range(sizes.service_clients[-1]):
+                _post(server, "/v1/queries", json.dumps({"text": source.held[0][1]}).encode(), JSON)
+            for method, own in rows.items():
                 what = f"{_named(method)}: service, {processes} process{'es' * (processes > 1)}"
-                # Each process answers some before it is timed.
-                for _ in range(sizes.service_clients[-1]):
-                    _post(server, "/v1/queries", json.dumps({"text": source.held[0][1]}).encode(), JSON)
-                rows += [_of_clients(method, what, server, clients, source, sizes) for clients in sizes.service_clients]
+                own += [_of_clients(method, what, server, clients, source, sizes) for clients in sizes.service_clients]
                 if processes == 1:
                     some = list(islice(source.documents(method), sizes.service_documents))
-                    rows.append(_of_stream(method, server, some))
+                    own.append(_of_stream(method, server, some))
     return Table(
         title=f"Single requests over HTTP, {place}",
         columns=["what", "clients", "a second", "median", "99 %", "processor time an answer"],
-        rows=[*rows, TARGET],
+        rows=[*chain.from_iterable(rows.values()), TARGET],
         notes=[
             f"Texts of {count(source.characters)} characters; {count(sizes.held)} documents in the index "
             f"before; {sizes.service_seconds:g} s a row; {count(sizes.service_singles)} calls of the library; "
@@ -276,6 +278,6 @@ def _row(name: str, clients: str, seconds: float, taken: list[float]) -> list[st
 
 def _of_stream(method: str, server: Server, documents: Documents) -> list[str]:
     before = used_seconds(server)
-    answered, seconds = stream(server, method, documents)
-    used = (used_seconds(server) - before) / answered
-    return [f"{_named(method)}: service, one stream", "1", rate(answered, seconds), "", "", fixed(MS * used, " ms")]
+    seconds = stream(server, method, documents)
+    used = fixed(MS * (used_seconds(server) - before) / len(documents), " ms")
+    return [f"{_named(method)}: service, one stream", "1", rate(len(documents), seconds), "", "", used]

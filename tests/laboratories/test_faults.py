@@ -18,7 +18,7 @@ from simhash_hbase.stores.memory import MemoryStore
 @pytest.mark.parametrize(
     ("scenario", "times"),
     [
-        ("processes killed", 5),
+        ("processes killed", 6),
         ("disk full", 1),
         ("readers killed", 8),
         ("map grown by four processes", 1),

@@ -119,16 +119,13 @@ def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[fl
     for client in clients:
         client.one_by_one(planted.queries[-sizes.hbase_warm :])
     queries = planted.queries[: sizes.hbase_singles]
-    rounds: list[list[list[float]]] = [[] for _ in clients]
+    rounds = []
     for _ in range(sizes.rounds):
-        answers = []
-        for client, mine in zip(clients, rounds, strict=True):
-            seconds, pairs = client.one_by_one(queries)
-            mine.append(seconds)
-            answers.append(pairs)
+        taken, answers = zip(*(client.one_by_one(queries) for client in clients), strict=True)
         if any(pairs != answers[0] for pairs in answers):
             raise SimhashError("the answers of two clients differ")
-    typical = [sorted(mine, key=fmean)[len(mine) // 2] for mine in rounds]
+        rounds.append(taken)
+    typical = [sorted(mine, key=fmean)[len(mine) // 2] for mine in zip(*rounds, strict=True)]
     first = fmean(typical[0])
     rows = [
         [
@@ -155,23 +152,18 @@ def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[fl
 def _batches(clients: Sequence[Any], baseline: float, planted: Planted, sizes: Sizes) -> Table:
     one, two, java = clients
     small, middle, large = (max(1, sizes.queries // share) for share in (100, 10, 1))
-    plan = [
-        (f"Java `AsyncConnection`, {IN_FLIGHT} queries in flight", java.batch, small),
-        (one.name, one.batch, small),
-        (two.name, two.batch, small),
-        (two.name, two.batch, middle),
-        (two.name, two.batch, large),
-    ]
-    best = [float("inf")] * len(plan)
+    plan = [(java, small), (one, small), (two, small), (two, middle), (two, large)]
+    rounds = []
     for _ in range(sizes.repeats):
-        answers = [batch(planted.queries[:number]) for _, batch, number in plan]
-        best = [min(before, seconds) for before, (seconds, _) in zip(best, answers, strict=True)]
-        if any(pairs != answers[0][1] for _, pairs in answers[1:3]):
+        taken, answers = zip(*(client.batch(planted.queries[:number]) for client, number in plan), strict=True)
+        if any(pairs != answers[0] for pairs in answers[1:3]):
             raise SimhashError("the answers of two clients to a batch differ")
-    rows = [
-        [name, count(number), rate(number, seconds), microseconds(seconds / number), times(seconds / number, baseline)]
-        for (name, _, number), seconds in zip(plan, best, strict=True)
-    ]
+        rounds.append(taken)
+    names = [f"Java `AsyncConnection`, {IN_FLIGHT} queries in flight", *(client.name for client, _ in plan[1:])]
+    rows = []
+    for name, (_, number), seconds in zip(names, plan, map(min, zip(*rounds, strict=True)), strict=True):
+        each = seconds / number
+        rows.append([name, count(number), rate(number, seconds), microseconds(each), times(each, baseline)])
     return Table(
         title="Batches of queries in HBase, the same table",
         columns=["client", "queries", "queries /s", "a query", "as fast as happybase, one at a time"],

@@ -3,19 +3,17 @@
 import secrets
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bench.documents import document_id
+from bench.documents import numbered_entries
 from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, in_turns, rate
 from bench.sizes import Sizes
 from simhash_hbase.api import create_index
 from simhash_hbase.index.index import Index
-from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
+from simhash_hbase.rows.analysed import Entries
 
 COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`claim` /s", "ratio", "duplicates")
 
@@ -36,7 +34,7 @@ def measure_claim(sizes: Sizes) -> list[Table]:
 def _row(place: str, url: Callable[[], str], copies: bool, sizes: Sizes) -> list[str]:
     plain, claiming = (create_index(url(), analyzer="jieba", match="distance") for _ in range(2))
     with plain, claiming:
-        held = _documents(0, np.random.default_rng(17).integers(0, 2**64, sizes.held, dtype=np.uint64))
+        held = numbered_entries(0, np.random.default_rng(17).integers(0, 2**64, sizes.held, dtype=np.uint64))
         # The servers compile what they do often: both sides do all of it before.
         for index in (plain, claiming):
             index.claim_entries(held)
@@ -66,11 +64,4 @@ def _batch(number: int, held: Entries, copies: bool, sizes: Sizes) -> Entries:
     simhashes = np.random.default_rng(1_000 + number).integers(0, 2**64, sizes.claim_batch, dtype=np.uint64)
     if copies:
         simhashes[::2] = np.resize(held.simhashes, len(simhashes[::2])) ^ np.uint64(1 << number % 64)
-    return _documents(sizes.held + number * sizes.claim_batch, simhashes)
-
-
-def _documents(first: int, simhashes: NDArray[np.uint64]) -> Entries:
-    n = len(simhashes)
-    sketches = np.random.default_rng(first).integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64)
-    bare = Entries.of_fingerprints([document_id(first + at) for at in range(n)], simhashes)
-    return replace(bare, sketches=sketches, shingles=np.full(n, 1_700, np.uint32))
+    return numbered_entries(sizes.held + number * sizes.claim_batch, simhashes)

@@ -1,23 +1,21 @@
 """Part ``dedup``: what deciding costs on top of analysing, and the memory that it takes a document."""
 
-import json
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from support.corpus import write_jsonl
+from support.results import command
 
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, anonymous_bytes, count, fixed, rate
 from bench.sizes import Sizes
 from simhash_hbase.api import create_index
 from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
-
-CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
 
 
 def measure_dedup(sizes: Sizes) -> list[Table]:
@@ -63,12 +61,12 @@ def _memory(sizes: Sizes) -> Table:
     first, last = sizes.memory_documents
     simhashes = np.random.default_rng(13).integers(0, 2**64, last, dtype=np.uint64).tolist()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        path = Path(folder) / "fingerprints.jsonl"
-        write_lines(path, ({"id": document_id(at), "simhash": f"{value:016x}"} for at, value in enumerate(simhashes)))
-        words = ["dedup", f"file:{folder}/index", str(path), "--create", "--workers", "1", "--quiet"]
+        records = ({"id": document_id(at), "simhash": f"{value:016x}"} for at, value in enumerate(simhashes))
+        file = write_jsonl(Path(folder) / "fingerprints.jsonl", records)
+        words = ["--create", "--workers", "1", "--quiet", "--analyzer", "jieba", "--simhash-field", "simhash"]
         start, seen = perf_counter(), []
         with subprocess.Popen(
-            [*CLI, *words, "--analyzer", "jieba", "--simhash-field", "simhash"], stdout=subprocess.PIPE
+            command("dedup", f"file:{folder}/index", file, *words), stdout=subprocess.PIPE
         ) as process:
             # One line before the last, so that the process is still there: it waits for us to read on.
             for number, _ in enumerate(process.stdout, 1):
@@ -84,8 +82,3 @@ def _memory(sizes: Sizes) -> Table:
             [count(last), fixed(more / 2**20, " MiB"), growth, rate(last, seconds)],
         ],
     )
-
-
-def write_lines(path: Path, records: Iterable[dict[str, str]]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

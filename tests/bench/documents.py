@@ -72,24 +72,27 @@ def document_id(number: int) -> str:
     return f"https://example.org/articles/{number:011d}"
 
 
+def numbered_entries(first: int, simhashes: NDArray[np.uint64], *, bands: int = 0) -> Entries:
+    """Make documents of these fingerprints with all their cells, numbered from the first."""
+    n, rng = len(simhashes), np.random.default_rng([3, first])
+    digests = rng.bytes(16 * n)
+    return Entries(
+        ids=[document_id(first + at) for at in range(n)],
+        simhashes=simhashes,
+        sketches=rng.integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64),
+        shingles=np.full(n, 1_700, np.uint32),
+        features=np.full(n, 150, np.int32),
+        lengths=np.full(n, 2_000, np.int32),
+        digests=[digests[16 * at : 16 * at + 16] for at in range(n)],
+        metadata=[None] * n,
+        bands=rng.integers(0, 2**32, (n, bands), dtype=np.uint32),
+    )
+
+
 def made_entries(simhashes: NDArray[np.uint64], *, bands: int = 0) -> Iterator[Entries]:
-    """Yield documents with all their cells, in batches of the size that the index's own methods take."""
-    rng = np.random.default_rng(3)
+    """Yield documents in batches of the size that the index's own methods take."""
     for start in range(0, len(simhashes), BATCH_DOCUMENTS):
-        few = simhashes[start : start + BATCH_DOCUMENTS]
-        n = len(few)
-        digests = rng.bytes(16 * n)
-        yield Entries(
-            ids=[document_id(start + at) for at in range(n)],
-            simhashes=few,
-            sketches=rng.integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64),
-            shingles=np.full(n, 1_700, np.uint32),
-            features=np.full(n, 150, np.int32),
-            lengths=np.full(n, 2_000, np.int32),
-            digests=[digests[16 * at : 16 * at + 16] for at in range(n)],
-            metadata=[None] * n,
-            bands=rng.integers(0, 2**32, (n, bands), dtype=np.uint32),
-        )
+        yield numbered_entries(start, simhashes[start : start + BATCH_DOCUMENTS], bands=bands)
 
 
 def load_made(index: Index, batches: Iterable[Entries], writer: Writer, clock: Callable[[], float]) -> float:

@@ -12,8 +12,9 @@ from time import perf_counter
 from typing import Any
 
 from peers import entrants
+from support.corpus import write_jsonl
+from support.results import command
 
-from bench.deduping import CLI, write_lines
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, count, fixed, peer, rate
 from bench.sizes import Sizes
@@ -41,8 +42,8 @@ def _table(name: str, sizes: Sizes) -> Table:
     texts, repeats = list(islice(corpus(name), sizes.text_documents)), min(2, sizes.repeats)
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        file = Path(folder) / "documents.jsonl"
-        write_lines(file, ({"id": document_id(at), "text": text} for at, text in enumerate(texts)))
+        records = ({"id": document_id(at), "text": text} for at, text in enumerate(texts))
+        file = write_jsonl(Path(folder) / "documents.jsonl", records)
         contestants, missing = _contestants(texts, file)
         rounds = [{each: _spent(work) for each, work in contestants.items()} for _ in range(repeats)]
     best = {
@@ -116,17 +117,17 @@ def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _dedup(fresh: Iterator[Path], file: Path, workers: int) -> None:
-    _run("dedup", f"file:{next(fresh)}", "--create", str(file), "--workers", str(workers))
+    _run("dedup", f"file:{next(fresh)}", "--create", file, "--workers", workers)
 
 
 def _load(fresh: Iterator[Path], file: Path, workers: int) -> None:
     folder = next(fresh)
-    _run("create", f"file:{folder}", "--learn-from", str(file))
-    _run("load", f"file:{folder}", str(file), "--workers", str(workers), "--work", f"{folder}.work")
+    _run("create", f"file:{folder}", "--learn-from", file)
+    _run("load", f"file:{folder}", file, "--workers", workers, "--work", f"{folder}.work")
 
 
-def _run(*command: str) -> None:
-    subprocess.run([*CLI, *command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+def _run(*words: object) -> None:
+    subprocess.run(command(*words, "--quiet"), check=True, stdout=subprocess.DEVNULL)
 
 
 def _add(entrant: Callable[[Sequence[str]], Any], texts: Sequence[str]) -> None:

@@ -7,9 +7,11 @@ import pytest
 from faults import SEED, faults
 from faults.embedded import PROFILE, Folder
 from faults.outcome import Outcome
+from faults.restart import Client, check
 from faults.traffic import Traffic
 from support.bruteforce import entries
 
+from simhash_hbase import create_index
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.index.index import Index
 from simhash_hbase.stores.memory import MemoryStore
@@ -32,6 +34,27 @@ def test_a_store_loses_nothing_and_answers_nothing_wrong(scenario, times):
     line = done.stdout.splitlines()[-1].split(" | ")
     assert (line[0], int(line[1])) == (f"| {scenario}", times)
     assert int(line[4].replace(",", "")) > 0
+
+
+@pytest.mark.parametrize(
+    ("acknowledged", "lost", "wrong"),
+    [
+        ({"a": ("original", None), "b": ("duplicate", "a"), "c": None}, 0, 0),
+        ({"a": ("original", None), "c": ("original", None)}, 1, 0),
+        ({"b": ("original", None)}, 0, 1),
+        ({"a": None}, 0, 1),
+    ],
+    ids=["as acknowledged", "lost", "another decision", "not removed"],
+)
+def test_what_a_service_has_lost_is_counted(tmp_path, acknowledged, lost, wrong):
+    url, client, outcome = f"file:{tmp_path / 'index'}", Client("", "client"), Outcome("")
+    with create_index(url, analyzer="shingle") as index:
+        list(index.claim_many([("a", "the same text"), ("b", "the same text")]))
+    client.acknowledged = acknowledged
+
+    check(url, [client], outcome)
+
+    assert (outcome.lost, len(outcome.wrong)) == (lost, wrong)
 
 
 @pytest.fixture

@@ -64,16 +64,12 @@ class Figures:
     """What one recipe did on some documents of a set."""
 
     documents: int
-    recall: list[float | None]
-    """Share of the listed pairs that came back, by bin; None where no pair is listed."""
-    listed: list[int]
-    """Listed pairs, by bin."""
+    recall: list[float | None]  # Share of the listed pairs that came back, by bin; None where no pair is listed.
+    listed: list[int]  # By bin.
     returned: int
     judged: int
-    precise: float | None
-    """Share of the judged pairs with J >= `JUDGED`."""
-    strictly: float | None
-    """Share of the judged pairs with J >= `STRICT`."""
+    precise: float | None  # Share of the judged pairs with J >= `JUDGED`.
+    strictly: float | None  # The same with J >= `STRICT`.
     truncated: int
     seconds: float
 

@@ -81,11 +81,7 @@ def _murmur3(data: str | bytes) -> int:
 
 
 def plain_simhash(features: Sequence[tuple[str, int]]) -> int:
-    """Sum weights with the sign of each bit of a feature's hash, in plain Python.
-
-    >>> plain_simhash([("a", 1)]) == mmh3.hash64("a", signed=False)[0]
-    True
-    """
+    """Sum weights with the sign of each bit of a feature's hash, in plain Python."""
     sums = [0] * 64
     for word, weight in features:
         value = _murmur3(word)

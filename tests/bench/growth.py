@@ -119,16 +119,13 @@ class Grown:
     documents: int
     index: Index
     writer: Writer
-    size: Callable[[], int]
-    """Bytes on disk."""
+    size: Callable[[], int]  # Bytes on disk.
+    # Of a load: where another process writes the files, processor time of this one says little.
     clock: Callable[[], float] = process_time
-    """Of a load: where another process writes the files, processor time of this one says little."""
+    # Seconds of processor time so far, of this process and of those that answer it.
     used: Callable[[], float] = process_time
-    """Seconds of processor time so far, of this process and of those that answer it."""
-    warm: int = 0
-    """Single queries before any is timed: Java compiles what was called ten thousands of times."""
-    load: float = 0.0
-    """Seconds that it took."""
+    warm: int = 0  # Single queries before any is timed: Java compiles what was called ten thousands of times.
+    load: float = 0.0  # Seconds that it took.
     batches: list[Entries] = field(default_factory=list)
     """Queries about documents all over the index, about such that follow each other, and those that all are asked."""
 

@@ -26,17 +26,12 @@ CACHE = ROOT / ".cache" / "hbase"
 class Instance:
     """A running HBase with both gateways, and the tables that a run made in it."""
 
-    thrift1: str
+    thrift1: str  # ``host:port``.
     thrift2: str
-    """Addresses: ``host:port``."""
-    conf: Path
-    """Folder of ``hbase-site.xml``."""
-    tools: Tools
-    """Java, HBase's jars, and the class that writes HFiles."""
-    pids: Mapping[str, int]
-    """Its processes: ``master``, which holds the region server too, ``thrift1`` and ``thrift2``."""
-    made: list[str] = field(default_factory=list)
-    """Tables."""
+    conf: Path  # Folder of ``hbase-site.xml``.
+    tools: Tools  # Java, HBase's jars, and the class that writes HFiles.
+    pids: Mapping[str, int]  # ``master``, which holds the region server too, ``thrift1`` and ``thrift2``.
+    made: list[str] = field(default_factory=list)  # Tables.
 
     def options(self, version: int, table: str) -> HBaseOptions:
         """Address a table by one of the Thrift interfaces."""

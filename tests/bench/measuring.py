@@ -35,17 +35,7 @@ class Table:
     notes: Sequence[str] = ()
 
     def markdown(self) -> str:
-        """Write a heading, the table, and its notes as a list.
-
-        >>> print(Table(title="Sums", columns=["of", "is"], rows=[["1+1", "2"]], notes=["By hand."]).markdown())
-        #### Sums
-        <BLANKLINE>
-        | of | is |
-        | --- | ---: |
-        | 1+1 | 2 |
-        <BLANKLINE>
-        - By hand.
-        """
+        """Write a heading, the table, and its notes as a list."""
         rule = ["---", *["---:"] * (len(self.columns) - 1)]
         lines = [f"| {' | '.join(cells)} |" for cells in (self.columns, rule, *self.rows)]
         notes = ["", *(f"- {note}" for note in self.notes)] if self.notes else []
@@ -53,11 +43,7 @@ class Table:
 
 
 def count(value: float) -> str:
-    """Write a whole number.
-
-    >>> count(1234567.8)
-    '1,234,568'
-    """
+    """Write a whole number."""
     return f"{value:,.0f}"
 
 
@@ -66,31 +52,19 @@ def rate(items: float, seconds: float) -> str:
 
 
 def times(ours: float, theirs: float) -> str:
-    """Write how many times as fast something is, from two durations of the same work.
-
-    >>> times(2.0, 9.0), times(1.0, 123.4)
-    ('4.5 x', '123 x')
-    """
+    """Write how many times as fast something is, from two durations of the same work."""
     ratio = theirs / ours
     return f"{ratio:.0f} x" if ratio >= _MANY else f"{ratio:.2g} x"
 
 
 def microseconds(seconds: float) -> str:
-    """Write a short duration.
-
-    >>> microseconds(0.000_123_4), microseconds(0.000_004_56)
-    ('123 µs', '4.6 µs')
-    """
+    """Write a short duration."""
     value = seconds * 1e6
     return f"{value:,.0f} µs" if value >= _MANY else f"{value:.1f} µs"
 
 
 def fixed(value: float, unit: str = "") -> str:
-    """Write a number with one decimal.
-
-    >>> fixed(12.345, " %")
-    '12.3 %'
-    """
+    """Write a number with one decimal."""
     return f"{value:,.1f}{unit}"
 
 
@@ -140,11 +114,7 @@ def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[float]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Pick the value that a share of them does not exceed.
-
-    >>> percentile([1, 2, 3, 4], 0.5), percentile([1, 2, 3, 4], 0.99)
-    (2.0, 4.0)
-    """
+    """Pick the value that a share of them does not exceed."""
     return float(np.percentile(values, 100 * share, method="inverted_cdf"))
 
 

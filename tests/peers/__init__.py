@@ -39,12 +39,9 @@ class Result:
     """What one entrant did."""
 
     answers: Answers
-    add: float
-    """Processor seconds from texts to documents that are found."""
-    one: float
-    """Processor seconds of one query by a text, the median."""
-    size: int
-    """Bytes of the index."""
+    add: float  # Processor seconds from texts to documents that are found.
+    one: float  # Processor seconds of one query by a text, the median.
+    size: int  # Bytes of the index.
 
 
 def read(name: str) -> Corpus:

@@ -19,7 +19,6 @@ from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
 
 
 def measure_dedup(sizes: Sizes) -> list[Table]:
-    """Decide the first documents of sets, then watch the command's memory."""
     sets = [name for name in sizes.sets if are_shared(name)] or ["lctt"]
     columns = ["set", "documents", "duplicates", "analysing /s", "deciding /s", "overhead"]
     rows = [_row(name, sizes) for name in sets]

@@ -32,7 +32,6 @@ MADE_TEXTS = 4_000
 
 
 def are_shared(name: str) -> bool:
-    """Tell whether the documents of a set are at hand."""
     return _path(name).exists()
 
 

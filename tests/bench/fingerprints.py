@@ -23,7 +23,6 @@ RATIOS = ("equal fingerprints", "than jieba + loop", "from the first document", 
 
 
 def measure_fingerprints(sizes: Sizes) -> list[Table]:
-    """Compare on every set."""
     names = [name for name in sizes.sets if are_shared(name)] or ["lctt"]
     notes = [f"{count(sizes.texts)} documents, spread over each set, after {count(sizes.warm_texts)} others of it."]
     if not are_shared(names[0]):
@@ -112,7 +111,6 @@ class PlainRecipe:
         return self._last
 
     def features(self, text: str) -> list[tuple[str, int]]:
-        """List the heaviest words and their weights in integers."""
         tags = self._extract(text, topK=None, withWeight=True)
         start, words = process_time(), {word for word, _ in tags}
         total = sum(token in words for token in self._last)

@@ -173,7 +173,6 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
 
 
 def measure_growth(sizes: Sizes) -> list[Table]:
-    """Measure folders; then ask the largest one for some time."""
     tables = [_table(name, sizes, _in_folder) for name in CORPORA]
     with _in_folder(sizes.growth[-1]) as made:
         made.fill("uniform", sizes)
@@ -182,7 +181,6 @@ def measure_growth(sizes: Sizes) -> list[Table]:
 
 
 def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
-    """Measure tables, which `load` fills by HFiles."""
     with running_hbase() as instance:
         return [_table(name, sizes, partial(_in_hbase, instance, sizes.hbase_warm)) for name in CORPORA]
 

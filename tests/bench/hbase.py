@@ -182,7 +182,6 @@ def measure_hbase(sizes: Sizes) -> list[Table]:
 
 
 def _bytes_table(instance: Instance, blocks: str, documents: str, sizes: Sizes) -> Table:
-    """Have the files of both families rewritten under each setting."""
     sizes_of_blocks = rewrite(instance, blocks, "b", sizes.hbase_files)
     sizes_of_documents = rewrite(instance, documents, "d", sizes.hbase_files)
     settings = zip(sizes.hbase_files, sizes_of_blocks, sizes_of_documents, strict=True)

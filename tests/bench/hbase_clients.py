@@ -46,7 +46,6 @@ def _command(instance: Instance, *arguments: str) -> list[str]:
 
 
 def _classes(instance: Instance) -> Path:
-    """Compile the class where it was not yet."""
     key = blake2b(SOURCE.read_bytes() + str(instance.tools.jars).encode(), digest_size=KEY_BYTES).hexdigest()
     classes = CACHE / "classes" / f"AsyncPeer-{key}"
     if not (classes / "AsyncPeer.class").exists():

@@ -34,7 +34,6 @@ class Instance:
     made: list[str] = field(default_factory=list)  # Tables.
 
     def options(self, version: int, table: str) -> HBaseOptions:
-        """Address a table by one of the Thrift interfaces."""
         gateway = self.thrift1 if version == 1 else self.thrift2
         return parse_url(f"hbase://{gateway}/{table}?version={version}")
 
@@ -45,11 +44,9 @@ class Instance:
         return self.made[-1]
 
     def writer(self, table: str) -> HFileWriter:
-        """Make what loads HFiles into a table."""
         return HFileWriter(self.tools.program(self.conf), table, staging_folder(self.conf, None, table))
 
     def happybase(self) -> Any:
-        """Connect by happybase."""
         host, port = self.thrift1.split(":")
         return peer("happybase").Connection(host, int(port))
 

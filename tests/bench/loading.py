@@ -20,7 +20,6 @@ COLUMNS = ("documents", "documents /s", "bytes a document", "in use")
 
 
 def measure_load(sizes: Sizes) -> list[Table]:
-    """Load uniform fingerprints in three ways."""
     simhashes = np.random.default_rng(11).integers(0, 2**64, sizes.documents, dtype=np.uint64)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         rows = [

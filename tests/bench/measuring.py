@@ -43,7 +43,6 @@ class Table:
 
 
 def count(value: float) -> str:
-    """Write a whole number."""
     return f"{value:,.0f}"
 
 
@@ -58,13 +57,11 @@ def times(ours: float, theirs: float) -> str:
 
 
 def microseconds(seconds: float) -> str:
-    """Write a short duration."""
     value = seconds * 1e6
     return f"{value:,.0f} µs" if value >= _MANY else f"{value:.1f} µs"
 
 
 def fixed(value: float, unit: str = "") -> str:
-    """Write a number with one decimal."""
     return f"{value:,.1f}{unit}"
 
 
@@ -77,7 +74,6 @@ class Timed:
 
     @property
     def best(self) -> float:
-        """The least disturbed repetition."""
         return min(self.seconds)
 
     @property
@@ -104,7 +100,6 @@ def in_turns(
 
 
 def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[float]:
-    """Time every call of its own, in seconds."""
     seconds = []
     for item in items:
         start = perf_counter()
@@ -122,7 +117,6 @@ PACKAGES = ("simhash-hbase", "jieba", "rjieba", "mmh3", "numpy", "lmdb", "simhas
 
 
 def describe() -> Table:
-    """Name processor, memory, versions and date."""
     facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "processor": f"{_field('/proc/cpuinfo', 'model name') or platform.machine()}, "

@@ -59,7 +59,6 @@ class Contestant:
 
 
 def faiss(name: str, index: Any, stored: Simhashes, *, is_slow: bool = True) -> Contestant:
-    """Ask an index of faiss, by one thread."""
     peer("faiss").omp_set_num_threads(1)
     index.add(_octets(stored))
 
@@ -76,7 +75,6 @@ def faiss(name: str, index: Any, stored: Simhashes, *, is_slow: bool = True) -> 
 
 
 def pypi(stored: Simhashes) -> Contestant:
-    """Ask ``simhash.SimhashIndex`` of the package simhash."""
     module = peer("simhash")
     index = module.SimhashIndex([], k=DISTANCE)
     for value in stored.tolist():
@@ -167,7 +165,6 @@ def _singles(contestants: Sequence[Contestant], planted: Planted, sizes: Sizes) 
 
 
 def _batches(contestants: Sequence[Contestant], planted: Planted, sizes: Sizes) -> Table:
-    """Compare those that are faster in a batch."""
     fast = [each for each in contestants if not each.is_slow]
     columns, rows = ["index"], [[each.name] for each in fast]
     for number in (sizes.queries // 10, sizes.queries):

@@ -58,7 +58,6 @@ def _post(server: Server, path: str, body: bytes, headers: dict[str, str]) -> by
 
 
 def fill(url: str, documents: Documents) -> None:
-    """Make an index of documents."""
     with create_index(url, analyzer="jieba") as index:
         for _ in index.add_many(documents):
             pass
@@ -184,14 +183,12 @@ def _by_service(work: dict[str, Documents], workers: int) -> dict[str, float]:
 
 
 def measure_singles(sizes: Sizes) -> list[Table]:
-    """Let clients ask the service of an index in a folder."""
     source = _Source(sizes)
     with new_index(source.held) as url:
         return [_measured("`file:`", url, source, sizes)]
 
 
 def measure_singles_in_hbase(sizes: Sizes) -> list[Table]:
-    """Let clients ask the service of an index in HBase."""
     source = _Source(sizes)
     with running_hbase() as instance:
         url = f"hbase://{instance.thrift2}/{instance.new_table()}"

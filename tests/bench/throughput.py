@@ -34,7 +34,6 @@ Contestant = Callable[[], None]
 
 
 def measure_text(sizes: Sizes) -> list[Table]:
-    """Measure each set."""
     return [_table(name, sizes) for name in sizes.sets if are_shared(name)] or [_table("lctt", sizes)]
 
 

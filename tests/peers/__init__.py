@@ -55,7 +55,6 @@ def read(name: str) -> Corpus:
 
 
 def measure(entrant: Any, texts: Sequence[str]) -> Result:
-    """Add all texts, ask for each, then for some alone."""
     start = process_time()
     entrant.add(texts)
     added = process_time() - start

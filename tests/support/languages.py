@@ -91,7 +91,6 @@ def inserted(text: str, other: str, chosen: random.Random) -> str:
 
 
 def swapped(text: str, other: str, chosen: random.Random) -> str:
-    """Exchange two words that follow each other."""
     found = words(text)
     at = chosen.randrange(len(found) - 1)
     (start, stop), (after, end) = found[at : at + 2]
@@ -127,7 +126,6 @@ def copies(texts: Sequence[str], at: int) -> list[str]:
 
 
 def make_index(texts: Sequence[str]) -> Index:
-    """Make an index of passages; a passage's id is its place."""
     index = create_index("memory:", learn_from=texts)
     for at, text in enumerate(texts):
         index.add(str(at), text)

@@ -131,12 +131,10 @@ SIMHASH = 0x0123456789ABCDEF
 
 
 def build():
-    """Make all vectors, as a reader of the file has them."""
     return json.loads(written())
 
 
 def written():
-    """Write the vectors as the file holds them."""
     return json.dumps(vectors(), ensure_ascii=False, indent=1) + "\n"
 
 

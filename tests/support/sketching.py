@@ -24,7 +24,6 @@ def slow_count(text):
 
 
 def slow_sketch(text):
-    """Return a sketch as one integer of 512 bits."""
     minima = slow_minima(text)
     return int.from_bytes(plain.sketch(minima), "big") if minima else 0
 

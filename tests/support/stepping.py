@@ -149,7 +149,6 @@ class Stage:
 
     @property
     def waiting(self):
-        """Actors that can go on."""
         return [actor for actor in self.actors if not actor.is_done]
 
     def finish(self, *actors):

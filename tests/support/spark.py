@@ -111,16 +111,18 @@ def java_home():
 @contextmanager
 def standalone(folder):
     """Yield the address of a master that has two workers of one core each."""
-    own = {"JAVA_HOME": java_home(), "SPARK_LOCAL_IP": HERE, "SPARK_DAEMON_MEMORY": "512m",
-           "PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(folder / "work")}  # fmt: skip
-    environment, log, port = {**os.environ, **own}, folder / "master.log", free_port()
+    own = {"SPARK_LOCAL_IP": HERE, "SPARK_DAEMON_MEMORY": "512m", "PYSPARK_PYTHON": sys.executable}
+    environment = {**os.environ, "JAVA_HOME": java_home(), **own}
+    log, port = folder / "master.log", free_port()
     url = f"spark://{HERE}:{port}"
     with ExitStack() as running:
         master = [f"{PACKAGE}.master.Master", "--port", str(port), "--webui-port", str(free_port())]
         running.enter_context(listening([CLASS, *master, "--host", HERE], port, log, env=environment))
         worker = [f"{PACKAGE}.worker.Worker", "--cores", "1", "--memory", "1g", "--host", HERE, url]
         for number in range(WORKERS):
-            words = [CLASS, *worker, "--webui-port", str(page := free_port())]
-            running.enter_context(listening(words, page, folder / f"worker{number}.log", env=environment))
+            own_folder = str(folder / f"worker{number}")
+            words = [CLASS, *worker, "--webui-port", str(free_port()), "--work-dir", own_folder]
+            # The master's port: they start at the same time.
+            running.enter_context(listening(words, port, folder / f"worker{number}.log", env=environment))
         wait_for(lambda: log.read_text().count("Registering worker") == WORKERS)
         yield url

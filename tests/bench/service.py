@@ -158,8 +158,9 @@ def measure_service(sizes: Sizes) -> list[Table]:
             columns=["what", "the library", *(f"service, --workers {workers}" for workers in WORKERS)],
             rows=rows,
             notes=[
-                f"{count(number)} texts of {count(source.characters)} characters: added to one index, asked for, then as "
-                f"many others claimed; the best of {sizes.repeats} rounds. In brackets: the share of the library's rate."
+                f"{count(number)} texts of {count(source.characters)} characters: added to one index, asked for, then "
+                f"as many others claimed; the best of {sizes.repeats} rounds.",
+                "In brackets: the share of the library's rate.",
             ],
         )
     ]

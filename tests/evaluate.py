@@ -20,6 +20,7 @@ from support.labelled import Corpus, Pair, Similarities, folder, halves, read_co
 
 from simhash_hbase.api import create_index
 from simhash_hbase.index.index import Index
+from simhash_hbase.rows.analysed import Entries
 
 BINS = (0.95, 0.9, 0.8, 0.6)
 """Lower ends; each bin reaches up to the one before it, the first to 1."""
@@ -43,9 +44,7 @@ LEARNED: Recipe = {"analyzer": "learned", "match": "verified"}
 TEN_ROWS: Recipe = {**LEARNED, "bands": 0}
 SHINGLES: Recipe = {"analyzer": "shingle", "match": "verified"}
 
-CLASSICAL_NAME = "jieba 200, distance 3"
 LEARNED_NAME = "learned, verified"
-TEN_ROWS_NAME = "learned, verified, without bands"
 
 REQUIRED_RECALL = {
     "lctt_zh_edit": (0.99, 0.963),
@@ -65,16 +64,12 @@ class Figures:
     """What one recipe did on some documents of a set."""
 
     documents: int
-    recall: list[float | None]
-    """Share of the listed pairs that came back, by bin; None where no pair is listed."""
-    listed: list[int]
-    """Listed pairs, by bin."""
+    recall: list[float | None]  # Share of the listed pairs that came back, by bin; None where no pair is listed.
+    listed: list[int]  # By bin.
     returned: int
     judged: int
-    precise: float | None
-    """Share of the judged pairs with J >= `JUDGED`."""
-    strictly: float | None
-    """Share of the judged pairs with J >= `STRICT`."""
+    precise: float | None  # Share of the judged pairs with J >= `JUDGED`.
+    strictly: float | None  # The same with J >= `STRICT`.
     truncated: int
     seconds: float
 
@@ -83,20 +78,23 @@ def sample(rows: Sequence[int], seed: int) -> list[int]:
     return sorted(random.Random(seed).sample(rows, min(SAMPLE, len(rows))))
 
 
-def returned_pairs(index: Index, corpus: Corpus, rows: Sequence[int]) -> tuple[set[Pair], int]:
-    """Add documents to an index, ask it for each, and give the pairs and the number of truncated answers."""
-    ids, texts = [corpus.ids[row] for row in rows], [corpus.texts[row] for row in rows]
-    places = range(0, len(rows), CHUNK)
-    chunks = [index.analysis.texts(ids[i : i + CHUNK], texts[i : i + CHUNK]).entries for i in places]
-    for entries in chunks:
-        index.add_entries(entries)
-    at = {corpus.ids[row]: row for row in rows}
+def add_texts(index: Index, texts: Sequence[str], rows: Sequence[int]) -> list[Entries]:
+    """Add the texts of these rows, whose numbers are their ids; return what was made of them."""
+    chunks = []
+    for at in range(0, len(rows), CHUNK):
+        some = rows[at : at + CHUNK]
+        chunks.append(index.analysis.texts(list(map(str, some)), [texts[row] for row in some]).entries)
+        index.add_entries(chunks[-1])
+    return chunks
+
+
+def returned_pairs(index: Index, chunks: Sequence[Entries]) -> tuple[set[Pair], int]:
+    """Ask an index for each document; return the pairs that come back, and the number of truncated answers."""
     pairs: set[Pair] = set()
     truncated = 0
     for entries in chunks:
-        for name, answer in zip(entries.ids, index.query_entries(entries), strict=True):
-            found = ((at[name], at[match.id]) for match in answer.matches)
-            pairs.update((min(pair), max(pair)) for pair in found)
+        for name, answer in zip(map(int, entries.ids), index.query_entries(entries), strict=True):
+            pairs.update((min(name, other), max(name, other)) for other in (int(match.id) for match in answer.matches))
             truncated += answer.truncated
     return pairs, truncated
 
@@ -134,7 +132,7 @@ def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequenc
         tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch,
         create_index(f"file:{scratch}/index", learn_from=texts, **recipe) as index,
     ):
-        returned, truncated = returned_pairs(index, corpus, rows)
+        returned, truncated = returned_pairs(index, add_texts(index, corpus.texts, rows))
     seconds = monotonic() - start
     inside = set(rows)
     listed, recall = score([p for p in corpus.pairs if inside.issuperset(p)], returned, exact)
@@ -153,16 +151,11 @@ def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequenc
 
 
 def mean(runs: Sequence[Figures]) -> Figures:
-    return replace(
-        runs[0],
-        recall=[_mean(values) for values in zip(*(run.recall for run in runs), strict=True)],
-        returned=round(np.mean([run.returned for run in runs])),
-        judged=round(np.mean([run.judged for run in runs])),
-        precise=_mean([run.precise for run in runs]),
-        strictly=_mean([run.strictly for run in runs]),
-        truncated=sum(run.truncated for run in runs),
-        seconds=sum(run.seconds for run in runs),
-    )
+    counts = {name: round(np.mean([getattr(run, name) for run in runs])) for name in ("returned", "judged")}
+    shares = {name: _mean([getattr(run, name) for run in runs]) for name in ("precise", "strictly")}
+    sums = {name: sum(getattr(run, name) for run in runs) for name in ("truncated", "seconds")}
+    recall = [_mean(values) for values in zip(*(run.recall for run in runs), strict=True)]
+    return replace(runs[0], recall=recall, **counts, **shares, **sums)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -175,9 +168,9 @@ def measure(corpus: Corpus) -> dict[str, Figures]:
     exact = Similarities(corpus.texts)
     every = range(len(corpus.ids))
     held_out, other = halves(corpus)
-    plan: dict[str, tuple[Sequence[int], Recipe, list[list[int]]]] = {
-        CLASSICAL_NAME: (every, CLASSICAL, [[]]),
-        TEN_ROWS_NAME: (every, TEN_ROWS, [sample(every, SEEDS[0])]),
+    plan = {
+        "jieba 200, distance 3": (every, CLASSICAL, [[]]),
+        "learned, verified, without bands": (every, TEN_ROWS, [sample(every, SEEDS[0])]),
         LEARNED_NAME: (every, LEARNED, [sample(every, seed) for seed in SEEDS]),
         "shingle, verified": (every, SHINGLES, [[]]),
     }

@@ -1,21 +1,19 @@
 """Part ``claim``: what deciding among many writers costs beside a plain query and a plain write."""
 
-import itertools
+import secrets
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bench.documents import document_id
+from bench.documents import numbered_entries
 from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, in_turns, rate
 from bench.sizes import Sizes
 from simhash_hbase.api import create_index
 from simhash_hbase.index.index import Index
-from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
+from simhash_hbase.rows.analysed import Entries
 
 COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`claim` /s", "ratio", "duplicates")
 
@@ -23,41 +21,32 @@ COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`
 def measure_claim(sizes: Sizes) -> list[Table]:
     """Claim documents in a folder and in HBase: all new ones, then with a near copy at every second place."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, running_hbase() as instance:
-        numbers = itertools.count()
-        made = {
-            "`file:`": lambda: f"file:{folder}/{next(numbers)}",
+        places = {
+            "`file:`": lambda: f"file:{folder}/{secrets.token_hex(4)}",
             "HBase, Thrift 2": lambda: f"hbase://{instance.thrift2}/{instance.new_table()}",
         }
-        rows = [_row(place, url, copies, sizes) for place, url in made.items() for copies in (False, True)]
-    return [
-        Table(
-            title="`claim` beside `query` + `add` of the same documents",
-            columns=COLUMNS,
-            rows=rows,
-            notes=[f"Batches of {count(sizes.claim_batch)} in turns; medians of wall-clock time."],
-        )
-    ]
+        rows = [_row(place, url, copies, sizes) for place, url in places.items() for copies in (False, True)]
+    title = "`claim` beside `query` + `add` of the same documents"
+    notes = [f"Batches of {count(sizes.claim_batch)} in turns; medians of wall-clock time."]
+    return [Table(title=title, columns=COLUMNS, rows=rows, notes=notes)]
 
 
 def _row(place: str, url: Callable[[], str], copies: bool, sizes: Sizes) -> list[str]:
     plain, claiming = (create_index(url(), analyzer="jieba", match="distance") for _ in range(2))
     with plain, claiming:
-        held = _documents(0, np.random.default_rng(17).integers(0, 2**64, sizes.claim_held, dtype=np.uint64))
+        held = numbered_entries(0, np.random.default_rng(17).integers(0, 2**64, sizes.held, dtype=np.uint64))
         # The servers compile what they do often: both sides do all of it before.
         for index in (plain, claiming):
             index.claim_entries(held)
-        batches = [_batch(number, held, copies, sizes) for number in range(sizes.claim_batches)]
+        batches = [_batch(number, held, copies, sizes) for number in range(sizes.rounds)]
         left, right = iter(batches), iter(batches)
-        beside, ours = in_turns(
-            [lambda: _query_and_add(plain, next(left)), lambda: claiming.claim_entries(next(right))],
-            repeats=sizes.claim_batches,
-            clock=perf_counter,
-        )
+        work = [lambda: _query_and_add(plain, next(left)), lambda: claiming.claim_entries(next(right))]
+        beside, ours = in_turns(work, repeats=sizes.rounds, clock=perf_counter)
     n = sizes.claim_batch
     return [
         place,
         "every second a near copy" if copies else "all new",
-        count(sizes.claim_held),
+        count(sizes.held),
         rate(n, beside.typical),
         rate(n, ours.typical),
         fixed(100 * beside.typical / ours.typical, " %"),
@@ -75,11 +64,4 @@ def _batch(number: int, held: Entries, copies: bool, sizes: Sizes) -> Entries:
     simhashes = np.random.default_rng(1_000 + number).integers(0, 2**64, sizes.claim_batch, dtype=np.uint64)
     if copies:
         simhashes[::2] = np.resize(held.simhashes, len(simhashes[::2])) ^ np.uint64(1 << number % 64)
-    return _documents(sizes.claim_held + number * sizes.claim_batch, simhashes)
-
-
-def _documents(first: int, simhashes: NDArray[np.uint64]) -> Entries:
-    n = len(simhashes)
-    sketches = np.random.default_rng(first).integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64)
-    bare = Entries.of_fingerprints([document_id(first + at) for at in range(n)], simhashes)
-    return replace(bare, sketches=sketches, shingles=np.full(n, 1_700, np.uint32))
+    return numbered_entries(sizes.held + number * sizes.claim_batch, simhashes)

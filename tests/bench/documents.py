@@ -2,8 +2,8 @@
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from support.labelled import folder
 
-from simhash_hbase.bulk.spool import Part, PartNote, Spool, write_part
+from simhash_hbase.bulk import Spool, Writer, begin, load
+from simhash_hbase.bulk.spool import Part, PartNote, write_part
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
+from simhash_hbase.index.index import Index
 from simhash_hbase.kernel.tables import jieba_file
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 
@@ -30,7 +32,6 @@ MADE_TEXTS = 4_000
 
 
 def are_shared(name: str) -> bool:
-    """Tell whether the documents of a set are at hand."""
     return _path(name).exists()
 
 
@@ -55,16 +56,11 @@ def _path(name: str) -> Path:
     return folder() / f"docs.{SETS[name]}.jsonl.gz"
 
 
-@cache
-def _dictionary() -> tuple[list[str], np.ndarray]:
-    lines = [line.split(" ") for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
-    return [line[0] for line in lines], np.cumsum([float(line[1]) for line in lines])
-
-
 def _made_texts() -> Iterator[str]:
     """Draw words by their frequency."""
     rng = np.random.default_rng(1)
-    words, chances = _dictionary()
+    lines = [line.split(" ") for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
+    words, chances = [line[0] for line in lines], np.cumsum([float(line[1]) for line in lines])
     for _ in range(MADE_TEXTS):
         drawn = rng.random((SENTENCES_A_TEXT, WORDS_A_SENTENCE)) * chances[-1]
         yield "\n".join("".join(words[at] for at in row) + "。" for row in np.searchsorted(chances, drawn))
@@ -75,35 +71,43 @@ def document_id(number: int) -> str:
     return f"https://example.org/articles/{number:011d}"
 
 
+def numbered_entries(first: int, simhashes: NDArray[np.uint64], *, bands: int = 0) -> Entries:
+    """Make documents of these fingerprints with all their cells, numbered from the first."""
+    n, rng = len(simhashes), np.random.default_rng([3, first])
+    digests = rng.bytes(16 * n)
+    return Entries(
+        ids=[document_id(first + at) for at in range(n)],
+        simhashes=simhashes,
+        sketches=rng.integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64),
+        shingles=np.full(n, 1_700, np.uint32),
+        features=np.full(n, 150, np.int32),
+        lengths=np.full(n, 2_000, np.int32),
+        digests=[digests[16 * at : 16 * at + 16] for at in range(n)],
+        metadata=[None] * n,
+        bands=rng.integers(0, 2**32, (n, bands), dtype=np.uint32),
+    )
+
+
 def made_entries(simhashes: NDArray[np.uint64], *, bands: int = 0) -> Iterator[Entries]:
-    """Yield documents with all their cells, in batches of the size that the index's own methods take."""
-    rng = np.random.default_rng(3)
+    """Yield documents in batches of the size that the index's own methods take."""
     for start in range(0, len(simhashes), BATCH_DOCUMENTS):
-        few = simhashes[start : start + BATCH_DOCUMENTS]
-        n = len(few)
-        digests = rng.bytes(16 * n)
-        yield Entries(
-            ids=[document_id(start + at) for at in range(n)],
-            simhashes=few,
-            sketches=rng.integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64),
-            shingles=np.full(n, 1_700, np.uint32),
-            features=np.full(n, 150, np.int32),
-            lengths=np.full(n, 2_000, np.int32),
-            digests=[digests[16 * at : 16 * at + 16] for at in range(n)],
-            metadata=[None] * n,
-            bands=rng.integers(0, 2**32, (n, bands), dtype=np.uint32),
-        )
+        yield numbered_entries(start, simhashes[start : start + BATCH_DOCUMENTS], bands=bands)
 
 
-def fill_spool(spool: Spool, batches: Iterable[Entries]) -> None:
-    """Write parts as `Spool.fill` does, of documents that need no analysis."""
-    for number, entries in enumerate(batches):
-        file = f"part-{number:06d}"
-        checksum = write_part(spool.folder / file, Part(entries, []))
-        size = len(entries)
-        note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
-        spool.manifest.parts.append(note)
-    spool.save()
+def load_made(index: Index, batches: Iterable[Entries], writer: Writer, clock: Callable[[], float]) -> float:
+    """Load documents that need no analysis, as `Spool.fill` hands them over; return the seconds that this takes."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        spool = Spool(Path(folder) / "spool", index.store.url, index.profile)
+        for number, entries in enumerate(batches):
+            file, size = f"part-{number:06d}", len(entries)
+            checksum = write_part(spool.folder / file, Part(entries, []))
+            note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
+            spool.manifest.parts.append(note)
+        spool.save()
+        start = clock()
+        begin(index, spool)
+        load(index, spool, writer)
+        return clock() - start
 
 
 ARTICLES = 600

@@ -5,9 +5,10 @@ from time import process_time
 
 import mmh3
 import numpy as np
+from support.plain_jieba import jieba
 
 from bench.documents import are_shared, spread
-from bench.measuring import Table, count, fixed, in_turns, peer, quiet, rate, times
+from bench.measuring import Table, count, fixed, in_turns, peer, rate, times
 from bench.sizes import Sizes
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.features.analyzers import JiebaAnalyzer
@@ -22,7 +23,6 @@ RATIOS = ("equal fingerprints", "than jieba + loop", "from the first document", 
 
 
 def measure_fingerprints(sizes: Sizes) -> list[Table]:
-    """Compare on every set."""
     names = [name for name in sizes.sets if are_shared(name)] or ["lctt"]
     notes = [f"{count(sizes.texts)} documents, spread over each set, after {count(sizes.warm_texts)} others of it."]
     if not are_shared(names[0]):
@@ -71,10 +71,8 @@ def _rows(name: str, sizes: Sizes) -> tuple[list[str], list[str]]:
     equal = np.mean([a == b for a, b in zip(fast.result.tolist(), loop.result, strict=True)])
     speeds = [rate(len(texts), seconds) for seconds in (fast.best, sketched.best, loop_seconds, pypi_seconds)]
     ratios = [times(seconds, loop_seconds) for seconds in (fast.best, cold.best, sketched.best)]
-    return (
-        [name, count(sum(map(len, texts)) / len(texts)), *speeds],
-        [name, fixed(100 * float(equal), " %"), *ratios, times(fast.best, pypi_seconds)],
-    )
+    ratios.append(times(fast.best, pypi_seconds))
+    return [name, count(sum(map(len, texts)) / len(texts)), *speeds], [name, fixed(100 * equal, " %"), *ratios]
 
 
 def _murmur3(data: str | bytes) -> int:
@@ -82,35 +80,25 @@ def _murmur3(data: str | bytes) -> int:
 
 
 def plain_simhash(features: Sequence[tuple[str, int]]) -> int:
-    """Sum weights with the sign of each bit of a feature's hash, in plain Python.
-
-    >>> plain_simhash([("a", 1)]) == mmh3.hash64("a", signed=False)[0]
-    True
-    """
+    """Sum weights with the sign of each bit of a feature's hash, in plain Python."""
     sums = [0] * 64
     for word, weight in features:
         value = _murmur3(word)
         for bit in range(64):
-            if value >> bit & 1:
-                sums[bit] += weight
-            else:
-                sums[bit] -= weight
+            sums[bit] += weight if value >> bit & 1 else -weight
     return sum(1 << bit for bit in range(64) if sums[bit] > 0)
 
 
 class PlainRecipe:
-    """``extract_tags`` with weights turned back into what they were before it divided them.
+    """``extract_tags``, which divides weights by the number of tokens, and cuts ties by the order of words in the text.
 
-    ``extract_tags`` divides by the number of tokens and cuts ties by the order of words in the text. For the
-    same result as this package the weights have to be multiplied again and ties be cut by the word; the time
-    for counting the tokens, which nobody else would need, is kept apart in `aside`.
+    For the same result as this package the weights are multiplied again and ties cut by the word; the time for counting
+    the tokens, which nobody else would need, is kept apart in `aside`.
     """
 
     def __init__(self) -> None:
-        with quiet():
-            self._jieba = peer("jieba")
-            self._jieba.initialize()
-            extractor = peer("jieba.analyse").TFIDF()
+        jieba.initialize()
+        extractor = jieba.analyse.TFIDF()
         # It asks its tokenizer to cut; what was cut last is remembered.
         extractor.tokenizer = self
         self._extract = extractor.extract_tags
@@ -119,11 +107,10 @@ class PlainRecipe:
         """Processor seconds that went into counting tokens."""
 
     def cut(self, text: str) -> list[str]:
-        self._last = list(self._jieba.cut(text))
+        self._last = list(jieba.cut(text))
         return self._last
 
     def features(self, text: str) -> list[tuple[str, int]]:
-        """List the heaviest words and their weights in integers."""
         tags = self._extract(text, topK=None, withWeight=True)
         start, words = process_time(), {word for word, _ in tags}
         total = sum(token in words for token in self._last)

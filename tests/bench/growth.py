@@ -3,27 +3,25 @@
 Documents are uniform ones, and a real template corpus multiplied.
 """
 
-import shutil
 import sys
 import tempfile
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
-from pathlib import Path
 from time import perf_counter, process_time, sleep
 
 import numpy as np
 
 from bench import measuring
-from bench.documents import corpus, document_id, fill_spool, made_entries
+from bench.documents import corpus, document_id, load_made, made_entries
 from bench.hbase_clients import rewrite
 from bench.hbase_instance import Instance, running_hbase
 from bench.measuring import Table, count, fixed, microseconds, percentile
 from bench.sizes import Sizes
-from simhash_hbase.bulk import Spool, StoreWriter, Writer, begin, load
+from simhash_hbase.bulk import StoreWriter, Writer
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
@@ -78,9 +76,7 @@ def _templates(sizes: Sizes) -> Entries:
 
 def queries(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
     """Make queries about documents at equal distances in the whole index."""
-    wanted = min(wanted, documents)
-    numbers = range(0, documents, documents // wanted)[:wanted]
-    return _asked(name, picked(made_corpus(name, documents, sizes), numbers))
+    return _asked(name, documents, range(0, documents, max(1, documents // wanted))[:wanted], sizes)
 
 
 def neighbours(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
@@ -92,23 +88,19 @@ def neighbours(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
     first = min(documents * 3 // 4, documents - wanted)
     if name == "templates":
         first -= first % len(_templates(sizes))
-    return _asked(name, picked(made_corpus(name, documents, sizes), range(first, first + wanted)))
+    return _asked(name, documents, range(first, first + wanted), sizes)
 
 
-def picked(batches: Iterator[Entries], numbers: range) -> Entries:
-    """Take the documents of these numbers out of a corpus."""
+def _asked(name: str, number: int, numbers: range, sizes: Sizes) -> Entries:
+    """Make near copies of documents of a corpus; every second query of uniform ones is near nothing."""
     before, taken = 0, []
-    while before <= numbers[-1]:
-        entries = next(batches)
+    for entries in made_corpus(name, number, sizes):
         after = before + len(entries)
         few = numbers[bisect_left(numbers, before) : bisect_left(numbers, after)]
-        taken.append(entries.take([number - before for number in few]))
+        if few:
+            taken.append(entries.take([place - before for place in few]))
         before = after
-    return Entries.joined([few for few in taken if len(few)])
-
-
-def _asked(name: str, documents: Entries) -> Entries:
-    """Make near copies of documents; every second query of uniform ones is near nothing."""
+    documents = Entries.joined(taken)
     rng = np.random.default_rng(2)
     simhashes, bands = documents.simhashes.copy(), documents.segments.copy()
     for _ in range(BITS):
@@ -127,28 +119,20 @@ class Grown:
     documents: int
     index: Index
     writer: Writer
-    size: Callable[[], int]
-    """Bytes on disk."""
+    size: Callable[[], int]  # Bytes on disk.
+    # Of a load: where another process writes the files, processor time of this one says little.
     clock: Callable[[], float] = process_time
-    """Of a load: where another process writes the files, processor time of this one says little."""
+    # Seconds of processor time so far, of this process and of those that answer it.
     used: Callable[[], float] = process_time
-    """Seconds of processor time so far, of this process and of those that answer it."""
-    warm: int = 0
-    """Single queries before any is timed: Java compiles what was called ten thousands of times."""
-    seconds: float = 0.0
-    """Seconds that the load took."""
+    warm: int = 0  # Single queries before any is timed: Java compiles what was called ten thousands of times.
+    load: float = 0.0  # Seconds that it took.
     batches: list[Entries] = field(default_factory=list)
     """Queries about documents all over the index, about such that follow each other, and those that all are asked."""
 
     def fill(self, name: str, sizes: Sizes) -> None:
-        """Load the documents."""
-        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            spool = Spool(Path(folder) / "spool", self.index.store.url, self.index.profile)
-            fill_spool(spool, made_corpus(name, self.documents, sizes))
-            start = self.clock()
-            begin(self.index, spool)
-            load(self.index, spool, self.writer)
-            self.seconds = self.clock() - start
+        self.load = load_made(self.index, made_corpus(name, self.documents, sizes), self.writer, self.clock)
+        # Said at once: an hour may lie between this and the table.
+        print(f"{name}: {count(self.documents)} documents loaded in {self.load:.1f} s", file=sys.stderr, flush=True)
 
 
 COLUMNS = (
@@ -167,9 +151,7 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
             each.index.query_entries(batch)
         for at in range(each.warm):
             each.index.query_entries(asked.take([-1 - at % len(asked)]))
-    used = grown[0].used
-    taken: list[list[float]] = [[] for _ in grown]
-    processor = [0.0] * len(grown)
+    used, taken, processor = grown[0].used, [[] for _ in grown], [0.0] * len(grown)
     for first in range(ROUNDS):
         for at, (each, asked) in enumerate(zip(grown, shuffled, strict=True)):
             alone = [asked.take([place]) for place in range(first, min(len(asked), sizes.growth_queries), ROUNDS)]
@@ -177,13 +159,13 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
             taken[at] += measuring.one_by_one(each.index.query_entries, alone)
             processor[at] += used() - before
     work = [partial(each.index.query_entries, each.batches[kind]) for kind in range(3) for each in grown]
-    timed = measuring.in_turns(work, repeats=sizes.growth_repeats, clock=used)
+    timed = measuring.in_turns(work, repeats=sizes.rounds, clock=used)
     figures = []
     for at, each in enumerate(grown):
-        ascending, answered = sorted(taken[at]), timed[at :: len(grown)]
+        singles, answered = taken[at], timed[at :: len(grown)]
         figures.append([
-            *(each.documents, each.seconds, each.documents / each.seconds, each.size() / each.documents),
-            *(processor[at] / len(ascending), percentile(ascending, 0.5), percentile(ascending, 0.99)),
+            *(each.documents, each.load, each.documents / each.load, each.size() / each.documents),
+            *(processor[at] / len(singles), percentile(singles, 0.5), percentile(singles, 0.99)),
             *(batch.best / len(asked) for batch, asked in zip(answered, each.batches, strict=True)),
             sum(len(answer.matches) for answer in answered[0].result) / len(each.batches[0]),
         ])  # fmt: skip
@@ -191,34 +173,28 @@ def measured(grown: Sequence[Grown], sizes: Sizes) -> list[list[float]]:
 
 
 def measure_growth(sizes: Sizes) -> list[Table]:
-    """Measure folders; then ask the largest one for some time."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-        place = partial(_folder, Path(scratch))
-        tables = [_table(name, sizes, place) for name in CORPORA]
-        with place("uniform", sizes.growth[-1]) as made:
-            made.fill("uniform", sizes)
-            asked = queries("uniform", made.documents, 50 * sizes.growth_rate, sizes)
-            steady = measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)
-        return [*tables, steady]
+    tables = [_table(name, sizes, _in_folder) for name in CORPORA]
+    with _in_folder(sizes.growth[-1]) as made:
+        made.fill("uniform", sizes)
+        asked = queries("uniform", made.documents, 50 * sizes.growth_rate, sizes)
+        return [*tables, measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)]
 
 
 def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
-    """Measure tables, which `load` fills by HFiles."""
     with running_hbase() as instance:
         return [_table(name, sizes, partial(_in_hbase, instance, sizes.hbase_warm)) for name in CORPORA]
 
 
 @contextmanager
-def _folder(folder: Path, name: str, documents: int) -> Iterator[Grown]:
-    path = folder / f"{name}-{documents}"
-    store = EmbeddedStore.create(str(path))
-    with Index.create(store, PROFILE) as index:
-        yield Grown(documents=documents, index=index, writer=StoreWriter(store), size=lambda: store.size().bytes or 0)
-    shutil.rmtree(path)
+def _in_folder(documents: int) -> Iterator[Grown]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        store = EmbeddedStore.create(f"{folder}/index")
+        with Index.create(store, PROFILE) as index:
+            yield Grown(documents=documents, index=index, writer=StoreWriter(store), size=lambda: store.size().bytes)
 
 
 @contextmanager
-def _in_hbase(instance: Instance, warm: int, name: str, documents: int) -> Iterator[Grown]:
+def _in_hbase(instance: Instance, warm: int, documents: int) -> Iterator[Grown]:
     table = instance.new_table()
     with Index.create(HBaseStore.open(instance.options(2, table)), PROFILE) as index:
         yield Grown(
@@ -233,17 +209,13 @@ def _in_hbase(instance: Instance, warm: int, name: str, documents: int) -> Itera
     instance.drop(table)
 
 
-def _table(name: str, sizes: Sizes, place) -> Table:
+def _table(name: str, sizes: Sizes, place: Callable[[int], AbstractContextManager[Grown]]) -> Table:
     many = 10 * sizes.growth_queries
-    with ExitStack() as held:
-        grown = [held.enter_context(place(name, documents)) for documents in sizes.growth]
+    with ExitStack() as opened:
+        grown = [opened.enter_context(place(documents)) for documents in sizes.growth]
         same = queries(name, sizes.growth[0], many, sizes)
         for each in grown:
             each.fill(name, sizes)
-            # Said at once: an hour may lie between this and the table.
-            print(
-                f"{name}: {count(each.documents)} documents loaded in {each.seconds:.1f} s", file=sys.stderr, flush=True
-            )
             each.batches = [*(make(name, each.documents, many, sizes) for make in (queries, neighbours)), same]
         figures = measured(grown, sizes)
     costs = [["cost", *(write(value) for write, value in zip(FORMATS, each, strict=True))] for each in figures]
@@ -257,7 +229,7 @@ def _table(name: str, sizes: Sizes, place) -> Table:
         rows=costs + ratios,
         notes=[
             f"{count(sizes.growth_queries)} single queries in {ROUNDS} rounds; a batch is the best of "
-            f"{sizes.growth_repeats}. “The same batch” is about the first {count(sizes.growth[0])} documents."
+            f"{sizes.rounds}. “The same batch” is about the first {count(sizes.growth[0])} documents."
         ],
     )
 
@@ -271,12 +243,11 @@ def measure_steady(index: Index, asked: Entries, *, rate: int, minutes: float) -
     late = _ask(index, batches, rate=rate, seconds=60 * minutes)
     seconds, after = perf_counter() - began, measuring.anonymous_bytes()
     # What was due in the first minute is told apart, or in the first half of a run that is too short for it.
-    first, when = round(COLD_S * rate / size), " after the first minute"
-    if len(late) < 2 * first:
-        first, when = len(late) // 2, " after the first half"
-    milliseconds = [["answered after, median", percentile(sorted(late), 0.5)]]
+    minute, half = round(COLD_S * rate / size), len(late) // 2
+    first, when = (minute, " after the first minute") if minute <= half else (half, " after the first half")
+    milliseconds = [["answered after, median", percentile(late, 0.5)]]
     for some, of in ((late, ""), (late[first:], when)):
-        milliseconds += [[f"99 %{of}", percentile(sorted(some), 0.99)], [f"longest{of}", max(some)]]
+        milliseconds += [[f"99 %{of}", percentile(some, 0.99)], [f"longest{of}", max(some)]]
     return Table(
         title=f"{count(rate)} lookups a second for {fixed(seconds / 60)} minutes",
         columns=["what", "value"],

@@ -11,14 +11,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.hbase_instance import CACHE, Instance
 from bench.measuring import peer
-from bench.queries import DISTANCE, whole
-from simhash_hbase.errors import SimhashError, StoreRefused
-from simhash_hbase.index.candidates import Reach, find_candidates
-from simhash_hbase.profile import Profile
+from bench.queries import DISTANCE, LIMIT, PROFILE, Pairs, Simhashes, find, pairs_of
+from simhash_hbase.errors import StoreRefused
 from simhash_hbase.profile.matching import distances
 from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
 from simhash_hbase.stores.hbase import HBaseStore
@@ -49,7 +46,6 @@ def _command(instance: Instance, *arguments: str) -> list[str]:
 
 
 def _classes(instance: Instance) -> Path:
-    """Compile the class where it was not yet."""
     key = blake2b(SOURCE.read_bytes() + str(instance.tools.jars).encode(), digest_size=KEY_BYTES).hexdigest()
     classes = CACHE / "classes" / f"AsyncPeer-{key}"
     if not (classes / "AsyncPeer.class").exists():
@@ -57,19 +53,15 @@ def _classes(instance: Instance) -> Path:
     return classes
 
 
-PROFILE = Profile.resolve(analyzer="jieba", bands=0)
-LIMIT = PROFILE.max_rows_per_prefix
-REACH = Reach(len(PROFILE.blocks.tables), DISTANCE, None)
 IN_FLIGHT = 32
 """Queries that the Java client keeps in flight in a batch, 320 scans."""
 
-Simhashes = NDArray[np.uint64]
-Answered = tuple[list[float], set[tuple[int, int]]]
+Answered = tuple[list[float], Pairs]
 """Seconds of each query, and pairs of a query's position and a stored fingerprint."""
 
 
 class _InPython:
-    """What is common to the clients in this process: they say how one query is answered."""
+    """What is common to the clients in this process: they say how `one` query, an array of length one, is answered."""
 
     def one_by_one(self, queries: Simhashes) -> Answered:
         seconds, pairs = [], set()
@@ -85,10 +77,6 @@ class _InPython:
     def connect(self) -> None:
         """Connect anew where that is needed: a gateway closes a connection that is idle for a minute."""
 
-    def one(self, query: Simhashes) -> Simhashes:
-        """Answer a single query, an array of length one."""
-        raise NotImplementedError
-
 
 class HappyBase(_InPython):
     """What everybody writes first."""
@@ -96,20 +84,19 @@ class HappyBase(_InPython):
     name = "happybase, ten `row_prefix` scans in turn"
 
     def __init__(self, instance: Instance, table: str) -> None:
-        self._instance, self._name = instance, table
-        self._connection = None
+        self._instance, self._table = instance, table
+        self._connection = instance.happybase()
 
     def connect(self) -> None:
         self.close()
-        self._connection = peer("happybase").Connection(*self._instance.happybase())
-        self._table = self._connection.table(self._name)
+        self._connection = self._instance.happybase()
 
     def one(self, query: Simhashes) -> Simhashes:
-        return _near(query, [_scan(self._table, prefix) for prefix in _prefixes(query)])
+        table = self._connection.table(self._table)
+        return _near(query, [_scan(table, prefix) for prefix in _prefixes(query)])
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        self._connection.close()
 
 
 class HappyBasePool(_InPython):
@@ -122,8 +109,8 @@ class HappyBasePool(_InPython):
         self._threads = ThreadPoolExecutor(len(PROFILE.blocks.tables))
 
     def connect(self) -> None:
-        host, port = self._instance.happybase()
-        self._pool = peer("happybase").ConnectionPool(len(PROFILE.blocks.tables), host=host, port=port)
+        host, port = self._instance.thrift1.split(":")
+        self._pool = peer("happybase").ConnectionPool(len(PROFILE.blocks.tables), host=host, port=int(port))
 
     def one(self, query: Simhashes) -> Simhashes:
         return _near(query, list(self._threads.map(self._scan, _prefixes(query))))
@@ -144,24 +131,16 @@ class Ours(_InPython):
         self._store = HBaseStore.open(instance.options(version, table))
 
     def one(self, query: Simhashes) -> Simhashes:
-        found: Simhashes = self._find(query).simhashes
-        return found
+        return find(self._store, query).simhashes
 
-    def batch(self, queries: Simhashes) -> tuple[float, set[tuple[int, int]]]:
+    def batch(self, queries: Simhashes) -> tuple[float, Pairs]:
         """Answer many at once: seconds in all, and pairs."""
         start = perf_counter()
-        found = self._find(queries)
-        seconds = perf_counter() - start
-        return seconds, set(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True))
+        found = find(self._store, queries)
+        return perf_counter() - start, pairs_of(found)
 
     def close(self) -> None:
         self._store.close()
-
-    def _find(self, queries: Simhashes) -> Any:
-        found = find_candidates(self._store, queries, PROFILE.blocks.prefixes(queries), reach=REACH, limit=LIMIT)
-        if found.truncated.any():
-            raise SimhashError("a prefix holds more rows than are read")
-        return whole(found)
 
 
 class Java:
@@ -177,12 +156,12 @@ class Java:
         _, seconds, pairs = self._ask(queries, in_flight=1)
         return seconds, pairs
 
-    def batch(self, queries: Simhashes) -> tuple[float, set[tuple[int, int]]]:
+    def batch(self, queries: Simhashes) -> tuple[float, Pairs]:
         """Answer many, some at a time: seconds in all, and pairs."""
         seconds, _, pairs = self._ask(queries, in_flight=IN_FLIGHT)
         return seconds, pairs
 
-    def _ask(self, queries: Simhashes, *, in_flight: int) -> tuple[float, list[float], set[tuple[int, int]]]:
+    def _ask(self, queries: Simhashes, *, in_flight: int) -> tuple[float, list[float], Pairs]:
         """Answer queries, so many at a time; return seconds in all and of each by its own clock, and the pairs."""
         scheme = PROFILE.blocks
         self._in.write(np.array([in_flight, len(queries), len(scheme.tables)], U32).tobytes())

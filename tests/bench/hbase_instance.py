@@ -5,8 +5,8 @@ import os
 import secrets
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +26,14 @@ CACHE = ROOT / ".cache" / "hbase"
 class Instance:
     """A running HBase with both gateways, and the tables that a run made in it."""
 
-    thrift1: str
-    """``host:port``."""
+    thrift1: str  # ``host:port``.
     thrift2: str
-    """``host:port``."""
-    conf: Path
-    """Folder of ``hbase-site.xml``."""
-    tools: Tools
-    """Java, HBase's jars, and the class that writes HFiles."""
-    pids: Mapping[str, int]
-    """Its processes: ``master``, which holds the region server too, ``thrift1`` and ``thrift2``."""
-    made: list[str]
-    """Tables."""
+    conf: Path  # Folder of ``hbase-site.xml``.
+    tools: Tools  # Java, HBase's jars, and the class that writes HFiles.
+    pids: Mapping[str, int]  # ``master``, which holds the region server too, ``thrift1`` and ``thrift2``.
+    made: list[str] = field(default_factory=list)  # Tables.
 
     def options(self, version: int, table: str) -> HBaseOptions:
-        """Address a table by one of the Thrift interfaces."""
         gateway = self.thrift1 if version == 1 else self.thrift2
         return parse_url(f"hbase://{gateway}/{table}?version={version}")
 
@@ -51,37 +44,35 @@ class Instance:
         return self.made[-1]
 
     def writer(self, table: str) -> HFileWriter:
-        """Make what loads HFiles into a table."""
         return HFileWriter(self.tools.program(self.conf), table, staging_folder(self.conf, None, table))
 
-    def happybase(self) -> tuple[str, int]:
-        host, _, port = self.thrift1.rpartition(":")
-        return host, int(port)
+    def happybase(self) -> Any:
+        host, port = self.thrift1.split(":")
+        return peer("happybase").Connection(host, int(port))
 
     def drop(self, table: str) -> None:
-        host, port = self.happybase()
-        connection = peer("happybase").Connection(host, port)
-        connection.delete_table(table, disable=True)
-        connection.close()
+        with closing(self.happybase()) as connection:
+            connection.delete_table(table, disable=True)
         self.made.remove(table)
 
 
 @contextmanager
 def running_hbase() -> Iterator[Instance]:
-    """Bring up an HBase in ``.cache/hbase/bench`` and remove it with its data; one that runs already stays.
-
-    Raises
-    ------
-    StoreUnavailable
-        When it does not start, or the named one does not answer.
-    """
+    """Bring up an HBase in ``.cache/hbase/bench`` and remove it with its data; one that runs already stays."""
     named = os.environ.get("SIMHASH_HBASE_HOME")
     folder = named or str(CACHE / "bench")
     try:
         if not named:
             _launch("clean", folder)
             _launch("up", folder)
-        instance = _instance(json.loads(_launch("status", folder, "--json")))
+        status = json.loads(_launch("status", folder, "--json"))
+        instance = Instance(
+            thrift1=status["thrift1"],
+            thrift2=status["thrift2"],
+            conf=Path(status["conf"]),
+            tools=find_tools(jars=Path(status["jars"]), cache=CACHE / "classes"),
+            pids=status["pids"],
+        )
         try:
             yield instance
         finally:
@@ -90,17 +81,6 @@ def running_hbase() -> Iterator[Instance]:
     finally:
         if not named:
             _launch("clean", folder)
-
-
-def _instance(status: Mapping[str, Any]) -> Instance:
-    return Instance(
-        thrift1=status["thrift1"],
-        thrift2=status["thrift2"],
-        conf=Path(status["conf"]),
-        tools=find_tools(jars=Path(status["jars"]), cache=CACHE / "classes"),
-        pids=status["pids"],
-        made=[],
-    )
 
 
 def _launch(command: str, folder: str, *flags: str) -> str:

@@ -1,6 +1,7 @@
 """Part ``load``: time, bytes on disk and memory of loading documents into a folder."""
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 
@@ -8,11 +9,10 @@ import numpy as np
 
 from bench.documents import made_entries
 from bench.measuring import Table, count, rate
+from bench.queries import PROFILE
 from bench.sizes import Sizes
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.index import Index
-from simhash_hbase.profile import Profile
-from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedStore
 
@@ -20,31 +20,27 @@ COLUMNS = ("documents", "documents /s", "bytes a document", "in use")
 
 
 def measure_load(sizes: Sizes) -> list[Table]:
-    """Load uniform fingerprints in three ways."""
-    simhashes = np.random.default_rng(11).integers(0, 2**64, sizes.load_documents, dtype=np.uint64)
+    simhashes = np.random.default_rng(11).integers(0, 2**64, sizes.documents, dtype=np.uint64)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         rows = [
-            _rows("block rows alone, sorted, one commit", Path(folder) / "sorted", simhashes, batch=len(simhashes)),
-            _rows("block rows alone, batches", Path(folder) / "batches", simhashes, batch=BATCH_DOCUMENTS),
-            _documents(Path(folder) / "documents", simhashes),
+            _rows("block rows alone, sorted, one commit", f"{folder}/sorted", simhashes, batch=len(simhashes)),
+            _rows("block rows alone, batches", f"{folder}/batches", simhashes, batch=BATCH_DOCUMENTS),
+            _documents(f"{folder}/documents", simhashes),
         ]
     return [Table(title="Loading a `file:` index", columns=["what", *COLUMNS], rows=rows)]
 
 
-def _rows(name: str, path: Path, simhashes: np.ndarray, *, batch: int) -> list[str]:
-    scheme = Scheme.parse("5x2")
-    store = EmbeddedStore.create(str(path))
-    start = perf_counter()
-    for at in range(0, len(simhashes), batch):
-        store.put_rows(block_rows(scheme, simhashes[at : at + batch]), timestamp=1)
-    row = _row(name, len(simhashes), perf_counter() - start, store)
-    store.close()
-    return row
+def _rows(name: str, path: str, simhashes: np.ndarray, *, batch: int) -> list[str]:
+    with closing(EmbeddedStore.create(path)) as store:
+        start = perf_counter()
+        for at in range(0, len(simhashes), batch):
+            store.put_rows(block_rows(PROFILE.blocks, simhashes[at : at + batch]), timestamp=1)
+        return _row(name, len(simhashes), perf_counter() - start, store)
 
 
-def _documents(path: Path, simhashes: np.ndarray) -> list[str]:
-    store = EmbeddedStore.create(str(path))
-    with Index.create(store, Profile.resolve(analyzer="jieba", bands=0)) as index:
+def _documents(path: str, simhashes: np.ndarray) -> list[str]:
+    store = EmbeddedStore.create(path)
+    with Index.create(store, PROFILE) as index:
         batches = list(made_entries(simhashes))
         start = perf_counter()
         for entries in batches:

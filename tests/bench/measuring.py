@@ -7,9 +7,7 @@ import gc
 import os
 import platform
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from ctypes import CDLL
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +18,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
+import numpy as np
+
 from simhash_hbase.errors import MissingExtra
 
 _MANY = 10.0
@@ -27,45 +27,22 @@ _MANY = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One table and what has to be known to read it."""
+    """One table and what has to be known to read it; the first column is text, the others are numbers."""
 
     title: str
-    """A sentence without its full stop."""
     columns: Sequence[str]
-    """Heads; the first column is text, the others are numbers."""
     rows: Sequence[Sequence[str]]
-    """Cells, as they are printed."""
     notes: Sequence[str] = ()
-    """Sentences about how it was measured."""
 
     def markdown(self) -> str:
-        """Write a heading, the table, and its notes as a list.
-
-        >>> print(Table(title="Sums", columns=["of", "is"], rows=[["1+1", "2"]], notes=["By hand."]).markdown())
-        #### Sums
-        <BLANKLINE>
-        | of | is |
-        | --- | ---: |
-        | 1+1 | 2 |
-        <BLANKLINE>
-        - By hand.
-        """
+        """Write a heading, the table, and its notes as a list."""
         rule = ["---", *["---:"] * (len(self.columns) - 1)]
-        lines = [_line(cells) for cells in (self.columns, rule, *self.rows)]
+        lines = [f"| {' | '.join(cells)} |" for cells in (self.columns, rule, *self.rows)]
         notes = ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join([f"#### {self.title}", "", *lines, *notes])
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def count(value: float) -> str:
-    """Write a whole number.
-
-    >>> count(1234567.8)
-    '1,234,568'
-    """
     return f"{value:,.0f}"
 
 
@@ -74,46 +51,29 @@ def rate(items: float, seconds: float) -> str:
 
 
 def times(ours: float, theirs: float) -> str:
-    """Write how many times as fast something is, from two durations of the same work.
-
-    >>> times(2.0, 9.0), times(1.0, 123.4)
-    ('4.5 x', '123 x')
-    """
+    """Write how many times as fast something is, from two durations of the same work."""
     ratio = theirs / ours
     return f"{ratio:.0f} x" if ratio >= _MANY else f"{ratio:.2g} x"
 
 
 def microseconds(seconds: float) -> str:
-    """Write a short duration.
-
-    >>> microseconds(0.000_123_4), microseconds(0.000_004_56)
-    ('123 µs', '4.6 µs')
-    """
     value = seconds * 1e6
     return f"{value:,.0f} µs" if value >= _MANY else f"{value:.1f} µs"
 
 
 def fixed(value: float, unit: str = "") -> str:
-    """Write a number with one decimal.
-
-    >>> fixed(12.345, " %")
-    '12.3 %'
-    """
     return f"{value:,.1f}{unit}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """What one contestant took and gave."""
+    """The seconds that a contestant took for each repetition, and what its last call returned."""
 
-    seconds: tuple[float, ...]
-    """One a repetition."""
+    seconds: list[float]
     result: Any
-    """What its last call returned."""
 
     @property
     def best(self) -> float:
-        """The least disturbed repetition."""
         return min(self.seconds)
 
     @property
@@ -136,38 +96,32 @@ def in_turns(
             start = clock()
             results[at] = work()
             seconds[at].append(clock() - start)
-    return [Timed(seconds=tuple(s), result=r) for s, r in zip(seconds, results, strict=True)]
+    return [Timed(seconds=taken, result=result) for taken, result in zip(seconds, results, strict=True)]
 
 
 def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[float]:
-    """Time every call of its own, in seconds, sorted."""
     seconds = []
     for item in items:
         start = perf_counter()
         work(item)
         seconds.append(perf_counter() - start)
-    return sorted(seconds)
+    return seconds
 
 
-def percentile(ascending: Sequence[float], share: float) -> float:
-    """Pick from sorted values the one that a share of them does not exceed.
-
-    >>> percentile([1, 2, 3, 4], 0.5), percentile([1, 2, 3, 4], 0.99)
-    (2, 4)
-    """
-    return ascending[max(0, -(-round(share * 10_000) * len(ascending) // 10_000) - 1)]
+def percentile(values: Sequence[float], share: float) -> float:
+    """Pick the value that a share of them does not exceed."""
+    return float(np.percentile(values, 100 * share, method="inverted_cdf"))
 
 
 PACKAGES = ("simhash-hbase", "jieba", "rjieba", "mmh3", "numpy", "lmdb", "simhash", "faiss-cpu", "datasketch")
 
 
 def describe() -> Table:
-    """Name processor, memory, versions and date."""
     facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "processor": f"{_field('/proc/cpuinfo', 'model name') or platform.machine()}, "
         f"{len(os.sched_getaffinity(0))} cores; one is used, unless a row says otherwise",
-        "memory": f"{int(_field('/proc/meminfo', 'MemTotal').split()[0] or 0) / 2**20:.0f} GiB",
+        "memory": f"{int(_field('/proc/meminfo', 'MemTotal').split()[0]) / 2**20:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
         "how": "tests/bench/README.md",
@@ -194,12 +148,9 @@ def processor_seconds(process: int) -> float:
 
 
 def _field(path: str, name: str) -> str:
-    """Read a ``name: value`` line; 0 where there is none."""
-    for line in Path(path).read_text().splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value.strip()
-    return "0"
+    """Read a ``name: value`` line; empty where there is none."""
+    lines = (line.partition(":") for line in Path(path).read_text().splitlines())
+    return next((value.strip() for key, _, value in lines if key.strip() == name), "")
 
 
 def _version(name: str) -> str:
@@ -209,18 +160,9 @@ def _version(name: str) -> str:
         return "absent"
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Let peers leave files open and use old ways of their own dependencies: where warnings are errors, they fail."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def peer(name: str, extras: str = "dev,bench") -> Any:
     """Import a module of a peer, which comes with these extras."""
     try:
-        with quiet():
-            return import_module(name)
+        return import_module(name)
     except ImportError as error:
         raise MissingExtra(f"{name} is missing: ./scripts/install {extras}") from error

@@ -1,37 +1,47 @@
 """Part ``queries``: near fingerprints among a million, against PyPI simhash's index and faiss."""
 
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.documents import made_entries
 from bench.measuring import Table, count, in_turns, microseconds, one_by_one, peer, percentile, times
 from bench.sizes import Sizes
-from simhash_hbase.api import create_index
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index.candidates import NO_PAIRS, Candidates, Near, Reach, find_candidates
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, find_candidates
+from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances
-from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.embedded import EmbeddedStore
 
 DISTANCE = 3
 """Bits within which all look."""
-
+PROFILE = Profile.resolve(analyzer="jieba", bands=0)
+LIMIT = PROFILE.max_rows_per_prefix
+REACH = Reach(len(PROFILE.blocks.tables), DISTANCE, None)
 SINGLES = 1_000
 
 Simhashes = NDArray[np.uint64]
+Pairs = set[tuple[int, int]]
+"""The place of a query, and a fingerprint that is near to it."""
 
 
-def whole(candidates: Candidates) -> Near:
-    """Join all queries at once, whatever memory that takes."""
-    return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
+def find(store: Store, queries: Simhashes) -> Near:
+    """Find what is near by the block rows of a store, whatever memory that takes."""
+    found = find_candidates(store, queries, PROFILE.blocks.prefixes(queries), reach=REACH, limit=LIMIT)
+    if found.truncated.any():
+        raise SimhashError("a prefix holds more rows than are read")
+    return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *found.parts(), strict=True)))
+
+
+def pairs_of(near: Near) -> Pairs:
+    return set(zip(near.queries.tolist(), near.simhashes.tolist(), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,33 +52,13 @@ class Contestant:
     fingerprints: int
     batch: Callable[[Simhashes], Any]
     """Finds what is near to queries."""
-    pairs: Callable[[Any], set[tuple[int, int]]]
-    """Makes of what `batch` returns the places of queries, and the fingerprints that are near to them."""
-    one: Callable[[int], Any]
-    """Finds what is near to one query."""
+    pairs: Callable[[Any], Pairs]
+    """Makes pairs of what `batch` returns."""
     is_slow: bool = False
     """Whether it compares with every fingerprint, or takes long for another reason."""
 
 
-def ours(index: Index) -> Contestant:
-    """Ask for the block rows in one folder."""
-    scheme, limit = index.profile.blocks, index.profile.max_rows_per_prefix
-    reach = Reach(len(scheme.tables), DISTANCE, None)
-
-    def batch(queries: Simhashes) -> Near:
-        return whole(find_candidates(index.store, queries, scheme.prefixes(queries), reach=reach, limit=limit))
-
-    return Contestant(
-        name="ours, `file:`",
-        fingerprints=(index.store.size().rows or {})["b"] // len(scheme.tables),
-        batch=batch,
-        pairs=lambda found: set(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True)),
-        one=lambda query: batch(np.array([query], np.uint64)),
-    )
-
-
 def faiss(name: str, index: Any, stored: Simhashes, *, is_slow: bool = True) -> Contestant:
-    """Ask an index of faiss, by one thread."""
     peer("faiss").omp_set_num_threads(1)
     index.add(_octets(stored))
 
@@ -76,44 +66,30 @@ def faiss(name: str, index: Any, stored: Simhashes, *, is_slow: bool = True) -> 
         # Its radius is exclusive.
         return index.range_search(_octets(queries), DISTANCE + 1)
 
-    def pairs(answer: Any) -> set[tuple[int, int]]:
+    def pairs(answer: Any) -> Pairs:
         limits, _, found = answer
         owners = np.repeat(np.arange(len(limits) - 1), np.diff(limits.astype(np.int64)))
         return set(zip(owners.tolist(), stored[found].tolist(), strict=True))
 
-    return Contestant(
-        name=f"faiss {name}",
-        fingerprints=len(stored),
-        batch=batch,
-        pairs=pairs,
-        one=lambda query: batch(np.array([query], np.uint64)),
-        is_slow=is_slow,
-    )
+    return Contestant(name=f"faiss {name}", fingerprints=len(stored), batch=batch, pairs=pairs, is_slow=is_slow)
 
 
 def pypi(stored: Simhashes) -> Contestant:
-    """Ask ``simhash.SimhashIndex`` of the package simhash."""
     module = peer("simhash")
     index = module.SimhashIndex([], k=DISTANCE)
     for value in stored.tolist():
         index.add(f"{value:x}", module.Simhash(value))
-
-    def one(query: int) -> Any:
-        return index.get_near_dups(module.Simhash(query))
-
     return Contestant(
         name="PyPI simhash `SimhashIndex(k=3)`",
         fingerprints=len(stored),
-        batch=lambda queries: list(map(one, queries.tolist())),
+        batch=lambda queries: [index.get_near_dups(module.Simhash(query)) for query in queries.tolist()],
         pairs=lambda answers: {(at, int(name, 16)) for at, names in enumerate(answers) for name in names},
-        one=one,
         is_slow=True,
     )
 
 
 def _octets(simhashes: Simhashes) -> NDArray[np.uint8]:
-    octets: NDArray[np.uint8] = simhashes.astype(">u8").view(np.uint8).reshape(-1, 8)
-    return octets
+    return simhashes.astype(">u8").view(np.uint8).reshape(-1, 8)
 
 
 class Planted:
@@ -124,13 +100,13 @@ class Planted:
         self.stored = rng.integers(0, 2**64, sizes.fingerprints, dtype=np.uint64)
         self.queries = rng.integers(0, 2**64, sizes.queries, dtype=np.uint64)
         near = np.arange(0, sizes.queries, 2)
-        self.queries[near] = self.stored[rng.integers(0, sizes.stored, len(near))]
+        self.queries[near] = self.stored[rng.integers(0, sizes.fingerprints, len(near))]
         # One to three bits, some of which may cancel: distances 0 to 3.
         for _ in range(DISTANCE):
             self.queries[near] ^= np.uint64(1) << rng.integers(0, 64, len(near), dtype=np.uint64)
 
-    def answer(self, queries: NDArray[np.uint64], within: int) -> set[tuple[int, int]]:
-        """Compare with every stored fingerprint."""
+    def answer(self, queries: Simhashes, within: int) -> Pairs:
+        """Compare with every one of the first fingerprints."""
         found = set()
         for at, query in enumerate(queries):
             near = np.flatnonzero(distances(self.stored[:within], query) <= DISTANCE)
@@ -140,45 +116,41 @@ class Planted:
 
 def measure_queries(sizes: Sizes) -> list[Table]:
     """Build all indexes over the same fingerprints, check that they agree, and time them in turns."""
-    planted = Planted(sizes)
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        index = create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba", bands=0)
-        index.store.put_rows(block_rows(index.profile.blocks, planted.stored), timestamp=1)
-        for entries in made_entries(planted.stored[: sizes.stored]):
-            index.add_entries(entries)
-        # Hash maps over 16 bits each, and over 24 of which up to three are flipped: both are complete within 3 bits.
-        module = peer("faiss")
-        flipping = module.IndexBinaryHash(64, 24)
-        flipping.nflip = DISTANCE
-        multi = module.IndexBinaryMultiHash(64, 4, 16)
+    planted, module = Planted(sizes), peer("faiss")
+    # Hash maps over 16 bits each, and over 24 of which up to three are flipped: both are complete within 3 bits.
+    multi, flipping = module.IndexBinaryMultiHash(64, 4, 16), module.IndexBinaryHash(64, 24)
+    flipping.nflip = DISTANCE
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        closing(EmbeddedStore.create(f"{folder}/index")) as store,
+    ):
+        store.put_rows(block_rows(PROFILE.blocks, planted.stored), timestamp=1)
+        ours = {"name": "ours, `file:`", "batch": partial(find, store), "pairs": pairs_of}
         contestants = [
-            ours(index),
+            Contestant(**ours, fingerprints=sizes.fingerprints),
             faiss("`IndexBinaryMultiHash(64, 4, 16)`", multi, planted.stored, is_slow=False),
             faiss("`IndexBinaryHash(64, 24)`, nflip 3", flipping, planted.stored),
             faiss("`IndexBinaryFlat(64)`", module.IndexBinaryFlat(64), planted.stored),
             pypi(planted.stored[: sizes.index_fingerprints]),
         ]
-        check(contestants, planted, sizes)
-        tables = [_singles(contestants, planted, sizes), _batches(index, contestants, planted, sizes)]
-        index.close()
-    return tables
+        _check(contestants, planted, sizes)
+        return [_singles(contestants, planted, sizes), _batches(contestants, planted, sizes)]
 
 
-def check(contestants: list[Contestant], planted: Planted, sizes: Sizes) -> None:
+def _check(contestants: Sequence[Contestant], planted: Planted, sizes: Sizes) -> None:
     """Refuse answers that are not those of a comparison with every fingerprint."""
     few = planted.queries[: sizes.flat_queries]
     for contestant in contestants:
         if contestant.pairs(contestant.batch(few)) != planted.answer(few, contestant.fingerprints):
             raise SimhashError(f"{contestant.name} does not answer what comparing with all of them does")
-    exact = [c for c in contestants if c.fingerprints == sizes.fingerprints and not c.is_slow]
     some = planted.queries[: sizes.queries // 10]
-    if len({frozenset(contestant.pairs(contestant.batch(some))) for contestant in exact}) > 1:
+    if len({frozenset(each.pairs(each.batch(some))) for each in contestants if not each.is_slow}) > 1:
         raise SimhashError("the answers to a batch differ")
 
 
-def _singles(contestants: list[Contestant], planted: Planted, sizes: Sizes) -> Table:
-    queries = planted.queries[:SINGLES].tolist()
-    rounds = [[one_by_one(each.one, queries) for each in contestants] for _ in range(sizes.repeats)]
+def _singles(contestants: Sequence[Contestant], planted: Planted, sizes: Sizes) -> Table:
+    queries = [planted.queries[at : at + 1] for at in range(min(SINGLES, sizes.queries))]
+    rounds = [[one_by_one(each.batch, queries) for each in contestants] for _ in range(sizes.repeats)]
     # The best of all rounds by its median, then by the last hundredth.
     best = [min((percentile(s, 0.5), percentile(s, 0.99)) for s in taken) for taken in zip(*rounds, strict=True)]
     return Table(
@@ -192,19 +164,12 @@ def _singles(contestants: list[Contestant], planted: Planted, sizes: Sizes) -> T
     )
 
 
-def _batches(index: Index, contestants: list[Contestant], planted: Planted, sizes: Sizes) -> Table:
-    """Compare those that are faster in a batch, and `Index.query_entries`, which has the documents, too."""
+def _batches(contestants: Sequence[Contestant], planted: Planted, sizes: Sizes) -> Table:
     fast = [each for each in contestants if not each.is_slow]
-    rows = [[name] for name in (*(each.name for each in fast), "`Index.query_entries`")]
+    columns, rows = ["index"], [[each.name] for each in fast]
     for number in (sizes.queries // 10, sizes.queries):
-        some = planted.queries[:number]
-        bare = Entries.of_fingerprints([f"query {at}" for at in range(number)], some)
-        asked = replace(bare, features=np.full(number, 100, np.int32))
-        documents = partial(index.query_entries, asked, rule=index.rule(match="distance"))
-        timed = in_turns([*(partial(each.batch, some) for each in fast), documents], repeats=sizes.repeats)
+        columns += [f"batch of {count(number)}", "ours is"]
+        timed = in_turns([partial(each.batch, planted.queries[:number]) for each in fast], repeats=sizes.repeats)
         for row, each in zip(rows, timed, strict=True):
             row += [microseconds(each.best / number), times(timed[0].best, each.best)]
-    columns = [
-        head for number in (sizes.queries // 10, sizes.queries) for head in (f"batch of {count(number)}", "ours is")
-    ]
-    return Table(title="The same in batches, time a query", columns=["index", *columns], rows=rows)
+    return Table(title="The same in batches, time a query", columns=columns, rows=rows)

@@ -6,8 +6,8 @@ import selectors
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from itertools import count as counting, cycle, islice
+from dataclasses import replace
+from itertools import chain, count as counting, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -23,8 +23,7 @@ from simhash_hbase.api import create_index, open_index
 from simhash_hbase.corpus.options import processors
 from simhash_hbase.errors import SimhashError
 
-Document = tuple[str, str]
-Documents = Sequence[Document]
+Documents = Sequence[tuple[str, str]]
 
 
 @contextmanager
@@ -41,51 +40,39 @@ def used_seconds(server: Server) -> float:
     return sum(map(processor_seconds, (pid, *map(int, started))))
 
 
-def stream(server: Server, path: str, body: bytes) -> int:
-    """Send lines, and count the answers to those that became something."""
-    *answers, end = _post(server, path, body, NDJSON).splitlines()
+def stream(server: Server, method: str, documents: Documents) -> float:
+    """Send documents as lines; return the seconds until all were answered."""
+    body = ndjson([{"id": name, "text": text} for name, text in documents])
+    start = perf_counter()
+    *answers, end = _post(server, PATHS[method], body, NDJSON).splitlines()
+    seconds = perf_counter() - start
     summary = json.loads(end)["summary"]
-    if not summary["complete"]:
+    if not summary["complete"] or len(answers) != len(documents):
         raise SimhashError(f"the stream ended early: {summary}")
-    return len(answers)
+    return seconds
 
 
 def _post(server: Server, path: str, body: bytes, headers: dict[str, str]) -> bytes:
     with urlopen(Request(server.address + path, body, headers)) as answer:
-        content: bytes = answer.read()
-        return content
+        return answer.read()
 
 
-def body_of(documents: Documents) -> bytes:
-    return ndjson([{"id": name, "text": text} for name, text in documents])
+def fill(url: str, documents: Documents) -> None:
+    with create_index(url, analyzer="jieba") as index:
+        for _ in index.add_many(documents):
+            pass
 
 
 @contextmanager
 def new_index(documents: Documents = ()) -> Iterator[str]:
     """Make an index in a folder, with documents or empty, and yield its address."""
     with TemporaryDirectory(prefix="bench-") as folder:
-        url = f"file:{Path(folder) / 'index'}"
-        with create_index(url, analyzer="jieba") as index:
-            for _ in index.add_many(documents):
-                pass
-        yield url
+        fill(f"file:{folder}/index", documents)
+        yield f"file:{folder}/index"
 
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 RECEIVED_BYTES = 256 << 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """What some clients got in some seconds."""
-
-    seconds: float
-    ascending: list[float]
-    """How long each answer took."""
-
-    @property
-    def rate(self) -> float:
-        return len(self.ascending) / self.seconds
 
 
 class _Client:
@@ -114,8 +101,11 @@ class _Client:
         return True
 
 
-def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) -> Load:
-    """Let clients ask for so long; each sends the next request when it has its answer."""
+def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) -> tuple[float, list[float]]:
+    """Let clients ask for so long; each sends the next request when it has its answer.
+
+    Returns the seconds in all, and those of each answer.
+    """
     taken = []
     with ExitStack() as opened, selectors.DefaultSelector() as selector:
         started = perf_counter()
@@ -136,14 +126,7 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
                     client.ask(next(requests))
                 else:
                     waiting -= 1
-        took = perf_counter() - started
-    return Load(seconds=took, ascending=sorted(taken))
-
-
-def request_of(path: str, record: dict[str, str]) -> bytes:
-    body = json.dumps(record, ensure_ascii=False).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        return perf_counter() - started, taken
 
 
 WORKERS = (1, 2)
@@ -160,63 +143,57 @@ def _named(method: str) -> str:
 
 def measure_service(sizes: Sizes) -> list[Table]:
     """Send the same documents to a service and to the library, round after round."""
-    sentences = Sentences(2 * sizes.service_documents)
-    # Every second one would be a near copy of the one before.
-    texts = [sentences.text(numbers) for numbers in islice(sentences.documents, 0, None, 2)]
-    documents = [(document_id(at), text) for at, text in enumerate(texts)]
-    rounds = [{method: _streams(method, documents) for method in PATHS} for _ in range(sizes.repeats)]
+    number = sizes.service_documents
+    source = _Source(replace(sizes, held=2 * number))
+    work = {"add": source.held[:number], "query": source.held[:number], "claim": source.held[number:]}
+    rounds = [[_by_library(work), *(_by_service(work, workers) for workers in WORKERS)] for _ in range(sizes.repeats)]
     rows = []
     for method in PATHS:
-        library, *services = (min(taken) for taken in zip(*(each[method] for each in rounds), strict=True))
-        rates = [f"{rate(len(documents), took)} ({100 * library / took:.0f} %)" for took in services]
-        rows.append([_named(method), rate(len(documents), library), *rates])
+        library, *services = (min(each[method] for each in taken) for taken in zip(*rounds, strict=True))
+        rates = [f"{rate(number, took)} ({100 * library / took:.0f} %)" for took in services]
+        rows.append([_named(method), rate(number, library), *rates])
     return [
         Table(
             title="Streams over HTTP, documents a second",
             columns=["what", "the library", *(f"service, --workers {workers}" for workers in WORKERS)],
             rows=rows,
             notes=[
-                f"{count(len(documents))} texts of {count(sentences.characters)} characters; the best of "
-                f"{sizes.repeats} rounds. In brackets: the share of the library's rate."
+                f"{count(number)} texts of {count(source.characters)} characters: added to one index, asked for, then "
+                f"as many others claimed; the best of {sizes.repeats} rounds.",
+                "In brackets: the share of the library's rate.",
             ],
         )
     ]
 
 
-def _streams(method: str, documents: Documents) -> list[float]:
-    """Time the library, and the service with one and with two that analyse."""
-    held = documents if method == "query" else ()
-    with new_index(held) as url, open_index(url) as index:
-        index.analysis.texts(["warm-up"], [documents[0][1]])
-        start = perf_counter()
-        answered = [sum(1 for _ in getattr(index, f"{method}_many")(documents))]
-        seconds = [perf_counter() - start]
-    body = body_of(documents)
-    for workers in WORKERS:
-        with new_index(held) as url, served(url, "--workers", str(workers)) as server:
+def _by_library(work: dict[str, Documents]) -> dict[str, float]:
+    seconds = {}
+    with new_index() as url, open_index(url) as index:
+        index.analysis.texts(["warm-up"], [work["add"][0][1]])
+        for method, documents in work.items():
             start = perf_counter()
-            answered.append(stream(server, PATHS[method], body))
-            seconds.append(perf_counter() - start)
-    if set(answered) != {len(documents)}:
-        raise SimhashError(f"{answered} documents were answered of {len(documents)}")
+            for _ in getattr(index, f"{method}_many")(documents):
+                pass
+            seconds[method] = perf_counter() - start
     return seconds
 
 
+def _by_service(work: dict[str, Documents], workers: int) -> dict[str, float]:
+    with new_index() as url, served(url, "--workers", str(workers)) as server:
+        return {method: stream(server, method, documents) for method, documents in work.items()}
+
+
 def measure_singles(sizes: Sizes) -> list[Table]:
-    """Let clients ask the service of an index in a folder."""
     source = _Source(sizes)
     with new_index(source.held) as url:
         return [_measured("`file:`", url, source, sizes)]
 
 
 def measure_singles_in_hbase(sizes: Sizes) -> list[Table]:
-    """Let clients ask the service of an index in HBase."""
     source = _Source(sizes)
     with running_hbase() as instance:
         url = f"hbase://{instance.thrift2}/{instance.new_table()}"
-        with create_index(url, analyzer="jieba") as index:
-            for _ in index.add_many(source.held):
-                pass
+        fill(url, source.held)
         return [_measured("HBase, Thrift 2", url, source, sizes)]
 
 
@@ -224,76 +201,81 @@ class _Source:
     """Documents of which no two have anything to do with each other, at first."""
 
     def __init__(self, sizes: Sizes) -> None:
-        self._sentences = Sentences(10 * sizes.service_held)
-        self._numbers = self._sentences.documents[::2]
+        self._sentences = Sentences(10 * sizes.held)
         self.characters = self._sentences.characters
-        self.held = [self._document(at) for at in range(sizes.service_held)]
-        self.fresh = map(self._document, counting(sizes.service_held))
+        self.held = [self._document(at) for at in range(sizes.held)]
+        self.fresh = map(self._document, counting(sizes.held))
 
-    def _document(self, at: int) -> Document:
-        return document_id(at), self._sentences.text(self._numbers[at % len(self._numbers)])
+    def _document(self, at: int) -> tuple[str, str]:
+        # Every second one would be a near copy of the one before.
+        numbers = self._sentences.documents
+        return document_id(at), self._sentences.text(numbers[2 * at % len(numbers)])
 
-    def documents(self, method: str) -> Iterator[Document]:
+    def documents(self, method: str) -> Iterator[tuple[str, str]]:
         """Yield stored documents to ask for, or new ones to claim or to add."""
         return cycle(self.held) if method == "query" else self.fresh
 
 
 def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
-    rows = []
-    for method in PATHS:
-        rows.append(_of_library(method, url, list(islice(source.documents(method), sizes.service_singles))))
-        # One address may have three quarters of the requests at a time.
-        for processes in (1, processors()):
-            requests = str(2 * max(sizes.service_clients) * processes)
-            with served(url, "--max-requests", requests, "--processes", str(processes)) as server:
+    rows = {
+        method: [_of_library(method, url, list(islice(source.documents(method), sizes.service_singles)))]
+        for method in PATHS
+    }
+    # One address may have three quarters of the requests at a time.
+    for processes in (1, processors()):
+        requests = str(2 * max(sizes.service_clients) * processes)
+        with served(url, "--max-requests", requests, "--processes", str(processes)) as server:
+            # Each process answers some before it is timed.
+            for _ in range(sizes.service_clients[-1]):
+                _post(server, "/v1/queries", json.dumps({"text": source.held[0][1]}).encode(), JSON)
+            for method, own in rows.items():
                 what = f"{_named(method)}: service, {processes} process{'es' * (processes > 1)}"
-                # Each process answers some before it is timed.
-                for _ in range(sizes.service_clients[-1]):
-                    _post(server, "/v1/queries", json.dumps({"text": source.held[0][1]}).encode(), JSON)
-                rows += [_of_clients(method, what, server, clients, source, sizes) for clients in sizes.service_clients]
+                own += [_of_clients(method, what, server, clients, source, sizes) for clients in sizes.service_clients]
                 if processes == 1:
                     some = list(islice(source.documents(method), sizes.service_documents))
-                    rows.append(_of_stream(method, server, some))
+                    own.append(_of_stream(method, server, some))
     return Table(
         title=f"Single requests over HTTP, {place}",
         columns=["what", "clients", "a second", "median", "99 %", "processor time an answer"],
-        rows=[*rows, TARGET],
+        rows=[*chain.from_iterable(rows.values()), TARGET],
         notes=[
-            f"Texts of {count(source.characters)} characters; {count(sizes.service_held)} documents in the index "
+            f"Texts of {count(source.characters)} characters; {count(sizes.held)} documents in the index "
             f"before; {sizes.service_seconds:g} s a row; {count(sizes.service_singles)} calls of the library; "
             f"{count(sizes.service_documents)} lines in the stream."
         ],
     )
 
 
-def _of_library(method: str, url: str, documents: Sequence[Document]) -> list[str]:
+def _of_library(method: str, url: str, documents: Documents) -> list[str]:
     with open_index(url) as index:
         index.query(documents[0][1])
         call, words = getattr(index, method), slice(1, 2) if method == "query" else slice(2)
-        ascending = one_by_one(lambda document: call(*document[words]), documents)
-    return _row(f"{_named(method)}: `Index`", "", Load(seconds=sum(ascending), ascending=ascending))
+        taken = one_by_one(lambda document: call(*document[words]), documents)
+    return _row(f"{_named(method)}: `Index`", "", sum(taken), taken)
+
+
+def _requests(method: str, source: _Source) -> Iterator[bytes]:
+    for name, text in source.documents(method):
+        record = {"text": text} if method == "query" else {"id": name, "text": text}
+        body = json.dumps(record, ensure_ascii=False).encode()
+        head = f"POST {PATHS[method]} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        yield f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def _of_clients(method: str, what: str, server: Server, clients: int, source: _Source, sizes: Sizes) -> list[str]:
-    requests = (
-        request_of(PATHS[method], {"text": text} if method == "query" else {"id": name, "text": text})
-        for name, text in source.documents(method)
-    )
     before = used_seconds(server)
-    load = ask_for(sizes.service_seconds, server.port, clients, requests)
-    used = used_seconds(server) - before
-    return _row(what, str(clients), load, used / len(load.ascending))
+    seconds, taken = ask_for(sizes.service_seconds, server.port, clients, _requests(method, source))
+    used = (used_seconds(server) - before) / len(taken)
+    return [*_row(what, str(clients), seconds, taken)[:-1], fixed(MS * used, " ms")]
 
 
-def _row(name: str, clients: str, load: Load, used: float | None = None) -> list[str]:
-    times = [fixed(MS * percentile(load.ascending, share), " ms") for share in (0.5, 0.99)]
-    return [name, clients, count(load.rate), *times, "" if used is None else fixed(MS * used, " ms")]
+def _row(name: str, clients: str, seconds: float, taken: list[float]) -> list[str]:
+    times = [fixed(MS * percentile(taken, share), " ms") for share in (0.5, 0.99)]
+    return [name, clients, rate(len(taken), seconds), *times, ""]
 
 
-def _of_stream(method: str, server: Server, documents: Sequence[Document]) -> list[str]:
-    body = body_of(documents)
-    before, start = used_seconds(server), perf_counter()
-    answered = stream(server, PATHS[method], body)
-    seconds = perf_counter() - start
-    used = (used_seconds(server) - before) / answered
-    return [f"{_named(method)}: service, one stream", "1", rate(answered, seconds), "", "", fixed(MS * used, " ms")]
+def _of_stream(method: str, server: Server, documents: Documents) -> list[str]:
+    before = used_seconds(server)
+    seconds = stream(server, method, documents)
+    used = fixed(MS * (used_seconds(server) - before) / len(documents), " ms")
+    return [f"{_named(method)}: service, one stream", "1", rate(len(documents), seconds), "", "", used]

@@ -7,37 +7,28 @@ from dataclasses import dataclass
 class Sizes:
     """Numbers of documents and queries; the default makes a run of some minutes."""
 
-    sets: tuple[str, ...] = ("laws-zh", "laws-en", "lctt", "graph")
-    """Sets of documents to fingerprint, as `bench.documents` names them."""
-    dedup_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph")  # Sets to decide.
+    sets: tuple[str, ...] = ("laws-zh", "laws-en", "lctt", "graph")  # Of documents, as `bench.documents` names them.
     repeats: int = 3  # Repetitions, of which the best counts.
+    rounds: int = 7  # The same where the best of three differs by a third from run to run.
     texts: int = 300  # Documents of a set that are fingerprinted by everyone.
     warm_texts: int = 2_000  # Other documents of the set that come before, for tables that fill as words are seen.
     fingerprints: int = 1_000_000  # Uniform fingerprints in the index that is queried.
-    stored: int = 50_000  # Of these, documents with all their cells: every hit is among them.
     queries: int = 100_000  # Queries of the largest batch; the others are a tenth, and single ones a hundredth of it.
     index_fingerprints: int = 1_000_000  # Fingerprints for PyPI simhash's index, which takes about 1 KB each.
     flat_queries: int = 200  # Queries that are compared with every fingerprint.
-    load_documents: int = 100_000  # Documents that are loaded for time and bytes.
+    documents: int = 100_000  # Documents that are put or loaded into a folder or HBase for time and bytes.
     dedup_documents: int = 2_000  # Documents of a set that ``dedup`` decides.
-    text_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph", "laws-en")  # Sets whose texts go from a file to rows.
-    text_documents: int = 5_000  # Documents of each.
-    text_rounds: int = 2  # So many times.
+    text_documents: int = 5_000  # Documents of a set that go from a file to rows.
     memory_documents: tuple[int, int] = (50_000, 200_000)  # Between these two, the memory of ``dedup`` is seen to grow.
+    held: int = 20_000  # Documents in the index before others are claimed, or sent to a service one by one.
     service_documents: int = 4_000  # Documents that are sent to a service in one stream.
-    service_singles: int = 500  # Single queries that are sent to a service.
-    service_held: int = 20_000  # Documents in the index before clients send single requests.
+    service_singles: int = 500  # Single calls of the library beside a service.
     service_clients: tuple[int, ...] = (1, 8, 32, 128)  # So many clients at a time.
     service_seconds: float = 5.0  # For so long each.
-    claim_held: int = 20_000  # Documents in the index before others are claimed.
     claim_batch: int = 2_000  # Documents that are claimed at a time.
-    claim_batches: int = 7  # So many times.
     hbase_singles: int = 300  # Single queries that every client of HBase answers in a round.
-    hbase_rounds: int = 7
-    """Rounds of single queries on HBase: server and clients share the processors, so the best of few is not enough."""
     hbase_warm: int = 2_000
     """Queries that each client of HBase answers before: Java compiles what was called ten thousands of times."""
-    hbase_documents: int = 100_000  # Documents that are put into HBase, and loaded with all families.
     hbase_files: tuple[tuple[str, str], ...] = (
         ("NONE", "NONE"),
         ("FAST_DIFF", "NONE"),
@@ -49,46 +40,37 @@ class Sizes:
     growth: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     """Documents in the indexes whose costs are compared, the smallest first."""
     growth_queries: int = 1_000  # Single queries of each; a batch has ten times as many.
-    growth_repeats: int = 7  # Repetitions of a batch: the best of three differs by a third from run to run.
     growth_rate: int = 4_000  # Lookups a second that are asked of the largest.
     growth_minutes: float = 10.0  # For so long.
 
 
 DEFAULT = Sizes()
-LARGE = Sizes(fingerprints=10_000_000, index_fingerprints=1_000_000, flat_queries=50)
+LARGE = Sizes(fingerprints=10_000_000, flat_queries=50)
 TINY = Sizes(
     sets=("graph",),
-    dedup_sets=("graph",),
     repeats=1,
+    rounds=2,
     texts=5,
     warm_texts=5,
     fingerprints=3_000,
-    stored=500,
     queries=400,
     index_fingerprints=2_000,
     flat_queries=20,
-    load_documents=300,
+    documents=300,
     dedup_documents=40,
-    text_sets=("graph",),
     text_documents=40,
-    text_rounds=1,
     memory_documents=(2_000, 5_000),
+    held=60,
     service_documents=30,
     service_singles=5,
-    service_held=60,
     service_clients=(1, 3),
     service_seconds=0.05,
-    claim_held=60,
     claim_batch=20,
-    claim_batches=2,
     hbase_singles=10,
-    hbase_rounds=1,
     hbase_warm=5,
-    hbase_documents=300,
     hbase_files=(("NONE", "NONE"), ("FAST_DIFF", "SNAPPY")),
     growth=(300, 900),
     growth_queries=20,
-    growth_repeats=1,
     growth_rate=200,
     growth_minutes=0.02,
 )

@@ -9,10 +9,12 @@ from itertools import count as numbers, islice
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import perf_counter
+from typing import Any
 
 from peers import entrants
+from support.corpus import write_jsonl
+from support.results import command
 
-from bench.deduping import CLI, write_lines
 from bench.documents import are_shared, corpus, document_id
 from bench.measuring import Table, count, fixed, peer, rate
 from bench.sizes import Sizes
@@ -25,28 +27,24 @@ from simhash_hbase.features.fingerprints import Fingerprinter
 COLUMNS = ("than rjieba alone", "documents /s a core", "documents /s by the clock")
 FLOOR = "rjieba alone: the floor"
 PEERS = {
-    "datasketch": ("Datasketch", "datasketch `MinHashLSH`, in memory"),
-    "lance": ("Lance", "Lance `MINHASHLSH`, index build"),
+    "datasketch": (entrants.Datasketch, "datasketch `MinHashLSH`, in memory"),
+    "lance": (entrants.Lance, "Lance `MINHASHLSH`, index build"),
 }
-"""Their modules, their classes in `peers.entrants`, and their rows."""
-
-
 Contestant = Callable[[], None]
 
 
 def measure_text(sizes: Sizes) -> list[Table]:
-    """Measure each set."""
-    return [_table(name, sizes) for name in sizes.text_sets if are_shared(name)] or [_table("lctt", sizes)]
+    return [_table(name, sizes) for name in sizes.sets if are_shared(name)] or [_table("lctt", sizes)]
 
 
 def _table(name: str, sizes: Sizes) -> Table:
-    texts = list(islice(corpus(name), sizes.text_documents))
+    texts, repeats = list(islice(corpus(name), sizes.text_documents)), min(2, sizes.repeats)
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        file = Path(folder) / "documents.jsonl"
-        write_lines(file, ({"id": document_id(at), "text": text} for at, text in enumerate(texts)))
+        records = ({"id": document_id(at), "text": text} for at, text in enumerate(texts))
+        file = write_jsonl(Path(folder) / "documents.jsonl", records)
         contestants, missing = _contestants(texts, file)
-        rounds = [{each: _spent(work) for each, work in contestants.items()} for _ in range(sizes.text_rounds)]
+        rounds = [{each: _spent(work) for each, work in contestants.items()} for _ in range(repeats)]
     best = {
         each: [min(taken) for taken in zip(*(spent[each] for spent in rounds), strict=True)] for each in contestants
     }
@@ -57,7 +55,7 @@ def _table(name: str, sizes: Sizes) -> Table:
             [each, f"{processor / best[FLOOR][0]:.2f} x", rate(len(texts), processor), rate(len(texts), clock)]
             for each, (processor, clock) in best.items()
         ],
-        notes=[f"The best of {sizes.text_rounds}.", *missing],
+        notes=[f"The best of {repeats}.", *missing],
     )
 
 
@@ -118,19 +116,19 @@ def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _dedup(fresh: Iterator[Path], file: Path, workers: int) -> None:
-    _run("dedup", f"file:{next(fresh)}", "--create", str(file), "--workers", str(workers))
+    _run("dedup", f"file:{next(fresh)}", "--create", file, "--workers", workers)
 
 
 def _load(fresh: Iterator[Path], file: Path, workers: int) -> None:
     folder = next(fresh)
-    _run("create", f"file:{folder}", "--learn-from", str(file))
-    _run("load", f"file:{folder}", str(file), "--workers", str(workers), "--work", f"{folder}.work")
+    _run("create", f"file:{folder}", "--learn-from", file)
+    _run("load", f"file:{folder}", file, "--workers", workers, "--work", f"{folder}.work")
 
 
-def _run(*command: str) -> None:
-    subprocess.run([*CLI, *command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+def _run(*words: object) -> None:
+    subprocess.run(command(*words, "--quiet"), check=True, stdout=subprocess.DEVNULL)
 
 
-def _add(entrant: str, texts: Sequence[str]) -> None:
-    with closing(getattr(entrants, entrant)(texts)) as made:
+def _add(entrant: Callable[[Sequence[str]], Any], texts: Sequence[str]) -> None:
+    with closing(entrant(texts)) as made:
         made.add(texts)

@@ -1,12 +1,10 @@
 """The fault laboratory itself: a short seeded run of it, and that it sees what is lost, repeated or decided twice."""
 
-import os
 from dataclasses import replace
 from itertools import count
 
 import pytest
 from faults import SEED, faults
-from faults.cluster import Cluster
 from faults.embedded import PROFILE, Folder
 from faults.outcome import Outcome
 from faults.restart import Client, check
@@ -18,16 +16,14 @@ from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.index.index import Index
 from simhash_hbase.stores.memory import MemoryStore
 
-BLOCK = 128 << 20  # The smallest room that HDFS gives.
-
 
 @pytest.mark.parametrize(
     ("scenario", "times"),
     [
-        ("processes killed", 10),
-        ("disk full", 2),
-        ("readers killed", 20),
-        ("map grown by four processes", 2),
+        ("processes killed", 6),
+        ("disk full", 1),
+        ("readers killed", 8),
+        ("map grown by four processes", 1),
         ("service restarted", 1),
     ],
 )
@@ -59,13 +55,6 @@ def test_what_a_service_has_lost_is_counted(tmp_path, acknowledged, lost, wrong)
     check(url, [client], outcome)
 
     assert (outcome.lost, len(outcome.wrong)) == (lost, wrong)
-
-
-def test_an_unknown_scenario_is_wrong_usage():
-    done = faults("flood")
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "no scenario is called 'flood'" in done.stderr
 
 
 @pytest.fixture
@@ -149,28 +138,10 @@ def test_traffic_sees_what_an_index_does_wrong(fault, told):
     kind = type("Index", (Faulty,), {"fault": fault, "_calls": count()})
 
     with Traffic(lambda clock: kind(store, clock=clock), SEED) as traffic:
-        for _ in range(8):
+        for _ in range(4):
             traffic.await_all(traffic.log.calls[-1][2])
 
     assert bool(traffic.log.wrong) == bool(told), traffic.log.wrong
     assert not told or any(told in line for line in traffic.log.wrong)
     assert bool(traffic.log.refused) == (fault == "refuses")
     assert traffic.log.stall() > 0
-
-
-def test_the_disk_of_a_data_node_has_less_room_than_a_block_for_a_while(tmp_path):
-    cluster = Cluster(tmp_path)
-    cluster.mount_disk()
-    if not cluster.disk.is_mount():
-        pytest.skip("only root may mount a file system in memory")
-    try:
-        with (cluster.disk / "block").open("wb") as file:
-            with cluster.full():
-                os.posix_fallocate(file.fileno(), 0, BLOCK // 4)
-                with pytest.raises(OSError, match="No space left"):
-                    os.posix_fallocate(file.fileno(), 0, BLOCK)
-            os.posix_fallocate(file.fileno(), 0, BLOCK)
-    finally:
-        cluster.unmount_disk()
-
-    assert list(cluster.disk.iterdir()) == []

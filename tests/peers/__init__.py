@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from statistics import median
 from time import process_time
+from typing import Any
 
 from bench.documents import Sentences
 from evaluate import REQUIRED_RECALL, STRICT, precision, score
 from support.labelled import Corpus, Similarities, folder, read_corpus
 
-from peers.entrants import ENTRANTS, Answers, Entrant
+from peers.entrants import ENTRANTS, Answers
 from peers.truth import similar_pairs
 
 MADE = "made"
@@ -38,12 +39,9 @@ class Result:
     """What one entrant did."""
 
     answers: Answers
-    add: float
-    """Processor seconds from texts to documents that are found."""
-    one: float
-    """Processor seconds of one query by a text, the median."""
-    size: int
-    """Bytes of the index."""
+    add: float  # Processor seconds from texts to documents that are found.
+    one: float  # Processor seconds of one query by a text, the median.
+    size: int  # Bytes of the index.
 
 
 def read(name: str) -> Corpus:
@@ -56,8 +54,7 @@ def read(name: str) -> Corpus:
     return Corpus(name=MADE, ids=[str(at) for at in range(len(texts))], groups=[], texts=texts, pairs=pairs)
 
 
-def measure(entrant: Entrant, texts: Sequence[str]) -> Result:
-    """Add all texts, ask for each, then for some alone."""
+def measure(entrant: Any, texts: Sequence[str]) -> Result:
     start = process_time()
     entrant.add(texts)
     added = process_time() - start

@@ -1,15 +1,18 @@
-"""Who is compared: indexes that take texts, and that are asked for each of them."""
+"""Who is compared: indexes of texts, which are known by their positions.
+
+``add`` takes texts, until they are found. ``ask_all`` asks for each of them, ``ask`` for one; ``size`` counts the bytes
+of the index, on disk or in memory; ``close`` removes its files.
+"""
 
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-from bench.measuring import anonymous_bytes, peer, quiet
-from evaluate import CHUNK, LEARNED, SEEDS, TEN_ROWS, Recipe, sample
+from bench.measuring import anonymous_bytes, peer
+from evaluate import LEARNED, SEEDS, TEN_ROWS, Recipe, add_texts, returned_pairs, sample
 from support.labelled import Pair
 
 from simhash_hbase.api import create_index
@@ -27,25 +30,6 @@ ESTIMATE = 0.77
 
 Answers = dict[str, set[Pair]]
 """The pairs that come back, by what is made of the answers; mostly nothing."""
-
-
-class Entrant(Protocol):
-    """An index of texts, which are known by their positions."""
-
-    def add(self, texts: Sequence[str]) -> None:
-        """Take the texts, from the text to being found."""
-
-    def ask_all(self, texts: Sequence[str]) -> Answers:
-        """Ask for each of the texts."""
-
-    def ask(self, text: str) -> Any:
-        """Ask for one text."""
-
-    def size(self) -> int:
-        """Count the bytes of the index, on disk or in memory."""
-
-    def close(self) -> None:
-        """Remove its files."""
 
 
 def _pairs(at: int, found: Any) -> set[Pair]:
@@ -70,18 +54,13 @@ class Ours(_InFolder):
         super().__init__()
         learn_from = [texts[row] for row in sample(range(len(texts)), SEEDS[0])]
         made = create_index(f"file:{self._folder / 'index'}", learn_from=learn_from, **recipe)
-        self._index, self._chunks = self._open.enter_context(made), []
+        self._index = self._open.enter_context(made)
 
     def add(self, texts: Sequence[str]) -> None:
-        for start in range(0, len(texts), CHUNK):
-            few = texts[start : start + CHUNK]
-            self._chunks.append(self._index.analysis.texts([str(start + at) for at in range(len(few))], few).entries)
-            self._index.add_entries(self._chunks[-1])
+        self._chunks = add_texts(self._index, texts, range(len(texts)))
 
     def ask_all(self, texts: Sequence[str]) -> Answers:
-        found = ((e.ids, self._index.query_entries(e)) for e in self._chunks)
-        asked = (pair for ids, answers in found for pair in zip(ids, answers, strict=True))
-        return {"": set().union(*(_pairs(int(name), [m.id for m in answer.matches]) for name, answer in asked))}
+        return {"": returned_pairs(self._index, self._chunks)[0]}
 
     def ask(self, text: str) -> Any:
         return self._index.query(text)
@@ -96,13 +75,26 @@ class _InMemory:
 
     def __init__(self) -> None:
         self._before = anonymous_bytes()
-        self._kept = 0
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        return {"": set().union(*(_pairs(at, self.ask(text)) for at, text in enumerate(texts)))}
 
     def size(self) -> int:
-        return anonymous_bytes() - self._before - self._kept
+        return anonymous_bytes() - self._before
 
     def close(self) -> None:
         """Leave it to the process."""
+
+
+class _MinHash(_InMemory):
+    """An index of MinHash signatures."""
+
+    def add(self, texts: Sequence[str]) -> None:
+        for at, text in enumerate(texts):
+            self._lsh.insert(at, self._signature(text))
+
+    def ask(self, text: str) -> Any:
+        return self._lsh.query(self._signature(text))
 
 
 def _shingles(text: str) -> list[str]:
@@ -110,32 +102,13 @@ def _shingles(text: str) -> list[str]:
     return [normal[at : at + SHINGLE] for at in range(max(1, len(normal) - SHINGLE + 1))]
 
 
-class Datasketch(_InMemory):
-    """datasketch's MinHash LSH; the signatures that are kept to ask for all texts do not count."""
+class Datasketch(_MinHash):
+    """datasketch's MinHash LSH."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._module = peer("datasketch", EXTRAS)
         self._lsh = self._module.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
-        self._signatures = np.zeros((len(texts), PERMUTATIONS), self._module.MinHash(PERMUTATIONS).hashvalues.dtype)
         super().__init__()
-        self._kept = self._signatures.nbytes
-
-    def add(self, texts: Sequence[str]) -> None:
-        for at, text in enumerate(texts):
-            made = self._signature(text)
-            self._signatures[at] = made.hashvalues
-            self._lsh.insert(at, made)
-
-    def ask_all(self, texts: Sequence[str]) -> Answers:
-        found: set[Pair] = set()
-        for at, values in enumerate(self._signatures):
-            asked = self._module.MinHash(PERMUTATIONS)
-            asked.hashvalues = values
-            found |= _pairs(at, self._lsh.query(asked))
-        return {"": found}
-
-    def ask(self, text: str) -> Any:
-        return self._lsh.query(self._signature(text))
 
     def _signature(self, text: str) -> Any:
         made = self._module.MinHash(PERMUTATIONS)
@@ -143,7 +116,7 @@ class Datasketch(_InMemory):
         return made
 
 
-class Rensa(_InMemory):
+class Rensa(_MinHash):
     """rensa's MinHash LSH of the same shingles."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -156,16 +129,6 @@ class Rensa(_InMemory):
         made.update(_shingles(text))
         return made
 
-    def add(self, texts: Sequence[str]) -> None:
-        for at, text in enumerate(texts):
-            self._lsh.insert(at, self._signature(text))
-
-    def ask_all(self, texts: Sequence[str]) -> Answers:
-        return {"": set().union(*(_pairs(at, self.ask(text)) for at, text in enumerate(texts)))}
-
-    def ask(self, text: str) -> Any:
-        return self._lsh.query(self._signature(text))
-
 
 class PyPI(_InMemory):
     """PyPI simhash: its own features and hash, its index within three bits."""
@@ -173,17 +136,11 @@ class PyPI(_InMemory):
     def __init__(self, texts: Sequence[str]) -> None:
         self._module = peer("simhash", EXTRAS)
         self._bare, self._index = self._module.Simhash(0), self._module.SimhashIndex([], k=DISTANCE)
-        self._values: list[Any] = []
         super().__init__()
 
     def add(self, texts: Sequence[str]) -> None:
         for at, text in enumerate(texts):
-            self._values.append(self._simhash(text))
-            self._index.add(str(at), self._values[-1])
-
-    def ask_all(self, texts: Sequence[str]) -> Answers:
-        found = (_pairs(at, self._index.get_near_dups(value)) for at, value in enumerate(self._values))
-        return {"": set().union(*found)}
+            self._index.add(str(at), self._simhash(text))
 
     def ask(self, text: str) -> Any:
         return self._index.get_near_dups(self._simhash(text))
@@ -209,8 +166,7 @@ class Lance(_InFolder):
         words = {"base_tokenizer": "ngram", "min_ngram_length": SHINGLE, "max_ngram_length": SHINGLE, **own}
         numbers = {"num_hashes": PERMUTATIONS, "num_bands": BANDS, "shingle_size": 1}
         config = self._config("minhashlsh", {**numbers, "tokenizer": {**words, "max_token_length": None}})
-        with quiet():
-            self._lance.write_dataset(table, str(self._folder), mode="overwrite").create_scalar_index("text", config)
+        self._lance.write_dataset(table, str(self._folder), mode="overwrite").create_scalar_index("text", config)
         self._set = self._lance.dataset(str(self._folder))
 
     def ask_all(self, texts: Sequence[str]) -> Answers:
@@ -230,7 +186,7 @@ class Lance(_InFolder):
         return sum(index.total_size_bytes for index in self._set.describe_indices())
 
 
-ENTRANTS: dict[str, Callable[[Sequence[str]], Entrant]] = {
+ENTRANTS: dict[str, Callable[[Sequence[str]], Any]] = {
     "ours, `distance`, 3 bits": lambda texts: Ours({**LEARNED, "match": "distance"}, texts),
     "ours, `verified`, ten rows": lambda texts: Ours(TEN_ROWS, texts),
     "**ours, `verified`, with sketch rows**": lambda texts: Ours(LEARNED, texts),

@@ -19,7 +19,6 @@ SHINGLES_AT_ONCE = 512
 
 
 def similar_pairs(texts: Sequence[str], exact: Similarities) -> set[Pair]:
-    """Find the pairs, the smaller position first."""
     candidates = list(_candidates(texts))
     return {pair for pair, alike in zip(candidates, exact.of_many(candidates), strict=True) if alike >= LEAST}
 
@@ -39,7 +38,6 @@ def _candidates(texts: Sequence[str]) -> Iterator[Pair]:
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix 64-bit integers as splitmix64 does."""
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return values ^ values >> np.uint64(31)

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from itertools import combinations
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -39,10 +40,9 @@ def flip(value, bits):
 
 def flips(value, count, *, most=2_000, seed=0):
     """List fingerprints with just so many bits flipped: all of them, or a sample."""
-    every = list(combinations(range(64), count)) if count <= 2 else None
-    if every is None or len(every) > most:
-        chosen = random.Random(seed)
-        every = [chosen.sample(range(64), count) for _ in range(most)]
+    chosen, every = random.Random(seed), combinations(range(64), count)
+    if comb(64, count) > most:
+        every = (chosen.sample(range(64), count) for _ in range(most))
     return [flip(value, bits) for bits in every]
 
 

@@ -15,7 +15,6 @@ class NotingStore(MemoryStore):
         self.calls = []
 
     def take(self):
-        """Return the calls since the last time."""
         calls, self.calls = self.calls, []
         return calls
 

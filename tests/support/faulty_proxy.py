@@ -52,20 +52,16 @@ class FaultyProxy:
         self._pairs = []
         self._lock = threading.Lock()
         self._closed = False
-        self.delay_s = 0.0
-        self.stalled = False
+        self.delay_s, self.stalled, self.refusing = 0.0, False, False
         # Reply bytes that still pass before the connection that carries them is closed; None: all.
         self.cut_after = None
         # Called with each piece of a reply; True closes its connection instead of passing the piece on.
         self.chaos = None
         # Bytes of a reply that are passed on; a larger one stays away from there on. None: all.
         self.largest_reply = None
-        self.refusing = False
         # A request that a gateway is to stand still over.
         self.held = None
-        self.attempts = 0
-        self.connections = 0
-        self.replies = 0
+        self.attempts = self.connections = self.replies = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -161,11 +157,8 @@ class Chaos:
     """Random faults from a seed: a reply is cut, or held back past the time-out."""
 
     def __init__(self, seed, *, cut=0.003, hold=0.0005, hold_s=1.0):
-        self._random = random.Random(seed)
-        self._cut = cut
-        self._hold = hold
-        self._hold_s = hold_s
-        self.faults = 0
+        self._random, self.faults = random.Random(seed), 0
+        self._cut, self._hold, self._hold_s = cut, hold, hold_s
 
     def __call__(self):
         drawn = self._random.random()

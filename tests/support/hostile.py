@@ -42,36 +42,17 @@ HOSTILE = {
 
 def special():
     """Return short texts in which something is special."""
-    texts = [
-        *("天地玄黄宇宙"[:size] for size in range(7)),
-        *("abcdefg"[:size] for size in range(8)),
-        " ",
-        "，。",
-        "\r\n",
-        "a\r\nb",
-    ]
-    texts += ["…", "㎡", "Ⅳ号楼", "ﷺ", "Straße", "İSTANBUL", "ΟΔΟΣ ΑΘΗΝΑΣ", "ΑΣ", "ﬁne", "½", "ẞ", "ǅ"]
-    texts += [
+    return [
+        *("天地玄黄宇宙"[:size] for size in range(7)), *("abcdefg"[:size] for size in range(8)),
+        " ", "，。", "\r\n", "a\r\nb",
+        "…", "㎡", "Ⅳ号楼", "ﷺ", "Straße", "İSTANBUL", "ΟΔΟΣ ΑΘΗΝΑΣ", "ΑΣ", "ﬁne", "½", "ẞ", "ǅ",
         "我们\u034f都是\u034f中国人", "a\u034fb", "\u034f", "é\u034fé x\u034f", "\ud800", "天\ud800地\udfff", "😀",
         "\U00020000天",
+        "The THE the of OF 的 an On Which WHICH which whichs", "zz yy xx ww zz",
+        "ж" * 1024, "ж" * 1025, "Z" * 1024, "Z" * 1025 + " " + "z" * 1025,
+        "买T恤，去卡拉OK，用C++的TF-IDF，12.5%", "一上a一上", "渏不蔊虂", "龦字㐀字鿿字豈",
+        "e\u0301 u\u0308 \u1112\u1161\u11ab", "１２Ａａ％",
     ]  # fmt: skip
-    texts += [
-        "The THE the of OF 的 an On Which WHICH which whichs",
-        "zz yy xx ww zz",
-        "ж" * 1024,
-        "ж" * 1025,
-        "Z" * 1024,
-        "Z" * 1025 + " " + "z" * 1025,
-    ]
-    texts += [
-        "买T恤，去卡拉OK，用C++的TF-IDF，12.5%",
-        "一上a一上",
-        "渏不蔊虂",
-        "龦字㐀字鿿字豈",
-        "e\u0301 u\u0308 \u1112\u1161\u11ab",
-        "１２Ａａ％",
-    ]
-    return texts
 
 
 def everything():
@@ -79,13 +60,8 @@ def everything():
     passages = [text for texts in read_passages().values() for text in texts[::5]]
     texts = [*special(), *passages, *(text[:1_500] for text in HOSTILE.values())]
     idf = learn(texts).idf
-    analyzers = [
-        JiebaAnalyzer(top=3),
-        JiebaAnalyzer(),
-        LearnedAnalyzer(idf=idf),
-        LearnedAnalyzer(idf=idf, top=5),
-        ShingleAnalyzer(),
-    ]
+    learned = [LearnedAnalyzer(idf=idf), LearnedAnalyzer(idf=idf, top=5)]
+    analyzers = [JiebaAnalyzer(top=3), JiebaAnalyzer(), *learned, ShingleAnalyzer()]
     found = [[column.tolist() for column in Fingerprinter(each).fingerprint_many(texts)] for each in analyzers]
     sketched = Batch(texts).sketch(6, 4)
     words = repr([(tokens(text), tokens(text, folded=True), cut(text)) for text in texts])

@@ -39,16 +39,10 @@ class Row(NamedTuple):
 
     language: str
     passages: int
-    letters: int
-    """Of a passage, in the mean, without blanks and punctuation."""
+    letters: int  # Of a passage, in the mean, without blanks and punctuation.
     copies: int
-    found: int
-    others: int
-    """Passages that came with a copy that was not made of them."""
-
-    @property
-    def recall(self) -> float:
-        return self.found / self.copies
+    recall: float
+    others: int  # Passages that came with a copy that was not made of them.
 
 
 def read_passages() -> dict[str, list[str]]:
@@ -68,12 +62,8 @@ def full_width(text: str) -> str:
 decomposed: Form = partial(unicodedata.normalize, "NFD")
 
 FORMS: dict[str, tuple[str, Form]] = {
-    "en, full-width": ("en", full_width),
-    "zh-mixed, full-width": ("zh-mixed", full_width),
-    "vi, decomposed": ("vi", decomposed),
-    "ko, decomposed": ("ko", decomposed),
-    "ru, decomposed": ("ru", decomposed),
-    "hi, decomposed": ("hi", decomposed),
+    **{f"{language}, full-width": (language, full_width) for language in ("en", "zh-mixed")},
+    **{f"{language}, decomposed": (language, decomposed) for language in ("vi", "ko", "ru", "hi")},
 }
 """Languages whose copies come in another form: the language, and what makes the form."""
 
@@ -101,7 +91,6 @@ def inserted(text: str, other: str, chosen: random.Random) -> str:
 
 
 def swapped(text: str, other: str, chosen: random.Random) -> str:
-    """Exchange two words that follow each other."""
     found = words(text)
     at = chosen.randrange(len(found) - 1)
     (start, stop), (after, end) = found[at : at + 2]
@@ -137,7 +126,6 @@ def copies(texts: Sequence[str], at: int) -> list[str]:
 
 
 def make_index(texts: Sequence[str]) -> Index:
-    """Make an index of passages; a passage's id is its place."""
     index = create_index("memory:", learn_from=texts)
     for at, text in enumerate(texts):
         index.add(str(at), text)
@@ -154,7 +142,8 @@ def measure(language: str, texts: Sequence[str], form: Form = str) -> Row:
             asked += 1
             found += str(at) in ids
             others += len(ids - {str(at)})
-    return Row(language, len(texts), round(sum(map(len, map(normalize, texts))) / len(texts)), asked, found, others)
+    letters = round(sum(map(len, map(normalize, texts))) / len(texts))
+    return Row(language, len(texts), letters, asked, found / asked, others)
 
 
 if __name__ == "__main__":

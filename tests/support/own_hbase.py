@@ -40,18 +40,13 @@ def own_server(folder, site):
         run("clean")
 
 
-@contextmanager
 def own_gateway(version, log, *options):
-    """Start a gateway like the one that runs, but with these options; give its port and its process.
-
-    Skips the test where the server is not one of plain processes on this machine.
-    """
-    with gateway_of(local_status(version), version, log, *options) as started:
-        yield started
+    """Start a gateway like the one that runs, but with these options; give its port and its process."""
+    return gateway_of(local_status(version), version, log, *options)
 
 
 def local_status(version):
-    """Return the status of the server, which must be one of plain processes on this machine."""
+    """Return the status of the server; skip the test where it is not one of plain processes on this machine."""
     address(version)
     if not launcher_status().get("pids"):
         pytest.skip("no gateway can be started beside one in a container or on another machine")
@@ -81,14 +76,12 @@ _running = ExitStack()
 _addresses = {}
 
 
-@contextmanager
 def http_gateway(version, folder):
     """Start a gateway in HTTP mode, with its configuration and its log in a folder; give its port and its process."""
     status = local_status(version)
     site = Path(status["conf"], SITE).read_text()
     (folder / SITE).write_text(site.replace("</configuration>", HTTP_MODE))
-    with gateway_of(status, version, folder / "gateway.log", conf=folder) as started:
-        yield started
+    return gateway_of(status, version, folder / "gateway.log", conf=folder)
 
 
 def http_address(version, folder):

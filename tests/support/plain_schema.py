@@ -174,33 +174,17 @@ def rotated(x, bits):
 def lookup3(data):
     """Bob Jenkins' hashlittle2 with both seeds 0."""
     a = b = c = (0xDEADBEEF + len(data)) & MASK32
-    if not data:
-        return c << 32 | b
-    while True:
-        x, y, z = struct.unpack("<3I", data[:12].ljust(12, b"\0"))
+    for at in range(0, len(data), 12):
+        x, y, z = struct.unpack("<3I", data[at : at + 12].ljust(12, b"\0"))
         a, b, c = (a + x) & MASK32, (b + y) & MASK32, (c + z) & MASK32
-        data = data[12:]
-        if not data:
-            break
-        a = (a - c & MASK32) ^ rotated(c, 4)
-        c = c + b & MASK32
-        b = (b - a & MASK32) ^ rotated(a, 6)
-        a = a + c & MASK32
-        c = (c - b & MASK32) ^ rotated(b, 8)
-        b = b + a & MASK32
-        a = (a - c & MASK32) ^ rotated(c, 16)
-        c = c + b & MASK32
-        b = (b - a & MASK32) ^ rotated(a, 19)
-        a = a + c & MASK32
-        c = (c - b & MASK32) ^ rotated(b, 4)
-        b = b + a & MASK32
-    c = (c ^ b) - rotated(b, 14) & MASK32
-    a = (a ^ c) - rotated(c, 11) & MASK32
-    b = (b ^ a) - rotated(a, 25) & MASK32
-    c = (c ^ b) - rotated(b, 16) & MASK32
-    a = (a ^ c) - rotated(c, 4) & MASK32
-    b = (b ^ a) - rotated(a, 14) & MASK32
-    c = (c ^ b) - rotated(b, 24) & MASK32
+        # Each step is that of a, then of b, then of c.
+        if at + 12 < len(data):
+            for bits in (4, 6, 8, 16, 19, 4):
+                a, b, c = b, c + b & MASK32, (a - c & MASK32) ^ rotated(c, bits)
+        else:
+            for bits in (14, 11, 25, 16, 4, 14, 24):
+                a, b, c = b, (c ^ b) - rotated(b, bits) & MASK32, a
+            b, c = a, b
     return c << 32 | b
 
 

@@ -50,7 +50,6 @@ class Prometheus:
 
 @contextmanager
 def watching(config: Path, port: int, folder: Path) -> Iterator[Prometheus]:
-    """Run Prometheus with a configuration on a port of this machine."""
     address = f"127.0.0.1:{port}"
     words = [f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={address}"]
     with (

@@ -77,13 +77,30 @@ class RangedRedisStore(RedisStore):
 
     def scan_range(self, start, stop, *, page):
         check_positive("page", page)
-        return _paged(_pairs(self.raw, start, stop), page, lambda pairs: rows_of(*pairs))
+        keys = [(int.from_bytes(row, "big"), key) for row, key in self._keys("b")]
+        pairs = sorted(
+            (prefix, int.from_bytes(member, "big"))
+            for prefix, key in keys
+            if start <= prefix < stop
+            for member in self.raw.zrange(key, 0, -1)
+        )
+        return (rows_of(*pairs[at : at + page]) for at in range(0, len(pairs), page))
 
     def scan_cells(self, family, start, stop, *, page):
         check_positive("page", page)
         if family not in ("d", "m"):
             raise InvalidArgument(f"family {family!r}")
-        return _paged(_cells(self.raw, family, start, stop), page, list)
+        cells = sorted(
+            Cell(row, qualifier, value[8:], int.from_bytes(value[:8], "big"))
+            for row, key in self._keys(family)
+            if start <= row and (stop is None or row < stop)
+            for qualifier, value in self.raw.hgetall(key).items()
+        )
+        return (cells[at : at + page] for at in range(0, len(cells), page))
+
+    def _keys(self, family):
+        beginning = SPACE + family.encode() + b":"
+        return [(key.removeprefix(beginning), key) for key in self.raw.keys(beginning + b"*")]
 
     def close(self):
         super().close()
@@ -97,33 +114,3 @@ def make_contract_store(clock=None):
     store = RangedRedisStore.create(options, clock=clock)
     store.raw = server.raw(options.database)
     return store
-
-
-def _paged(items, page, form):
-    return (form(items[i : i + page]) for i in range(0, len(items), page))
-
-
-def _pairs(raw, start, stop):
-    sets = _held(raw, b"b", lambda pipeline, key: pipeline.zrange(key, 0, -1))
-    found = [(int.from_bytes(prefix, "big"), member) for prefix, members in sets for member in members]
-    return sorted((prefix, int.from_bytes(member, "big")) for prefix, member in found if start <= prefix < stop)
-
-
-def _cells(raw, family, start, stop):
-    hashes = _held(raw, family.encode(), lambda pipeline, key: pipeline.hgetall(key))
-    return sorted(
-        Cell(row, qualifier, value[8:], int.from_bytes(value[:8], "big"))
-        for row, held in hashes
-        if start <= row and (stop is None or row < stop)
-        for qualifier, value in held.items()
-    )
-
-
-def _held(raw, family, ask):
-    beginning = SPACE + family + b":"
-    keys = raw.keys(beginning + b"*")
-    with raw.pipeline(transaction=False) as pipeline:
-        for key in keys:
-            ask(pipeline, key)
-        answers = pipeline.execute()
-    return [(key.removeprefix(beginning), answer) for key, answer in zip(keys, answers, strict=True)]

@@ -20,6 +20,12 @@ class JsonHandler(Silent):
 
     protocol_version = "HTTP/1.1"
 
+    def _answer_part(self, data):
+        """Answer with the bytes that were asked for."""
+        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        part = data[first : last + 1]
+        self._answer(206, part, {"Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(data)}"})
+
     def _answer(self, status, content, headers=None):
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
@@ -127,10 +133,7 @@ class Hub(JsonHandler):
             type(self).broken -= 1
             self._answer(503, {"error": "try again"})
         else:
-            first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
-            part = data[int(first) : int(last) + 1]
-            said = f"bytes {first}-{int(first) + len(part) - 1}/{len(data)}"
-            self._answer(206, part, {"Content-Range": said})
+            self._answer_part(data)
 
     def _missing(self, code):
         self._answer(404, {"error": "not found"}, {"X-Error-Code": code})
@@ -159,8 +162,7 @@ class Bucket(JsonHandler):
         elif name not in self.files:
             self._answer(404, {"error": {"code": 404, "message": "no such object"}})
         elif self._asked("alt") == "media":
-            first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
-            self._answer(206, self.files[name][int(first) : int(last) + 1])
+            self._answer_part(self.files[name])
         else:
             self._answer(200, self._facts(name))
 
@@ -227,9 +229,5 @@ def object_store(folder):
     settings.write_text(SETTINGS.format(port=port, keys=KEYS, folder=folder / "data"))
     words = [java, "-Xmx128m", "-jar", jar, "--properties", settings]
     with listening(words, port, folder / "log"):
-        yield {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-            "AWS_ACCESS_KEY_ID": KEYS[0],
-            "AWS_SECRET_ACCESS_KEY": KEYS[1],
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }
+        keys = {"AWS_ACCESS_KEY_ID": KEYS[0], "AWS_SECRET_ACCESS_KEY": KEYS[1]}
+        yield {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_DEFAULT_REGION": "us-east-1", **keys}

@@ -14,7 +14,6 @@ class Report:
 
     @property
     def data(self):
-        """Return what the page's script draws."""
         return json.loads(
             re.search(r'<script type="application/json" id="data">(.*?)</script>', self.html, re.DOTALL)[1]
         )

@@ -49,7 +49,6 @@ class Result:
 
     @property
     def originals(self):
-        """Take the ids of what is kept."""
         return [record["id"] for record in self.records if record["status"] == "original"]
 
 

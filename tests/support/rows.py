@@ -38,5 +38,4 @@ def all_cells(store, family="d", start=b"", stop=None, page=1000):
 
 
 def contents(store):
-    """Read all rows and all document cells."""
     return all_pairs(store, page=9_999), all_cells(store, page=9_999)

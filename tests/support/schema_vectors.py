@@ -131,12 +131,10 @@ SIMHASH = 0x0123456789ABCDEF
 
 
 def build():
-    """Make all vectors, as a reader of the file has them."""
     return json.loads(written())
 
 
 def written():
-    """Write the vectors as the file holds them."""
     return json.dumps(vectors(), ensure_ascii=False, indent=1) + "\n"
 
 
@@ -160,14 +158,7 @@ def vectors():
         "hashes": [hash_vector(text) for text in HASHED],
         "weighted": [weighted_vector(*each) for each in WEIGHTED],
         "words": word_vectors(),
-        "schemes": [
-            {
-                "scheme": name,
-                "fingerprint": f"{SIMHASH:016x}",
-                "rows": [key.hex() for key in row_keys(Scheme.parse(name), SIMHASH)],
-            }
-            for name in SCHEMES
-        ],
+        "schemes": [scheme_vector(name) for name in SCHEMES],
         "cells": cell_vectors(),
         "collections": [collection_vector(shingled, *each) for each in COLLECTIONS],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
@@ -194,6 +185,11 @@ def text_vector(profile, name, text, times):
         "features": listed if len(listed) <= LISTED else None,
     }
     return vector | stored(profile, name, analysed.entries if analysed.kept else None)
+
+
+def scheme_vector(name):
+    rows = [key.hex() for key in row_keys(Scheme.parse(name), SIMHASH)]
+    return {"scheme": name, "fingerprint": f"{SIMHASH:016x}", "rows": rows}
 
 
 def hash_of(data):
@@ -233,7 +229,7 @@ def stored(profile, name, entries):
         "segments": packed[68:].hex(),
         "block_rows": [key.hex() for key in row_keys(profile.blocks, simhash)],
         "sketch_rows": bands if packed else [],
-        "member": {"row": member.row.hex(), "qualifier": member.qualifier.hex(), "value": member.value.hex()},
+        "member": shown_cell(member),
         "document": {"row": document_row(id_digest(name)).hex(), "value": encode(state).hex()},
     }
 
@@ -261,8 +257,11 @@ def copy_vector(profile, original, name):
         name, int(entries.simhashes[0]), "duplicate", ADDED, ADDED, (ADDED, 0), of=original, distance=0
     )
     [cell] = document_cells(entries, [Change.of(0, id_digest(name), None, decided)])
-    found = {"row": cell.row.hex(), "qualifier": cell.qualifier.hex(), "value": cell.value.hex()}
-    return {"ids": [original, name], **found}
+    return {"ids": [original, name], **shown_cell(cell)}
+
+
+def shown_cell(cell):
+    return {name: getattr(cell, name).hex() for name in ("row", "qualifier", "value")}
 
 
 def hash_vector(text):
@@ -285,22 +284,22 @@ def word_vectors():
     table = idf_of(word_tokens(text) for text in SAMPLE)
     learned = Profile.resolve(analyzer="learned", idf=table.digest())
     jieba = Profile.resolve(analyzer="jieba", top=4)
-    found = []
-    for profile, idf, words in ((learned, table, word_tokens(WORDS)), (jieba, None, tokens(WORDS))):
-        pairs = make_analyzer(profile, idf).features(WORDS)
-        found.append(
-            {
-                "analyzer": profile.analyzer,
-                "text": WORDS,
-                "tokens": words,
-                "top": profile.top,
-                "features": analyzer_features(profile, idf, WORDS),
-                "fingerprint": f"{fingerprint(pairs):016x}",
-            }
-        )
-    found[0] |= {"idf_table": zlib.decompress(table.encode()).hex(), "idf": table.digest()}
-    found[1]["stop_words"] = sorted(STOP_WORDS)
-    return found
+    idf = {"idf_table": zlib.decompress(table.encode()).hex(), "idf": table.digest()}
+    return [
+        word_vector(learned, table, word_tokens(WORDS)) | idf,
+        word_vector(jieba, None, tokens(WORDS)) | {"stop_words": sorted(STOP_WORDS)},
+    ]
+
+
+def word_vector(profile, idf, words):
+    return {
+        "analyzer": profile.analyzer,
+        "text": WORDS,
+        "tokens": words,
+        "top": profile.top,
+        "features": analyzer_features(profile, idf, WORDS),
+        "fingerprint": f"{fingerprint(make_analyzer(profile, idf).features(WORDS)):016x}",
+    }
 
 
 def cell_vectors():

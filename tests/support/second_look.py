@@ -8,7 +8,7 @@ share of duplicates whose similarity to the original that they name is at the th
 
 import json
 import os
-import sys
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +18,7 @@ from evaluate import REQUIRED_RECALL
 
 from simhash_hbase.profile import Profile
 from support.labelled import Corpus, Similarities, folder, read_corpus
+from support.results import command
 
 THRESHOLD = Profile.resolve().similarity
 HEAD = "| set | judged by | duplicates | recall | precision | processor time | memory |\n|---|---|--:|--:|--:|--:|--:|"
@@ -33,14 +34,12 @@ class Run(NamedTuple):
 
 def decided(path: Path, words: Sequence[str]) -> Run:
     """Decide a file in a process of its own."""
-    with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as said:
-        command = [sys.executable, "-m", "simhash_hbase", "dedup", str(path), "--workers", "1", *words]
-        places = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, said.fileno(), 2)]
-        process = os.posix_spawn(sys.executable, command, os.environ, file_actions=places)
-        _, status, used = os.wait4(process, 0)
-        if os.waitstatus_to_exitcode(status) not in (0, 3):
-            said.seek(0)
-            raise RuntimeError(said.read().decode())
+    run = command("dedup", path, "--workers", 1, "--quiet", *words)
+    with tempfile.TemporaryFile() as out, subprocess.Popen(run, stdout=out) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, 3):
+            raise RuntimeError(f"{' '.join(run)} ended with {process.returncode}")
         out.seek(0)
         decisions = [json.loads(line) for line in out]
     return Run(decisions, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,7 +37,7 @@ class Server:
         self.process = process
         self.keys = keys
         self._log = log
-        self.port = self._wait_for("listening")["port"]
+        self.port = wait_for(self._listening)["port"]
         self.address = f"http://127.0.0.1:{self.port}"
 
     def client(self, key: str | None = "all", **options) -> httpx.Client:
@@ -57,15 +57,9 @@ class Server:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(END_S)
 
-    def _wait_for(self, event: str) -> dict:
-        while True:
-            found = [line for line in self.log() if line["event"] == event]
-            if found:
-                return found[0]
-            if self.process.poll() is not None:
-                raise AssertionError(f"the service ended with {self.process.returncode}: {self.log_text()}")
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(POLL_S)
+    def _listening(self) -> dict | None:
+        assert self.process.poll() is None, f"the service ended with {self.process.returncode}: {self.log_text()}"
+        return next((line for line in self.log() if line["event"] == "listening"), None)
 
 
 def new_index(folder: Path, name: str = "some.index") -> str:
@@ -85,12 +79,11 @@ def serving(
     Whatever a test does, its log must hold none of them, no text and no id.
     """
     path = folder / "keys"
-    words = ["--no-auth"] if not auth else ["--keys", str(path)]
-    if keys is None:
-        keys = {}
+    words, scopes = ["--keys", str(path)] if auth else ["--no-auth"], ("read", "write", "metrics")
+    keys = keys or {}
     if auth and not keys:
-        keys = {scope: make_key(path, scope, [scope]) for scope in ("read", "write", "metrics")}
-        keys["all"] = make_key(path, "all", ["read", "write", "metrics"])
+        named = {scope: [scope] for scope in scopes} | {"all": scopes}
+        keys = {name: make_key(path, name, list(allowed)) for name, allowed in named.items()}
     log = folder / "log"
     command = [sys.executable, "-m", "simhash_hbase", "serve", url, "--port", "0", "--workers", "1", *words, *options]
     with log.open("wb") as stream, subprocess.Popen(command, stderr=stream, stdin=subprocess.DEVNULL) as process:

@@ -31,10 +31,10 @@ class Site:
     number: int
     lang: str
 
-    def page(self, text, title, *, charset="utf-8", share=9):
-        """Put an article, whose lines are paragraphs, into a frame of `share` times its characters."""
+    def page(self, text, title):
+        """Put an article, whose lines are paragraphs, into a frame of nine times its characters."""
         chance = random.Random(f"{self.lang} {self.number}")
-        pieces = self._pieces(chance, share * len(text))
+        pieces = self._pieces(chance, 9 * len(text))
         name = f"{_words(chance, self.lang, 2)}{self.number}"
         paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in text.splitlines() if line.strip())
         cut = len(pieces) // 3
@@ -42,7 +42,7 @@ class Site:
         layout = LAYOUTS[self.number % len(LAYOUTS)]
         body = layout.format(top=top, side=side, foot=foot, title=html.escape(title), text=paragraphs)
         return (
-            f'<!DOCTYPE html>\n<html lang="{self.lang}"><head><meta charset="{charset}">'
+            f'<!DOCTYPE html>\n<html lang="{self.lang}"><head><meta charset="utf-8">'
             f"<title>{html.escape(title)} - {name}</title>"
             f'<link rel="canonical" href="https://site{self.number}.example/{title}">'
             "<style>p { margin: 0 }</style><script>var x = '<p>not text</p>';</script></head>"
@@ -54,25 +54,19 @@ class Site:
         pieces, made = [], 0
         while made < characters:
             kind = chance.choice(("menu", "teasers", "notice"))
-            count = 1 if kind == "notice" else chance.randint(6, 16)
-            labels = [self._label(chance, kind) for _ in range(count)]
+            if kind == "notice":
+                labels = [chance.choice(PHRASES[self.lang])]
+                pieces.append(f'<div class="notice"><span>{labels[0]}</span></div>')
+            else:
+                words = 1 if kind == "menu" else 6
+                labels = [_words(chance, self.lang, words) for _ in range(chance.randint(6, 16))]
+                links = [f'<a href="/{number}">{label}</a>' for number, label in enumerate(labels)]
+                item, around = (
+                    ("<li>{}</li>", "<ul>{}</ul>") if kind == "menu" else ('<div class="teaser">{}</div>', "{}")
+                )
+                pieces.append(around.format("".join(map(item.format, links))))
             made += sum(map(len, labels))
-            pieces.append(_piece(kind, labels))
         return pieces
-
-    def _label(self, chance, kind):
-        if kind == "notice":
-            return chance.choice(PHRASES[self.lang])
-        return _words(chance, self.lang, 1 if kind == "menu" else 6)
-
-
-def _piece(kind, labels):
-    links = [f'<a href="/{number}">{label}</a>' for number, label in enumerate(labels)]
-    if kind == "menu":
-        return f"<ul>{''.join(f'<li>{link}</li>' for link in links)}</ul>"
-    if kind == "teasers":
-        return "".join(f'<div class="teaser">{link}</div>' for link in links)
-    return f'<div class="notice"><span>{labels[0]}</span></div>'
 
 
 def _words(chance, lang, count):

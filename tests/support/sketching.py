@@ -24,7 +24,6 @@ def slow_count(text):
 
 
 def slow_sketch(text):
-    """Return a sketch as one integer of 512 bits."""
     minima = slow_minima(text)
     return int.from_bytes(plain.sketch(minima), "big") if minima else 0
 
@@ -35,22 +34,20 @@ def slow_segments(text, bands, bins):
 
 def jaccard(a, b, *, size=5):
     """Compute the exact Jaccard similarity of two texts' character shingles."""
-    first, second = _shingles(normalize(a), size), _shingles(normalize(b), size)
+    first, second = _shingles(a, size), _shingles(b, size)
     union = len(first | second)
     return len(first & second) / union if union else 1.0
 
 
 def containment(a, b, *, size=5):
     """Compute the exact share of a text's character shingles that another one has."""
-    own = _shingles(normalize(a), size)
-    return len(own & _shingles(normalize(b), size)) / len(own)
+    own = _shingles(a, size)
+    return len(own & _shingles(b, size)) / len(own)
 
 
 def distinct(text, *, size=5):
-    return len(_shingles(normalize(text), size))
+    return len(_shingles(text, size))
 
 
 def _shingles(text, size):
-    if not text:
-        return set()
-    return {text[start : start + size] for start in range(max(1, len(text) - size + 1))}
+    return set(plain.shingle_features(normalize(text), {"shingle": size, "binary": True}))

@@ -3,7 +3,6 @@
 import gc
 import os
 import random
-import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from simhash_hbase.inputs import InputOptions, scan
 from simhash_hbase.spark import session
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.memory import MemoryStore
-from support.listening import free_port, wait_for_port
+from support.listening import free_port, listening
 from support.results import Printed
 from support.rows import contents
 from support.serving import wait_for
@@ -110,34 +109,20 @@ def java_home():
 
 
 @contextmanager
-def process(folder, name, *words):
-    """Start a program of Spark, and end it; its log is in the folder."""
-    log = folder / f"{name}.log"
-    own = {"JAVA_HOME": java_home(), "SPARK_LOCAL_IP": HERE, "SPARK_DAEMON_MEMORY": "512m",
-           "PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(folder / name)}  # fmt: skip
-    environment = {**os.environ, **own}
-    with (
-        log.open("wb") as taken,
-        subprocess.Popen([CLASS, *words], env=environment, stdout=taken, stderr=taken) as started,
-    ):
-        try:
-            yield started, log
-        finally:
-            started.terminate()
-
-
-@contextmanager
 def standalone(folder):
     """Yield the address of a master that has two workers of one core each."""
-    port = free_port()
+    own = {"SPARK_LOCAL_IP": HERE, "SPARK_DAEMON_MEMORY": "512m", "PYSPARK_PYTHON": sys.executable}
+    environment = {**os.environ, "JAVA_HOME": java_home(), **own}
+    log, port = folder / "master.log", free_port()
     url = f"spark://{HERE}:{port}"
-    with ExitStack() as all_:
-        master = process(folder, "master", f"{PACKAGE}.master.Master", "--host", HERE, "--port", str(port),
-                         "--webui-port", str(free_port()))  # fmt: skip
-        started, log = all_.enter_context(master)
-        wait_for_port(port, started, log)
+    with ExitStack() as running:
+        master = [f"{PACKAGE}.master.Master", "--port", str(port), "--webui-port", str(free_port())]
+        running.enter_context(listening([CLASS, *master, "--host", HERE], port, log, env=environment))
+        worker = [f"{PACKAGE}.worker.Worker", "--cores", "1", "--memory", "1g", "--host", HERE, url]
         for number in range(WORKERS):
-            words = ["--host", HERE, "--cores", "1", "--memory", "1g", "--webui-port", str(free_port()), url]
-            all_.enter_context(process(folder, f"worker{number}", f"{PACKAGE}.worker.Worker", *words))
+            own_folder = str(folder / f"worker{number}")
+            words = [CLASS, *worker, "--webui-port", str(free_port()), "--work-dir", own_folder]
+            # The master's port: they start at the same time.
+            running.enter_context(listening(words, port, folder / f"worker{number}.log", env=environment))
         wait_for(lambda: log.read_text().count("Registering worker") == WORKERS)
         yield url

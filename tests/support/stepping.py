@@ -20,19 +20,14 @@ class Killed(BaseException):
 class Actor:
     """One claimer: a thread that stops before every call of its store, and when it sleeps, until it is let go on."""
 
-    def __init__(self, stage, name, act):
+    def __init__(self, name, act):
         self.name = name
-        self.calls = deque(maxlen=40)
-        self.late = deque()
-        self.waits_for = None
-        self.result = None
-        self.error = None
-        self._stage = stage
-        self._go = threading.Semaphore(0)
-        self._stopped = threading.Semaphore(0)
+        self.calls, self.late = deque(maxlen=40), deque()
+        self.waits_for = self.result = self.error = None
+        self.is_done = False
+        self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._order = None
         self._thread = threading.Thread(target=self._run, args=(act,), daemon=True)
-        self.is_done = False
 
     def _run(self, act):
         try:
@@ -132,7 +127,7 @@ class Stage:
 
     def enter(self, name, act):
         """Put anybody on the stage; `act` gets the actor and returns a result."""
-        actor = Actor(self, name, act)
+        actor = Actor(name, act)
         self.actors.append(actor)
         actor.begin()
         return actor
@@ -154,7 +149,6 @@ class Stage:
 
     @property
     def waiting(self):
-        """Actors that can go on."""
         return [actor for actor in self.actors if not actor.is_done]
 
     def finish(self, *actors):

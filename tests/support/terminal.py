@@ -66,7 +66,6 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def read_until(self, pattern):
-        """Read what it shows until a pattern is in it."""
         while not re.search(pattern, self.shown):
             some = read_some(self._master)
             assert some, f"ended without {pattern}: {self.shown}"

@@ -30,7 +30,6 @@ def idf_of(token_lists):
 
 
 def by_the_kernel(analyzer, texts, **options):
-    """Fingerprint texts, and count their features."""
     simhashes, features = Fingerprinter(analyzer, **options).fingerprint_many(texts)
     assert (simhashes.dtype, features.dtype) == (np.uint64, np.int32)
     return list(zip(simhashes.tolist(), features.tolist(), strict=True))

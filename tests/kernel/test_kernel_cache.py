@@ -1,37 +1,32 @@
 """Tables in the user's cache: taken only whole and from this user, made in memory where none can be kept."""
 
 import os
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from support.patience import END_S
 
 from simhash_hbase.kernel import tables as kernel
 
 NAME = "0123abcd"
 
 
-class Maker:
-    """Makes tables, and counts how often."""
-
-    def __init__(self, size=1000):
-        self.size, self.times = size, 0
-
-    def __call__(self):
-        self.times += 1
-        return {
-            "keys": np.arange(self.size, dtype=np.uint64) << np.uint64(32),
-            "emitted": np.linspace(-1, 1, 44).reshape(4, 11),
-            "kinds": np.array([1, 255, 7], np.uint8),
-            "unknown": np.float64(-3.5).reshape(()),
-            "none": np.zeros((0, 3), np.int32),
-        }
+def made_tables(size=1000):
+    return {
+        "keys": np.arange(size, dtype=np.uint64) << np.uint64(32),
+        "emitted": np.linspace(-1, 1, 44).reshape(4, 11),
+        "kinds": np.array([1, 255, 7], np.uint8),
+        "unknown": np.float64(-3.5).reshape(()),
+        "none": np.zeros((0, 3), np.int32),
+    }
 
 
 def assert_right(tables, size=1000):
-    wanted = Maker(size)()
+    wanted = made_tables(size)
     assert list(tables) == list(wanted)
     for name, array in wanted.items():
         assert (tables[name].dtype, tables[name].shape) == (array.dtype, array.shape)
@@ -39,10 +34,10 @@ def assert_right(tables, size=1000):
 
 
 def times_made(name=NAME, size=1000):
-    """Ask for tables, check them, and tell how often they were made."""
-    maker = Maker(size)
-    assert_right(kernel.cached_tables(name, maker), size)
-    return maker.times
+    """Ask for tables, check them, and return how often they were made."""
+    make = Mock(side_effect=lambda: made_tables(size))
+    assert_right(kernel.cached_tables(name, make), size)
+    return make.call_count
 
 
 @pytest.fixture
@@ -55,7 +50,7 @@ def file(tmp_path, monkeypatch):
 @pytest.fixture
 def kept(file):
     """Return the file of tables that are kept."""
-    kernel.cached_tables(NAME, Maker())
+    kernel.cached_tables(NAME, made_tables)
     return file
 
 
@@ -66,20 +61,22 @@ def is_mapped(array):
 
 
 def test_the_second_time_they_are_not_made(file):
-    maker = Maker()
-    first, second = kernel.cached_tables(NAME, maker), kernel.cached_tables(NAME, maker)
+    make = Mock(side_effect=made_tables)
+    first, second = kernel.cached_tables(NAME, make), kernel.cached_tables(NAME, make)
 
-    assert maker.times == 1
+    make.assert_called_once_with()
     for tables in (first, second):
         assert_right(tables)
         assert is_mapped(tables["keys"])
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
     assert os.listdir(file.parent) == [NAME]
+    assert times_made("other", 7) == 1
+    assert times_made() == 0
 
 
 def test_arrays_are_aligned_and_writable_and_what_is_written_stays_in_the_process(kept):
-    tables = kernel.cached_tables(NAME, Maker())
+    tables = kernel.cached_tables(NAME, made_tables)
     before = kept.read_bytes()
 
     for array in tables.values():
@@ -87,12 +84,7 @@ def test_arrays_are_aligned_and_writable_and_what_is_written_stays_in_the_proces
         assert array.ctypes.data % 64 == 0
     tables["keys"][0] = 99
     assert kept.read_bytes() == before
-    assert_right(kernel.cached_tables(NAME, Maker()))
-
-
-def test_another_name_is_another_file(kept):
-    assert times_made("other", 7) == 1
-    assert times_made() == 0
+    assert_right(kernel.cached_tables(NAME, made_tables))
 
 
 def with_one_bit_changed(content):
@@ -140,79 +132,58 @@ def test_a_folder_of_another_user_or_that_others_may_write_is_not_used(kept, mod
         os.mkfifo(kept)
     before = kept.stat()
 
-    tables = kernel.cached_tables(NAME, Maker())
+    tables = kernel.cached_tables(NAME, made_tables)
 
     assert_right(tables)
     assert not is_mapped(tables["keys"])
     assert kept.stat() == before
 
 
-def test_a_relative_cache_is_none(tmp_path, monkeypatch):
+def raising(error):
+    def call(*_):
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize("place", ["relative", "no home", "a file, no folder"])
+def test_without_a_place_to_keep_them_they_are_made_in_memory(file, place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
-
-    assert_right(kernel.cached_tables(NAME, Maker()))
-    assert os.listdir(tmp_path) == []
-
-
-def test_without_a_home_they_are_made_in_memory(monkeypatch):
-    def no_home():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", no_home)
-
-    assert_right(kernel.cached_tables(NAME, Maker()))
-
-
-def test_where_nothing_can_be_written_they_are_made_in_memory(file):
-    file.parents[2].write_text("a file, no folder")
+    match place:
+        case "relative":
+            monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+        case "no home":
+            monkeypatch.delenv("XDG_CACHE_HOME")
+            monkeypatch.setattr(Path, "home", raising(RuntimeError("Could not determine home directory.")))
+        case _:
+            file.parents[2].touch()
 
     assert [times_made(), times_made()] == [1, 1]
+    assert not (tmp_path / "cache").is_dir()
 
 
 def test_a_failed_write_leaves_nothing(file, monkeypatch):
-    def full(_old, _new):
-        raise OSError(28, "No space left on device")
+    monkeypatch.setattr(kernel.os, "replace", raising(OSError(28, "No space left on device")))
 
-    monkeypatch.setattr(kernel.os, "replace", full)
-
-    assert_right(kernel.cached_tables(NAME, Maker()))
+    assert_right(kernel.cached_tables(NAME, made_tables))
     assert os.listdir(file.parent) == []
 
 
-PROCESS = """
-import sys
-from kernel.test_kernel_cache import NAME, Maker, assert_right
-from simhash_hbase.kernel import tables as kernel
+def test_two_that_make_them_together_do_not_disturb_each_other(file):
+    together = Barrier(3)
 
-class Waiting(Maker):
-    def __call__(self):
-        print("made", flush=True)
-        sys.stdin.readline()
-        return super().__call__()
+    def make_slowly():
+        together.wait(END_S)  # Each has seen that there are none.
+        together.wait(END_S)
+        return made_tables(500_000)
 
-assert_right(kernel.cached_tables(NAME, Waiting(500_000)), 500_000)
-"""
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(kernel.cached_tables, NAME, make_slowly) for _ in range(2)]
+        together.wait(END_S)
+        before = kernel.cached_tables(NAME, lambda: made_tables(500_000))
+        together.wait(END_S)
 
-
-@pytest.mark.slow
-def test_two_processes_that_start_together_do_not_disturb_each_other(file):
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'tests'}"}
-    words = [sys.executable, "-W", "ignore", "-c", PROCESS]
-    both = [
-        subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    # Each has seen that there are none, and makes them.
-    assert [process.stdout.readline() for process in both] == ["made\n"] * 2
-    before = kernel.cached_tables(NAME, Maker(500_000))
-    for process in both:
-        process.stdin.write("\n")
-        process.stdin.flush()
-
-    assert [process.communicate() and process.returncode for process in both] == [0, 0]
-    assert_right(before, 500_000)
+    for tables in (before, *(each.result() for each in both)):
+        assert_right(tables, 500_000)
     assert times_made(size=500_000) == 0
     assert os.listdir(file.parent) == [NAME]

@@ -13,7 +13,7 @@ from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import learn
-from simhash_hbase.kernel.texts import Batch, normalize
+from simhash_hbase.kernel.texts import Batch
 
 LANGUAGES = read_passages()
 LEAST_RECALL = 0.95
@@ -57,15 +57,6 @@ def test_no_two_passages_of_all_languages_match():
 
     for at, (_, answer) in enumerate(index.query_many(("again", text) for text in everything)):
         assert [match.id for match in answer.matches] == [str(at)]
-
-
-def test_each_letter_and_mark_is_in_a_feature(texts):
-    analyzer = LearnedAnalyzer(idf=learn(texts).idf)
-
-    for text in texts:
-        features = dict(analyzer.features(text))
-        assert min(features.values()) > 0
-        assert set(normalize(text)) <= set(normalize("".join(features)))
 
 
 def test_the_same_text_in_another_form_is_an_exact_copy(texts):

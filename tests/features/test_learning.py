@@ -97,9 +97,6 @@ def test_so_many_threads_count_a_sample_and_the_table_is_the_same(monkeypatch, w
 
     shared = learn(texts, workers=workers)
 
+    keys, keys_alone = ([key for part in sample.texts for key in part.keys] for sample in (shared, alone))
     assert len(shared.texts) == 4
-    assert (shared.idf, keys_of(shared)) == (alone.idf, keys_of(alone))
-
-
-def keys_of(sample):
-    return [key for part in sample.texts for key in part.keys]
+    assert (shared.idf, keys) == (alone.idf, keys_alone)

@@ -29,51 +29,48 @@ def index(request):
         yield made
 
 
+@pytest.fixture
+def url(tmp_path):
+    return f"file:{tmp_path / 'a.index'}"
+
+
 def again(index):
     """Analyse as another process would that opens the index."""
     return pickle.loads(pickle.dumps(Analysis(index.profile, getattr(index.analysis.analyzer, "idf", None))))
 
 
 @pytest.fixture
-def changed_jieba(monkeypatch):
-    """A jieba whose best path has as many words as can be."""
-    arrays = dict(kernel_tables())
-    arrays["trie"] = arrays["trie"].copy()
-    weights = arrays["trie"].view(np.float64)[1::2]
-    weights[weights != 0] = 10.0
-    monkeypatch.setattr(texts_module, "kernel_tables", lambda: arrays)
-    monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9.9"})
+def change_jieba(monkeypatch):
+    """Return what puts a jieba in place whose best path has as many words as can be."""
+
+    def change():
+        arrays = dict(kernel_tables())
+        arrays["trie"] = arrays["trie"].copy()
+        weights = arrays["trie"].view(np.float64)[1::2]
+        weights[weights != 0] = 10.0
+        monkeypatch.setattr(texts_module, "kernel_tables", lambda: arrays)
+        monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9.9"})
+
+    return change
 
 
 @pytest.mark.parametrize("options", [{"analyzer": "jieba"}, {"learn_from": SAMPLE}])
-def test_another_segmentation_is_refused_with_both_versions(options, request):
+def test_another_segmentation_is_refused_with_both_versions_and_needed_for_texts_alone(
+    options, change_jieba, monkeypatch
+):
     with create_index("memory:", **options) as index:
-        request.getfixturevalue("changed_jieba")
+        index.add("a", "我们都是中国人，我们爱中国")
+        change_jieba()
         with pytest.raises(ProfileMismatch, match="make the index anew") as raised:
             again(index).texts(["a"], ["文本"])
+        for version_of_jieba in ("9.9", index.profile.versions["jieba"]):
+            assert f"jieba {version_of_jieba}" in str(raised.value)
+        assert again(index).fingerprints(["b"], [7]).kept == [0]
+        assert index.get("a").id == "a"
 
-        sentence = str(raised.value)
-        assert "jieba 9.9" in sentence
-        assert f"jieba {index.profile.versions['jieba']}" in sentence
-
-
-def test_other_files_of_the_same_versions_are_refused_too(request, monkeypatch):
-    with create_index("memory:", analyzer="jieba") as index:
-        request.getfixturevalue("changed_jieba")
         monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: index.profile.versions)
-
         with pytest.raises(ProfileMismatch, match="same versions"):
             again(index).texts(["a"], ["文本"])
-
-
-def test_an_index_of_another_segmentation_still_answers_without_texts(request):
-    with create_index("memory:", analyzer="jieba") as index:
-        index.add("a", "我们都是中国人，我们爱中国")
-        request.getfixturevalue("changed_jieba")
-
-        found = again(index).fingerprints(["b"], [7])
-        assert found.kept == [0]
-        assert index.get("a").id == "a"
 
 
 def test_what_was_made_here_is_analysed_here_also_by_other_versions_that_make_the_same(index, monkeypatch):
@@ -83,30 +80,25 @@ def test_what_was_made_here_is_analysed_here_also_by_other_versions_that_make_th
     assert again(index).texts(["a"], ["一个文本 with words"]).kept == [0]
 
 
-def test_a_profile_without_a_probe_is_read_and_not_probed(request):
-    old = {name: value for name, value in msgspec.structs.asdict(Profile.resolve(analyzer="jieba")).items()}
+def test_a_profile_without_a_probe_is_read_and_not_probed(change_jieba):
+    old = msgspec.structs.asdict(Profile.resolve(analyzer="jieba"))
     for name in ("jieba_idf", "probe", "versions", "extractor"):
         del old[name]
     profile = Profile.decode(msgspec.json.encode(old))
-    request.getfixturevalue("changed_jieba")
+    change_jieba()
 
     assert Analysis(profile).texts(["a"], ["一个文本 with words"]).kept == [0]
     profile.check_same(profile.replace(probe="0" * 32, jieba_idf="0" * 32, versions={"jieba": "9"}))
 
 
-def test_an_index_that_is_there_is_taken_with_other_versions_of_the_same_effect(tmp_path, monkeypatch):
-    url = f"file:{tmp_path / 'a.index'}"
-    create_index(url, analyzer="jieba").close()
-    monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9"})
-
-    create_index(url, analyzer="jieba", if_not_exists=True).close()
-
-
-def test_creating_what_is_there_names_the_versions_that_make_other_fingerprints(tmp_path, request):
-    url = f"file:{tmp_path / 'a.index'}"
+def test_an_index_that_is_there_is_taken_by_versions_of_the_same_effect_and_others_are_named(
+    url, change_jieba, monkeypatch
+):
     with create_index(url, analyzer="jieba") as index:
         made_with = index.profile.versions["jieba"]
-    request.getfixturevalue("changed_jieba")
+    monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9"})
+    create_index(url, analyzer="jieba", if_not_exists=True).close()
+    change_jieba()
 
     with pytest.raises(ProfileMismatch) as raised:
         create_index(url, analyzer="jieba", if_not_exists=True)
@@ -115,8 +107,7 @@ def test_creating_what_is_there_names_the_versions_that_make_other_fingerprints(
     assert "probe" not in str(raised.value)
 
 
-def test_creating_what_is_there_names_the_options_that_differ_and_not_what_follows_from_them(tmp_path):
-    url = f"file:{tmp_path / 'a.index'}"
+def test_creating_what_is_there_names_the_options_that_differ_and_not_what_follows_from_them(url):
     create_index(url, analyzer="shingle").close()
 
     with pytest.raises(ProfileMismatch) as raised:
@@ -124,8 +115,7 @@ def test_creating_what_is_there_names_the_options_that_differ_and_not_what_follo
     assert str(raised.value) == "the index was made with hash='murmur3'; asked for was hash='md5'"
 
 
-def test_another_idf_of_jieba_is_refused_when_the_index_is_opened(tmp_path, monkeypatch):
-    url = f"file:{tmp_path / 'a.index'}"
+def test_another_idf_of_jieba_is_refused_when_the_index_is_opened(url, monkeypatch):
     create_index(url, analyzer="jieba").close()
     monkeypatch.setattr("simhash_hbase.api.jieba_idf_digest", lambda: "0" * 32)
 
@@ -146,18 +136,14 @@ def test_a_probe_differs_where_anything_that_counts_differs(monkeypatch):
     tables = [IdfTable(documents=9, frequencies={"我": count}) for count in (2, 3)]
     digests = [digest(), digest(ShingleAnalyzer(size=5)), digest(ShingleAnalyzer(binary=True)), digest(seed=1)]
     digests += [digest(hash="md5"), *(digest(LearnedAnalyzer(idf=table)) for table in tables)]
+    plain = Batch.sketch
+    with monkeypatch.context() as patch:
+        patch.setattr(Batch, "sketch", lambda self: plain(self)._replace(sketches=plain(self).sketches ^ 1))
+        digests.append(digest())
     monkeypatch.setattr(analysis_module, "_TEXTS", analysis_module._TEXTS[:-1])
     digests.append(digest())
 
     assert len(set(digests)) == len(digests)
-
-
-def test_a_probe_sees_the_sketches(monkeypatch):
-    before = digest()
-    plain = Batch.sketch
-    monkeypatch.setattr(Batch, "sketch", lambda self: plain(self)._replace(sketches=plain(self).sketches ^ 1))
-
-    assert digest() != before
 
 
 def test_an_analysis_is_probed_once(monkeypatch):

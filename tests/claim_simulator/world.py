@@ -3,13 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell, Swap
@@ -25,7 +24,7 @@ LATEST_S = 100.0
 DEADLINE_S = 20.0
 
 
-class Killed(BaseException):
+class Killed(GreenletExit):
     """Ends a writer as a crash does."""
 
 
@@ -67,26 +66,15 @@ class Actor:
         self.cut_until = 0.0
         self.operation: object = None
         self.left: list = []
-        self._never_began = False
-        self._greenlet = greenlet(partial(self._run, act))
-
-    def _run(self, act: Callable[["Actor"], None]) -> None:
-        with suppress(Killed):
-            act(self)
+        self.greenlet = greenlet(partial(act, self))
 
     @property
     def is_done(self) -> bool:
         """Whether it has come to its end."""
-        return self._never_began or self._greenlet.dead
-
-    def go_on(self) -> None:
-        self._greenlet.switch()
+        return self.greenlet.dead
 
     def kill(self) -> None:
-        if self._greenlet:
-            self._greenlet.throw(Killed)
-        else:
-            self._never_began = True
+        self.greenlet.throw(Killed)
 
 
 class World:
@@ -125,7 +113,7 @@ class World:
     def sleep(self, seconds: float) -> None:
         """Let a writer sleep, or time pass where nobody else is there."""
         here = getcurrent()
-        actor = next((actor for actor in self._actors if actor._greenlet is here), None)
+        actor = next((actor for actor in self._actors if actor.greenlet is here), None)
         if actor is None:
             self.now += seconds
         else:
@@ -152,7 +140,7 @@ class World:
                 continue
             if last not in ready or self.chosen.random() >= self.trouble.stick:
                 last = self.chosen.choice(ready)
-            last.go_on()
+            last.greenlet.switch()
             steps += 1
             if steps > MOST_STEPS:
                 self.wrong.append(f"no end after {MOST_STEPS:,} steps")

@@ -30,20 +30,14 @@ class Killed(GreenletExit):
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """How much goes wrong: shares of calls, and events a step."""
+    """How much goes wrong: shares of calls, and how often each event comes in a step."""
 
-    stick: float
-    """How often the writer that went on last goes on again."""
-    late: float = 0.0
-    """Writes that are done late, and perhaps twice."""
-    lost: float = 0.0
-    """Writes whose answer is lost."""
-    unanswered: float = 0.0
-    """Calls that fail, done or not."""
-    cut: float = 0.3
-    """Calls during which others may go on."""
     events: dict[str, float]
-    """Events and how often they come."""
+    stick: float  # How often the writer that went on last goes on again.
+    late: float = 0.0  # Writes that are done late, and perhaps twice.
+    lost: float = 0.0  # Writes whose answer is lost.
+    unanswered: float = 0.0  # Calls that fail, done or not.
+    cut: float = 0.3  # Calls during which others may go on.
     compacts: bool = False
 
 
@@ -85,22 +79,17 @@ class World:
         self.trouble = trouble
         self.now = 0.0
         self.server_ahead_ms = 0
-        self.operation: object = None
-        """On whose account the server does what it does."""
-        self.is_late = False
-        """Whether that is a request that was kept."""
+        self.operation: object = None  # On whose account the server does what it does.
+        self.is_late = False  # Whether that is a request that was kept.
+        self.is_quiet = False  # Whether nothing goes wrong any more.
         self.wrong: list[str] = []
         self.trace: list[str] = []
-        self.had: Counter[str] = Counter()
-        """What went wrong, and how often."""
+        self.had: Counter[str] = Counter()  # What went wrong, and how often.
         self.killed: Callable[[Actor], None] = lambda actor: None
         self.compact: Callable[[], None] = lambda: None
         self._actors: list[Actor] = []
         self._late: list[Late] = []
         self._hub = getcurrent()
-        self.is_quiet = False
-        """Whether nothing goes wrong any more."""
-        self._events, self._weights = list(trouble.events), list(trouble.events.values())
 
     # -- clocks
 
@@ -181,8 +170,9 @@ class World:
     # -- trouble
 
     def _have_trouble(self, alive: Sequence[Actor]) -> None:
-        if self.chosen.random() < sum(self._weights):
-            [event] = self.chosen.choices(self._events, self._weights)
+        events = self.trouble.events
+        if self.chosen.random() < sum(events.values()):
+            [event] = self.chosen.choices(list(events), events.values())
             actor = self.chosen.choice(alive)
             self.trace.append(f"{self.now:9.3f} {actor.name} *** {event}")
             self.had[event] += 1

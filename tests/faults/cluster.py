@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from support.patience import END_S
 
@@ -18,13 +17,6 @@ DFS_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 DISK = 8 << 30
 # Less than a block, and more than is written meanwhile to open blocks, for which HDFS keeps room on a disk of its own.
 LEFT = 64 << 20
-
-
-class Region(NamedTuple):
-    """A region of a table: its first key in hexadecimal digits, and the port of its server."""
-
-    start: str
-    port: int
 
 
 class Cluster:
@@ -82,10 +74,12 @@ class Cluster:
             finally:
                 self._resize(DISK)
             return
-        roots = ("/hbase", "/hbase-wal")
-        self.run(DFS_ADMIN, "-setSpaceQuota", "1", *roots)
+        self._set_quota("-setSpaceQuota", "1")
         yield
-        self.run(DFS_ADMIN, "-clrSpaceQuota", *roots)
+        self._set_quota("-clrSpaceQuota")
+
+    def _set_quota(self, *words):
+        assert self.start_program(DFS_ADMIN, *words, "/hbase", "/hbase-wal").wait() == 0, words
 
     def _resize(self, size):
         subprocess.run(["mount", "-o", f"remount,size={size}", self.disk], check=True)
@@ -94,8 +88,8 @@ class Cluster:
     def ports(self):
         return self.server.home.read_ports()
 
-    def url(self, table, gateways=GATEWAYS):
-        return f"hbase://{','.join(f'127.0.0.1:{self.ports[name]}' for name in gateways)}/{table}"
+    def url(self, table):
+        return f"hbase://{','.join(f'127.0.0.1:{self.ports[name]}' for name in GATEWAYS)}/{table}"
 
     def state(self, name):
         return self.server.started()[name].state()
@@ -123,12 +117,8 @@ class Cluster:
         command = [*self.server.program(REGION_ADMIN)[:-1], main, *words]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=QUIET)
 
-    def run(self, main, *words):
-        assert self.start_program(main, *words).wait() == 0, (main, *words)
-
-    def regions(self, table) -> list[Region]:
-        lines = [line.split() for line in (self.admin("regions", table) or "").split(";") if line]
-        return [Region("" if start == "-" else start, int(place.rpartition(":")[2])) for _, start, place in lines]
+    def count_regions(self, table) -> int:
+        return (self.admin("regions", table) or "").count(";")
 
     def close(self):
         if self._admin is not None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -108,11 +109,20 @@ def _fork(act, *words):
     return child
 
 
-def kill_processes(times, seed, say):
-    """Kill writers at a random moment, two at a time; the next two start at once."""
-    outcome, chosen = Outcome("processes killed"), random.Random(seed)
+@contextmanager
+def _checked(scenario, seed):
+    """Give the outcome of a scenario and an index in a folder, and check that in the end."""
+    outcome = Outcome(scenario)
     with TemporaryDirectory() as above:
         folder = Folder(Path(above))
+        yield outcome, folder
+        folder.check(outcome, seed)
+
+
+def kill_processes(times, seed, say):
+    """Kill writers at a random moment, two at a time; the next two start at once."""
+    chosen = random.Random(seed)
+    with _checked("processes killed", seed) as (outcome, folder):
         while outcome.times < times:
             before = folder.log.stat().st_size
             children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10**6) for n in range(WRITERS)]
@@ -127,30 +137,24 @@ def kill_processes(times, seed, say):
                 index.add_entries(entries({f"after {outcome.times}": chosen.getrandbits(64)}))
             outcome.recovery.append(time.monotonic() - killed)
             outcome.times += WRITERS
-        folder.check(outcome, seed)
     outcome.stall = max(outcome.recovery)
     return outcome
 
 
 def grow_map(times, seed, say):
     """Have several processes write while the map has to grow, and let them end."""
-    outcome = Outcome("map grown by four processes")
-    with TemporaryDirectory() as above:
-        folder = Folder(Path(above))
+    with _checked("map grown by four processes", seed) as (outcome, folder):
         for _ in range(times):
             children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10) for n in range(2 * WRITERS)]
             failed = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children)
             outcome.wrong += [f"{failed} writers failed"] if failed else []
             outcome.times += 1
-        folder.check(outcome, seed)
     return outcome
 
 
 def kill_readers(times, seed, say):
     """Kill readers in the middle of a walk; they must not use up the places of others, nor hold pages for ever."""
-    outcome, chosen = Outcome("readers killed"), random.Random(seed)
-    with TemporaryDirectory() as above:
-        folder = Folder(Path(above))
+    with _checked("readers killed", seed) as (outcome, folder):
         _write(folder, f"{seed} base", 0, 10)
         for _ in range(times):
             reading = os.pipe()
@@ -164,7 +168,6 @@ def kill_readers(times, seed, say):
             _write(folder, f"{seed} {outcome.times}", 0, 1)
             outcome.recovery.append(time.monotonic() - killed)
             outcome.times += 1
-        folder.check(outcome, chosen.random())
     return outcome
 
 
@@ -222,29 +225,22 @@ def step_clocks(times, seed, say):
 @contextmanager
 def _small_disk():
     """Give a folder with little room, and a function that makes more: a file system in memory, or a limit of files."""
+    rooms, (soft, hard) = count(2 * DISK, DISK), resource.getrlimit(resource.RLIMIT_FSIZE)
     with TemporaryDirectory() as folder:
-        room = [DISK]
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder]
-        if os.geteuid() == 0 and not subprocess.run(mount, check=False, capture_output=True).returncode:
 
-            def make_room():
-                room[0] += DISK
-                subprocess.run(["mount", "-o", f"remount,size={room[0]}", folder], check=True)
+        def mount(*options):
+            command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", folder]
+            return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
+        if os.geteuid() == 0 and mount(f"size={DISK}"):
             try:
-                yield Path(folder), make_room
+                yield Path(folder), lambda: mount("remount", f"size={next(rooms)}")
             finally:
                 subprocess.run(["umount", folder], check=True)
             return
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-        def make_room():
-            room[0] += DISK
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room[0], hard))
-
         resource.setrlimit(resource.RLIMIT_FSIZE, (DISK, hard))
         try:
-            yield Path(folder), make_room
+            yield Path(folder), lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (next(rooms), hard))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 

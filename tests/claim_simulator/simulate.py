@@ -8,9 +8,8 @@ from random import Random
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from claim_simulator.client import SimulatedStore, call_at_once
 from claim_simulator.schedule import LEASE_S, Document, Schedule, Task, as_entries, make_schedule
-from claim_simulator.server import Server
+from claim_simulator.server import Server, SimulatedStore, call_at_once
 from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World
 from simhash_hbase.errors import Retryable, StoreBusy

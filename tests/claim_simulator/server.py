@@ -81,6 +81,10 @@ class Server:
             del self.blocks[prefix][simhash]
         self._hidden()
 
+    def is_findable(self, rows: BlockRows, member: tuple[bytes, bytes]) -> bool:
+        """Return whether queries come upon a document."""
+        return all(self.has_row(*row) for row in pairs_of(rows)) and self.get(FAMILY_DOCUMENTS, *member) is not None
+
     def compact(self) -> None:
         """Forget deletes: what is written below them from now on is seen."""
         self._cells_hidden.clear()
@@ -181,11 +185,6 @@ class SimulatedStore:
 
     def close(self) -> None:
         pass
-
-    def holds(self, simhash_rows: BlockRows, member: tuple[bytes, bytes]) -> bool:
-        """Tell, beside all schedules, whether queries come upon a document."""
-        has_rows = all(self._server.has_row(*row) for row in pairs_of(simhash_rows))
-        return has_rows and self._server.get(FAMILY_DOCUMENTS, *member) is not None
 
 
 def call_at_once(name: str, parts: list[Callable[[], object]], **_: bool) -> list:

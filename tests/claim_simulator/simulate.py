@@ -46,17 +46,15 @@ class _Simulation:
         self._chosen = chosen
         self._world = world = World(chosen, schedule.trouble)
         self._server = Server(world.server_ms, self._changed, self._hidden)
-        rows = {id(each): entry_rows(schedule.profile, as_entries([each])) for each in schedule.documents}
-        store = self._store(Actor("nobody", lambda actor: None))
+        self._rows = {id(each): entry_rows(schedule.profile, as_entries([each])) for each in schedule.documents}
         self._watch = Watch(
-            schedule.profile,
-            schedule.documents,
-            lambda: world.server_ms() + 4 * MINUTES_MS,
-            lambda each: store.holds(
-                rows[id(each)], (member_row(each.simhash), id_digest(each.id) + each.digest[:TEXT_BYTES])
-            ),
+            schedule.profile, schedule.documents, lambda: world.server_ms() + 4 * MINUTES_MS, self._is_findable
         )
         world.killed, world.compact = self._return, self._server.compact
+
+    def _is_findable(self, each: Document) -> bool:
+        member = member_row(each.simhash), id_digest(each.id) + each.digest[:TEXT_BYTES]
+        return self._server.is_findable(self._rows[id(each)], member)
 
     def run(self) -> World:
         world = self._world

@@ -4,11 +4,11 @@ import json
 import os
 import random
 import resource
-import signal
 import subprocess
 import time
 from contextlib import contextmanager
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,6 +29,7 @@ PROFILE = Profile.resolve(analyzer="shingle", match="distance", bands=0)
 WRITERS = 2
 DISK = 8 << 20
 ASKED = 50
+FORK = get_context("fork")
 
 
 class Folder:
@@ -97,15 +98,8 @@ def _log(log, kind, answers):
 
 
 def _fork(act, *words):
-    """Run a function in a child process, which ends without what the parent's exit would do."""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            act(*words)
-            status = 0
-        finally:
-            os._exit(status)
+    child = FORK.Process(target=act, args=words)
+    child.start()
     return child
 
 
@@ -130,9 +124,9 @@ def kill_processes(times, seed, say):
             time.sleep(chosen.uniform(0, 1))
             killed = time.monotonic()
             for child in children:
-                os.kill(child, signal.SIGKILL)
+                child.kill()
             for child in children:
-                os.waitpid(child, 0)
+                child.join()
             with folder.open() as index:
                 index.add_entries(entries({f"after {outcome.times}": chosen.getrandbits(64)}))
             outcome.recovery.append(time.monotonic() - killed)
@@ -146,7 +140,9 @@ def grow_map(times, seed, say):
     with _checked("map grown by four processes", seed) as (outcome, folder):
         for _ in range(times):
             children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10) for n in range(2 * WRITERS)]
-            failed = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children)
+            for child in children:
+                child.join()
+            failed = sum(child.exitcode != 0 for child in children)
             outcome.wrong += [f"{failed} writers failed"] if failed else []
             outcome.times += 1
     return outcome
@@ -157,25 +153,23 @@ def kill_readers(times, seed, say):
     with _checked("readers killed", seed) as (outcome, folder):
         _write(folder, f"{seed} base", 0, 10)
         for _ in range(times):
-            reading = os.pipe()
-            child = _fork(_read_and_wait, folder, reading[1])
-            os.read(reading[0], 1)
-            os.kill(child, signal.SIGKILL)
+            is_reading = FORK.Event()
+            child = _fork(_read_and_wait, folder, is_reading)
+            assert is_reading.wait(END_S)
+            child.kill()
             killed = time.monotonic()
-            os.waitpid(child, 0)
-            for end in reading:
-                os.close(end)
+            child.join()
             _write(folder, f"{seed} {outcome.times}", 0, 1)
             outcome.recovery.append(time.monotonic() - killed)
             outcome.times += 1
     return outcome
 
 
-def _read_and_wait(folder: Folder, ready: int):
+def _read_and_wait(folder: Folder, is_reading):
     with folder.open() as index:
         walk = index.export()
         next(walk)
-        os.write(ready, b"x")
+        is_reading.set()
         time.sleep(END_S)
         list(walk)
 

@@ -11,13 +11,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from multiprocessing import get_context
 
 from claim_simulator.mutations import MUTATIONS, take_out
-from claim_simulator.simulate import AT_ONCE, simulate, simulate_some
+from claim_simulator.simulate import outcome_of, simulate
 
 SCHEDULES = 5_000
+AT_ONCE = 10
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -39,16 +39,15 @@ def main(arguments: Sequence[str]) -> int:
         print(*world.trace, sep="\n")
         print(*[f"WRONG: {wrong}" for wrong in world.wrong] or ["found nothing wrong"], sep="\n")
         return int(bool(world.wrong))
-    began, done, had, end = time.monotonic(), 0, Counter(), given.first + given.schedules
+    began, done, had = time.monotonic(), 0, Counter()
+    seeds = range(given.first, given.first + given.schedules)
     # The part that is taken out stays out, and nothing is inherited but the name of it.
     with get_context("spawn").Pool(given.processes, take_out, (given.mutation,)) as pool:
-        for part in pool.imap(partial(simulate_some, end=end), range(given.first, end, AT_ONCE)):
-            done += part.schedules
-            had.update(part.had)
-            if part.wrong:
-                seed, what = part.wrong
-                again = f"--seed {seed}" + (f" --mutation {given.mutation}" if given.mutation else "")
-                print(f"WRONG: {what}\nafter {done:,} schedules; to see it: simulate-claims {again}")
+        for done, (happened, wrong) in enumerate(pool.imap(outcome_of, seeds, chunksize=AT_ONCE), 1):
+            had.update(happened)
+            if wrong:
+                again = f"--seed {seeds[done - 1]}" + (f" --mutation {given.mutation}" if given.mutation else "")
+                print(f"WRONG: {wrong[0]}\nafter {done:,} schedules; to see it: simulate-claims {again}")
                 return 1
             seconds = time.monotonic() - began
             if not done % 1_000:

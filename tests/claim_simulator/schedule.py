@@ -32,10 +32,8 @@ class Document(NamedTuple):
     simhash: int
     sketch: int | None
     cluster: str
-    segments: tuple[int, ...] = ()
-    """Of its sketch rows; none without a sketch."""
-    digest: bytes = b""
-    """Of its text; empty for a ready fingerprint."""
+    segments: tuple[int, ...] = ()  # Of its sketch rows; none without a sketch.
+    digest: bytes = b""  # Of its text; empty for a ready fingerprint.
 
 
 def share_claims(name: str, writers: int, clusters: int, *, sketched: bool) -> list[list[list[Document]]]:
@@ -151,14 +149,11 @@ def _plain_schedule(chosen: Random, seed: int) -> Schedule:
     writers = chosen.choice((2, 2, 3, 3, 4))
     sketched = profile.match == "verified"
     claims = share_claims(str(seed), writers, chosen.choice((1, 1, 1, 2)), sketched=sketched)
-    tasks = [[Task("claim", tuple(batch)) for batch in batches] for batches in claims]
-    documents = list({each.id: each for batches in claims for batch in batches for each in batch}.values())
+    named = {each.id: each for batches in claims for batch in batches for each in batch}
     if chosen.random() < WITH_TEXTS:
-        texts = {each: each._replace(digest=chosen.randbytes(16)) for each in documents}
-        documents = list(texts.values())
-        tasks = [
-            [task._replace(documents=tuple(texts[each] for each in task.documents)) for task in some] for some in tasks
-        ]
+        named = {name: each._replace(digest=chosen.randbytes(16)) for name, each in named.items()}
+    documents = list(named.values())
+    tasks = [[Task("claim", tuple(named[each.id] for each in batch)) for batch in batches] for batches in claims]
     if chosen.random() < NARROW:
         return _narrow(profile, documents, chosen)
     if chosen.random() < 0.5:
@@ -176,12 +171,10 @@ def _narrow(profile: Profile, documents: list[Document], chosen: Random) -> Sche
     return Schedule(profile, few, [[Task("claim", (document,))] for document in few], trouble)
 
 
-def _profile(match: str, ttl_days: int | None) -> Profile:
-    return Profile.resolve(analyzer="shingle", match=match, lease_s=LEASE_S, ttl_days=ttl_days, grace_s=0)
-
-
 PROFILES = {
-    (match, ttl_days): _profile(match, ttl_days) for ttl_days in (None, TTL_DAYS) for match in ("verified", "distance")
+    (match, ttl): Profile.resolve(analyzer="shingle", match=match, lease_s=LEASE_S, ttl_days=ttl, grace_s=0)
+    for ttl in (None, TTL_DAYS)
+    for match in ("verified", "distance")
 }
 
 

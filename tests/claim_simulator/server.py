@@ -1,9 +1,14 @@
 """A server that keeps rows as HBase does: one row changes at a time, and deletes hide what is written below them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+import numpy as np
+from support.rows import pairs_of
+
+from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
 
 Key = tuple[str, bytes, bytes]
 NEVER = -1
@@ -76,6 +81,10 @@ class Server:
             del self.blocks[prefix][simhash]
         self._hidden()
 
+    def is_findable(self, rows: BlockRows, member: tuple[bytes, bytes]) -> bool:
+        """Return whether queries come upon a document."""
+        return all(self.has_row(*row) for row in pairs_of(rows)) and self.get(FAMILY_DOCUMENTS, *member) is not None
+
     def compact(self) -> None:
         """Forget deletes: what is written below them from now on is seen."""
         self._cells_hidden.clear()
@@ -92,3 +101,96 @@ class Server:
             del self.cells[family][named.row]
         if family == FAMILY_DOCUMENTS and named.qualifier == STATE_QUALIFIER:
             self._changed(old, new)
+
+
+U64 = np.uint64
+
+
+class SimulatedStore:
+    """What one writer sees of the server.
+
+    `call` gets the name of a call, its parts, and whether it is repeated when no answer comes; it returns the results
+    of the parts, or raises what a store may raise.
+    """
+
+    url = "simulated:"
+
+    def __init__(self, server, call: Callable[..., list]) -> None:
+        self._server = server
+        self._call = call
+
+    def scan(self, prefixes, *, limit: int) -> PrefixScan:
+        wanted = prefixes.tolist()
+        found = self._call("scan", [partial(self._under, prefix) for prefix in wanted])
+        pairs = [(p, s) for p, simhashes in zip(wanted, found, strict=True) for s in simhashes[:limit]]
+        return PrefixScan(
+            _rows(pairs), np.array([p for p, s in zip(wanted, found, strict=True) if len(s) > limit], U64)
+        )
+
+    def _under(self, prefix: int) -> list[int]:
+        return sorted(self._server.blocks.get(prefix, ()))
+
+    def has_rows(self, rows: BlockRows):
+        parts = [partial(self._server.has_row, *row) for row in pairs_of(rows)]
+        return np.array(self._call("has_rows", parts), np.bool_)
+
+    def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        self._call("put_rows", [partial(self._server.put_row, *row, timestamp) for row in pairs_of(rows)], writes=True)
+
+    def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        parts = [partial(self._server.delete_row, *row, timestamp) for row in pairs_of(rows)]
+        self._call("delete_rows", parts, writes=True)
+
+    def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
+        [pairs] = self._call("scan_range", [partial(self._rows_between, start, stop)])
+        for at in range(0, len(pairs), page):
+            yield _rows(pairs[at : at + page])
+
+    def _rows_between(self, start: int, stop: int) -> list[tuple[int, int]]:
+        held = self._server.blocks
+        return [(p, s) for p in sorted(held) if start <= p < stop for s in sorted(held[p])]
+
+    def put(self, family: str, cells: Sequence[Cell]) -> None:
+        repeat = all(cell.timestamp is not None for cell in cells)
+        name = "put" if any(cell.qualifier == STATE_QUALIFIER for cell in cells) else "put_members"
+        self._call(name, [partial(self._server.put, family, cell) for cell in cells], writes=True, repeat=repeat)
+
+    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+        return self._call("get", [partial(self._server.get, family, *key) for key in keys])
+
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+        return [cells[:limit] for cells in self._call("get_rows", [partial(self._server.row, family, r) for r in rows])]
+
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+        [cells] = self._call("read_row", [partial(self._server.row, family, row)])
+        return [cell for cell in cells if cell.qualifier > after][:limit]
+
+    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+        self._call("delete", [partial(self._server.delete, family, cell) for cell in cells], writes=True)
+
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+        [rows] = self._call("scan_cells", [lambda: sorted(self._server.cells[family])])
+        rows = [row for row in rows if row >= start and (stop is None or row < stop)]
+        for at in range(0, len(rows), page):
+            found = self._call("scan_cells", [partial(self._server.row, family, row) for row in rows[at : at + page]])
+            if cells := [cell for held in found for cell in held]:
+                yield cells
+
+    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+        parts = [partial(self._server.swap, swap) for swap in swaps]
+        return self._call("compare_and_set", parts, writes=True, repeat=False)
+
+    def size(self) -> StoreSize:
+        return StoreSize(None, None)
+
+    def close(self) -> None:
+        pass
+
+
+def call_at_once(name: str, parts: list[Callable[[], object]], **_: bool) -> list:
+    """Do a call without a world around it."""
+    return [part() for part in parts]
+
+
+def _rows(pairs: list[tuple[int, int]]) -> BlockRows:
+    return BlockRows(np.array([p for p, _ in pairs], U64), np.array([s for _, s in pairs], U64))

@@ -1,35 +1,31 @@
-"""One schedule: writers on a simulated server, what they do, and what is checked in the end; and some at a time."""
+"""One schedule: writers on a simulated server, what they do, and what is checked in the end."""
 
 import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
-from typing import NamedTuple
 from unittest.mock import patch
 
-from claim_simulator.client import SimulatedStore, call_at_once
 from claim_simulator.schedule import LEASE_S, Document, Schedule, Task, as_entries, make_schedule
-from claim_simulator.server import Server
+from claim_simulator.server import Server, SimulatedStore, call_at_once
 from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World
 from simhash_hbase.errors import Retryable, StoreBusy
-from simhash_hbase.index import timestamps, write
+from simhash_hbase.index import answers, timestamps, write
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.timestamps import Timer
-from simhash_hbase.rows.collections import Collection, own_id
+from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import TEXT_BYTES
 
 TRIES = 4
 DAY_S = 86_400.0
 LONG_S = 7200.0
-AT_ONCE = 50
 
 
 def simulate(seed: int) -> World:
@@ -38,45 +34,27 @@ def simulate(seed: int) -> World:
     return _Simulation(make_schedule(chosen, seed), chosen).run()
 
 
-class Batch(NamedTuple):
-    """What came of some schedules."""
-
-    schedules: int
-    had: Counter[str]
-    """Claims that were answered, and what went wrong on the way."""
-    wrong: tuple[int, str] | None
-    """A seed, and what is wrong with its schedule."""
-
-
-def simulate_some(first: int, end: int) -> Batch:
-    """Simulate schedules up to the first in which something is wrong."""
-    had: Counter[str] = Counter()
-    for seed in range(first, min(first + AT_ONCE, end)):
-        world = simulate(seed)
-        had.update(world.had)
-        if world.wrong:
-            return Batch(seed - first + 1, had, (seed, world.wrong[0]))
-    return Batch(min(AT_ONCE, end - first), had, None)
+def outcome_of(seed: int) -> tuple[Counter[str], list[str]]:
+    """Return what happened in the schedule of a seed, the answers of claims among it, and what is wrong with it."""
+    world = simulate(seed)
+    return world.had, world.wrong
 
 
 class _Simulation:
     def __init__(self, schedule: Schedule, chosen: Random) -> None:
         self._schedule = schedule
         self._chosen = chosen
-        self._stored_ids = {own_id(document.id): document.id for document in schedule.documents}
         self._world = world = World(chosen, schedule.trouble)
         self._server = Server(world.server_ms, self._changed, self._hidden)
-        rows = {id(each): entry_rows(schedule.profile, as_entries([each])) for each in schedule.documents}
-        store = self._store(Actor("nobody", lambda actor: None))
+        self._rows = {id(each): entry_rows(schedule.profile, as_entries([each])) for each in schedule.documents}
         self._watch = Watch(
-            schedule.profile,
-            schedule.documents,
-            lambda: world.server_ms() + 4 * MINUTES_MS,
-            lambda each: store.holds(
-                rows[id(each)], (member_row(each.simhash), id_digest(each.id) + each.digest[:TEXT_BYTES])
-            ),
+            schedule.profile, schedule.documents, lambda: world.server_ms() + 4 * MINUTES_MS, self._is_findable
         )
         world.killed, world.compact = self._return, self._server.compact
+
+    def _is_findable(self, each: Document) -> bool:
+        member = member_row(each.simhash), id_digest(each.id) + each.digest[:TEXT_BYTES]
+        return self._server.is_findable(self._rows[id(each)], member)
 
     def run(self) -> World:
         world = self._world
@@ -141,26 +119,17 @@ class _Simulation:
     def _claim(self, index: Index, documents: tuple[Document, ...]) -> tuple[Document, ...]:
         # Behind several crashed writers a claim waits for several leases.
         deadline = None if self._world.is_quiet else self._chosen.choice((None, None, 2 * LEASE_S))
-        answers = self._stored(index.claim_entries(as_entries(documents), deadline_s=deadline))
+        answers = index.claim_entries(as_entries(documents), deadline_s=deadline)
         self._note(self._watch.wrong_claim(documents, answers))
         self._world.had["claims"] += len(answers)
         return tuple(d for d, answer in zip(documents, answers, strict=True) if not isinstance(answer, Decision))
-
-    def _stored(self, answers: list) -> list:
-        """Give answers the stored ids: callers' ids are different in all collections of a schedule."""
-        return [
-            replace(answer, id=self._stored_ids[answer.id], of=answer.of and self._stored_ids[answer.of])
-            if isinstance(answer, Decision)
-            else answer
-            for answer in answers
-        ]
 
     def _add(self, index: Index, documents: tuple[Document, ...]) -> None:
         index.add_entries(as_entries(documents))
         self._note(self._watch.acknowledge(documents))
 
     def _dedup(self, index: Index, documents: tuple[Document, ...]) -> None:
-        decisions = self._stored(index.dedup_entries(as_entries(documents), index.deduplicator()))
+        decisions = index.dedup_entries(as_entries(documents), index.deduplicator())
         self._note(self._watch.wrong_claim(documents, decisions))
 
     def _remove(self, index: Index, documents: tuple[Document, ...]) -> None:
@@ -233,6 +202,8 @@ def simulated(world, chosen: Random) -> Iterator[None]:
             (timestamps, "time", time),
             (protocol, "random", chosen),
             (machine, "urandom", chosen.randbytes),
+            # Callers' ids are different in all collections of a schedule, so answers have the stored ones.
+            (answers, "own_id", str),
         ):
             stack.enter_context(patch.object(module, name, stand_in))
         yield

@@ -39,10 +39,8 @@ class Operation:
 
     kind: str
     writer: str
-    acknowledged: frozenset[int] = frozenset()
-    """The texts that were added, and acknowledged, when it began."""
-    is_over: bool = False
-    """It was acknowledged."""
+    acknowledged: frozenset[int] = frozenset()  # The texts whose addition was acknowledged when it began.
+    is_over: bool = False  # It was acknowledged.
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.writer}"
@@ -59,8 +57,7 @@ class Told(NamedTuple):
     state: str
     text: int
     of: int | None
-    is_old: bool
-    """It was seen so long ago that it may have expired for a writer whose clock runs ahead."""
+    is_old: bool  # It was seen so long ago that it may have expired for a writer whose clock runs ahead.
     previous: Optional["Told"]
 
     @property
@@ -91,16 +88,12 @@ class Watch:
     """Follows all document cells of one schedule."""
 
     profile: Profile
-    documents: list[Document]
-    """All texts, each under its id."""
-    latest: Callable[[], int]
-    """A time in ms that no clock is ahead of."""
-    is_findable: Callable[[Document], bool]
-    """Tells whether the server holds all rows of a text."""
+    documents: list[Document]  # All texts, each under its id.
+    latest: Callable[[], int]  # A time in ms that no clock is ahead of.
+    is_findable: Callable[[Document], bool]  # Whether the server holds all rows of a text.
     acknowledged: set[int] = field(default_factory=set)
     _states: dict[str, DocumentState] = field(default_factory=dict)
-    _gone: set[int] = field(default_factory=set)
-    """What counted as an original once and was removed, moved or expired."""
+    _gone: set[int] = field(default_factory=set)  # What counted as an original and was removed, moved or expired.
     _stood: set[Stood] = field(default_factory=set)
     _unarbitrated: set[int] = field(default_factory=set)
 
@@ -198,7 +191,7 @@ class Watch:
 
     def _decision(self, name: str) -> Told | None:
         told = self._told(self._states.get(name))
-        return None if told is None else told.decision
+        return told and told.decision
 
     def _told(self, state: DocumentState | None) -> Told | None:
         if state is None:

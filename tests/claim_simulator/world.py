@@ -3,13 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell, Swap
@@ -25,26 +24,20 @@ LATEST_S = 100.0
 DEADLINE_S = 20.0
 
 
-class Killed(BaseException):
+class Killed(GreenletExit):
     """Ends a writer as a crash does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """How much goes wrong: shares of calls, and events a step."""
+    """How much goes wrong: shares of calls, and how often each event comes in a step."""
 
-    stick: float
-    """How often the writer that went on last goes on again."""
-    late: float = 0.0
-    """Writes that are done late, and perhaps twice."""
-    lost: float = 0.0
-    """Writes whose answer is lost."""
-    unanswered: float = 0.0
-    """Calls that fail, done or not."""
-    cut: float = 0.3
-    """Calls during which others may go on."""
     events: dict[str, float]
-    """Events and how often they come."""
+    stick: float  # How often the writer that went on last goes on again.
+    late: float = 0.0  # Writes that are done late, and perhaps twice.
+    lost: float = 0.0  # Writes whose answer is lost.
+    unanswered: float = 0.0  # Calls that fail, done or not.
+    cut: float = 0.3  # Calls during which others may go on.
     compacts: bool = False
 
 
@@ -67,26 +60,15 @@ class Actor:
         self.cut_until = 0.0
         self.operation: object = None
         self.left: list = []
-        self._never_began = False
-        self._greenlet = greenlet(partial(self._run, act))
-
-    def _run(self, act: Callable[["Actor"], None]) -> None:
-        with suppress(Killed):
-            act(self)
+        self.greenlet = greenlet(partial(act, self))
 
     @property
     def is_done(self) -> bool:
         """Whether it has come to its end."""
-        return self._never_began or self._greenlet.dead
-
-    def go_on(self) -> None:
-        self._greenlet.switch()
+        return self.greenlet.dead
 
     def kill(self) -> None:
-        if self._greenlet:
-            self._greenlet.throw(Killed)
-        else:
-            self._never_began = True
+        self.greenlet.throw(Killed)
 
 
 class World:
@@ -97,22 +79,17 @@ class World:
         self.trouble = trouble
         self.now = 0.0
         self.server_ahead_ms = 0
-        self.operation: object = None
-        """On whose account the server does what it does."""
-        self.is_late = False
-        """Whether that is a request that was kept."""
+        self.operation: object = None  # On whose account the server does what it does.
+        self.is_late = False  # Whether that is a request that was kept.
+        self.is_quiet = False  # Whether nothing goes wrong any more.
         self.wrong: list[str] = []
         self.trace: list[str] = []
-        self.had: Counter[str] = Counter()
-        """What went wrong, and how often."""
+        self.had: Counter[str] = Counter()  # What went wrong, and how often.
         self.killed: Callable[[Actor], None] = lambda actor: None
         self.compact: Callable[[], None] = lambda: None
         self._actors: list[Actor] = []
         self._late: list[Late] = []
         self._hub = getcurrent()
-        self.is_quiet = False
-        """Whether nothing goes wrong any more."""
-        self._events, self._weights = list(trouble.events), list(trouble.events.values())
 
     # -- clocks
 
@@ -125,7 +102,7 @@ class World:
     def sleep(self, seconds: float) -> None:
         """Let a writer sleep, or time pass where nobody else is there."""
         here = getcurrent()
-        actor = next((actor for actor in self._actors if actor._greenlet is here), None)
+        actor = next((actor for actor in self._actors if actor.greenlet is here), None)
         if actor is None:
             self.now += seconds
         else:
@@ -152,7 +129,7 @@ class World:
                 continue
             if last not in ready or self.chosen.random() >= self.trouble.stick:
                 last = self.chosen.choice(ready)
-            last.go_on()
+            last.greenlet.switch()
             steps += 1
             if steps > MOST_STEPS:
                 self.wrong.append(f"no end after {MOST_STEPS:,} steps")
@@ -193,8 +170,9 @@ class World:
     # -- trouble
 
     def _have_trouble(self, alive: Sequence[Actor]) -> None:
-        if self.chosen.random() < sum(self._weights):
-            [event] = self.chosen.choices(self._events, self._weights)
+        events = self.trouble.events
+        if self.chosen.random() < sum(events.values()):
+            [event] = self.chosen.choices(list(events), events.values())
             actor = self.chosen.choice(alive)
             self.trace.append(f"{self.now:9.3f} {actor.name} *** {event}")
             self.had[event] += 1

@@ -12,8 +12,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from faults import bulk, cluster_server, embedded, hbase, restart, service
-from faults.cluster import Cluster
+from faults import bulk, embedded, hbase, restart, service
+from faults.cluster import Cluster, run_action
 from faults.outcome import ENDING, HEADER
 
 ON_CLUSTER = {
@@ -28,7 +28,7 @@ TIMES = 10
 
 def main(words) -> int:
     if words[:1] == ["cluster"]:
-        return cluster_server.main(words[1:])
+        return run_action(words[1:])
     given = _parser().parse_args(words)
     if given.list:
         print("\n".join(SCENARIOS))

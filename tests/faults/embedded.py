@@ -4,10 +4,11 @@ import json
 import os
 import random
 import resource
-import signal
 import subprocess
 import time
 from contextlib import contextmanager
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,6 +29,7 @@ PROFILE = Profile.resolve(analyzer="shingle", match="distance", bands=0)
 WRITERS = 2
 DISK = 8 << 20
 ASKED = 50
+FORK = get_context("fork")
 
 
 class Folder:
@@ -96,23 +98,25 @@ def _log(log, kind, answers):
 
 
 def _fork(act, *words):
-    """Run a function in a child process, which ends without what the parent's exit would do."""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            act(*words)
-            status = 0
-        finally:
-            os._exit(status)
+    child = FORK.Process(target=act, args=words)
+    child.start()
     return child
+
+
+@contextmanager
+def _checked(scenario, seed):
+    """Give the outcome of a scenario and an index in a folder, and check that in the end."""
+    outcome = Outcome(scenario)
+    with TemporaryDirectory() as above:
+        folder = Folder(Path(above))
+        yield outcome, folder
+        folder.check(outcome, seed)
 
 
 def kill_processes(times, seed, say):
     """Kill writers at a random moment, two at a time; the next two start at once."""
-    outcome, chosen = Outcome("processes killed"), random.Random(seed)
-    with TemporaryDirectory() as above:
-        folder = Folder(Path(above))
+    chosen = random.Random(seed)
+    with _checked("processes killed", seed) as (outcome, folder):
         while outcome.times < times:
             before = folder.log.stat().st_size
             children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10**6) for n in range(WRITERS)]
@@ -120,59 +124,52 @@ def kill_processes(times, seed, say):
             time.sleep(chosen.uniform(0, 1))
             killed = time.monotonic()
             for child in children:
-                os.kill(child, signal.SIGKILL)
+                child.kill()
             for child in children:
-                os.waitpid(child, 0)
+                child.join()
             with folder.open() as index:
                 index.add_entries(entries({f"after {outcome.times}": chosen.getrandbits(64)}))
             outcome.recovery.append(time.monotonic() - killed)
             outcome.times += WRITERS
-        folder.check(outcome, seed)
     outcome.stall = max(outcome.recovery)
     return outcome
 
 
 def grow_map(times, seed, say):
     """Have several processes write while the map has to grow, and let them end."""
-    outcome = Outcome("map grown by four processes")
-    with TemporaryDirectory() as above:
-        folder = Folder(Path(above))
+    with _checked("map grown by four processes", seed) as (outcome, folder):
         for _ in range(times):
             children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10) for n in range(2 * WRITERS)]
-            failed = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children)
+            for child in children:
+                child.join()
+            failed = sum(child.exitcode != 0 for child in children)
             outcome.wrong += [f"{failed} writers failed"] if failed else []
             outcome.times += 1
-        folder.check(outcome, seed)
     return outcome
 
 
 def kill_readers(times, seed, say):
     """Kill readers in the middle of a walk; they must not use up the places of others, nor hold pages for ever."""
-    outcome, chosen = Outcome("readers killed"), random.Random(seed)
-    with TemporaryDirectory() as above:
-        folder = Folder(Path(above))
+    with _checked("readers killed", seed) as (outcome, folder):
         _write(folder, f"{seed} base", 0, 10)
         for _ in range(times):
-            reading = os.pipe()
-            child = _fork(_read_and_wait, folder, reading[1])
-            os.read(reading[0], 1)
-            os.kill(child, signal.SIGKILL)
+            is_reading = FORK.Event()
+            child = _fork(_read_and_wait, folder, is_reading)
+            assert is_reading.wait(END_S)
+            child.kill()
             killed = time.monotonic()
-            os.waitpid(child, 0)
-            for end in reading:
-                os.close(end)
+            child.join()
             _write(folder, f"{seed} {outcome.times}", 0, 1)
             outcome.recovery.append(time.monotonic() - killed)
             outcome.times += 1
-        folder.check(outcome, chosen.random())
     return outcome
 
 
-def _read_and_wait(folder: Folder, ready: int):
+def _read_and_wait(folder: Folder, is_reading):
     with folder.open() as index:
         walk = index.export()
         next(walk)
-        os.write(ready, b"x")
+        is_reading.set()
         time.sleep(END_S)
         list(walk)
 
@@ -222,29 +219,22 @@ def step_clocks(times, seed, say):
 @contextmanager
 def _small_disk():
     """Give a folder with little room, and a function that makes more: a file system in memory, or a limit of files."""
+    rooms, (soft, hard) = count(2 * DISK, DISK), resource.getrlimit(resource.RLIMIT_FSIZE)
     with TemporaryDirectory() as folder:
-        room = [DISK]
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder]
-        if os.geteuid() == 0 and not subprocess.run(mount, check=False, capture_output=True).returncode:
 
-            def make_room():
-                room[0] += DISK
-                subprocess.run(["mount", "-o", f"remount,size={room[0]}", folder], check=True)
+        def mount(*options):
+            command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", folder]
+            return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
+        if os.geteuid() == 0 and mount(f"size={DISK}"):
             try:
-                yield Path(folder), make_room
+                yield Path(folder), lambda: mount("remount", f"size={next(rooms)}")
             finally:
                 subprocess.run(["umount", folder], check=True)
             return
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-        def make_room():
-            room[0] += DISK
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room[0], hard))
-
         resource.setrlimit(resource.RLIMIT_FSIZE, (DISK, hard))
         try:
-            yield Path(folder), make_room
+            yield Path(folder), lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (next(rooms), hard))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 

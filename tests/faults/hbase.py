@@ -45,10 +45,6 @@ class Lab:
         options = replace(parse_url(self.cluster.url(self.table)), timeout_s=END_S / 4, deadline_s=END_S)
         return Index(HBaseStore.open(options), clock=clock)
 
-    def create(self):
-        store = HBaseStore.create(parse_url(self.cluster.url(self.table)), TableSchema(regions=REGIONS))
-        Index.create(store, Profile.resolve(analyzer="shingle", match="distance", bands=0)).close()
-
     def revive(self):
         """Start what ended, and let go on what was paused."""
         cluster, end = self.cluster, time.monotonic() + END_S
@@ -108,7 +104,7 @@ def split_region(lab):
 
 def move_region(lab):
     def move():
-        number = lab.chosen.randrange(len(lab.cluster.regions(lab.table)))
+        number = lab.chosen.randrange(lab.cluster.count_regions(lab.table))
         return lab.cluster.admin("move", lab.table, number, lab.cluster.ports[lab.chosen.choice(REGION_SERVERS)])
 
     _until_done(lab, move)
@@ -118,9 +114,9 @@ def merge_regions(lab):
     """Merge two regions; what was split a moment ago is compacted before."""
 
     def merge():
-        if len(lab.cluster.regions(lab.table)) < 3:
+        if lab.cluster.count_regions(lab.table) < 3:
             lab.cluster.admin("split", lab.table, f"{lab.chosen.getrandbits(40):010x}")
-        number = lab.chosen.randrange(max(1, len(lab.cluster.regions(lab.table)) - 1))
+        number = lab.chosen.randrange(max(1, lab.cluster.count_regions(lab.table) - 1))
         return lab.cluster.admin("merge", lab.table, number)
 
     _until_done(lab, merge)
@@ -185,7 +181,8 @@ UNHARMED = {split_region, move_region, merge_regions, step_clocks}
 def new_lab(cluster: Cluster, seed: int) -> Lab:
     """Make an index in a table of its own."""
     lab = Lab(cluster, f"faults_{time.time_ns() // 1000:x}", seed)
-    lab.create()
+    store = HBaseStore.create(parse_url(cluster.url(lab.table)), TableSchema(regions=REGIONS))
+    Index.create(store, Profile.resolve(analyzer="shingle", match="distance", bands=0)).close()
     return lab
 
 

@@ -1,10 +1,10 @@
 """The HTTP service on top of a cluster that is being hurt: right answers, or errors that may be retried."""
 
 import json
-from collections import namedtuple
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import httpx
 from support.serving import NDJSON, lines, ndjson, serving, wait_for
@@ -17,10 +17,6 @@ from simhash_hbase.errors import StoreUnavailable
 KINDS = ("add", "claim", "claim 2", "query")
 HURTS = ("gateway killed", "region server killed", "region moved", "region server paused")
 
-Decision = namedtuple("Decision", "id is_original of")
-Match = namedtuple("Match", "id distance")
-Answer = namedtuple("Answer", "matches truncated")
-
 
 class Client:
     """What the traffic asks of an index, asked over HTTP."""
@@ -32,11 +28,14 @@ class Client:
         self._ask("/v1/documents", entries)
 
     def claim_entries(self, entries):
-        return [Decision(d["id"], d["status"] == "original", d["of"]) for d in self._ask("/v1/claims", entries)]
+        decisions = self._ask("/v1/claims", entries)
+        return [SimpleNamespace(**decision, is_original=decision["status"] == "original") for decision in decisions]
 
     def query_entries(self, entries):
         answers = self._ask("/v1/queries?limit=1000", entries)
-        return [Answer([Match(m["id"], m["distance"]) for m in a["matches"]], a["truncated"]) for a in answers]
+        for answer in answers:
+            answer["matches"] = [SimpleNamespace(**match) for match in answer["matches"]]
+        return [SimpleNamespace(**answer) for answer in answers]
 
     def close(self):
         self._http.close()

@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import numpy as np
-from support.bruteforce import entries, flip
+from support.bruteforce import entries, flip, neighbours
 from support.patience import END_S
 
 from simhash_hbase.errors import Retryable
@@ -97,11 +96,7 @@ class Traffic:
         self._asked = [
             flip(chosen.choice(simhashes), chosen.sample(range(64), chosen.randint(0, 3))) for _ in range(QUERIES)
         ]
-        names, stored = list(self.base), np.array(simhashes, np.uint64)
-        self._expected = []
-        for query in self._asked:
-            distances = np.bitwise_count(stored ^ np.uint64(query))
-            self._expected.append({names[at]: int(distances[at]) for at in np.flatnonzero(distances <= 3)})
+        self._expected = [dict(neighbours(self.base, query, 3)) for query in self._asked]
         for thread in self._threads:
             thread.start()
         self.await_all(time.monotonic())
@@ -185,17 +180,14 @@ class Traffic:
 
     def lost(self, index):
         """Return the ids that were acknowledged and are not there, or not found."""
-        names = list(self.log.added)
-        missing = []
-        for start in range(0, len(names), 1_000):
-            part = {name: self.log.added[name] for name in names[start : start + 1_000]}
-            for name, stored in zip(part, index.get_many(list(part)), strict=True):
-                if stored is None or stored.simhash != part[name]:
+        added, missing = list(self.log.added.items()), []
+        for start in range(0, len(added), 1_000):
+            part = added[start : start + 1_000]
+            held = index.get_many([name for name, _ in part])
+            answers = index.query_entries(entries([(f"is {name}", simhash) for name, simhash in part]))
+            for (name, simhash), stored, answer in zip(part, held, answers, strict=True):
+                if stored is None or stored.simhash != simhash or name not in {match.id for match in answer.matches}:
                     missing.append(name)
-            answers = index.query_entries(entries([(f"is {name}", simhash) for name, simhash in part.items()]))
-            missing += [
-                name for name, answer in zip(part, answers, strict=True) if all(m.id != name for m in answer.matches)
-            ]
         return missing
 
     def _check_all(self, index):

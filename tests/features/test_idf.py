@@ -1,18 +1,27 @@
-"""Idf tables: learning, packing, jieba's own, and the sample they are learned from."""
+"""Idf tables: packing, jieba's own, the sample that they are learned from, and the fingerprints of its own texts."""
 
 import math
+import pickle
 import zlib
 from collections import Counter
+from threading import Barrier
 
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
+from support.corpora import sample
+from support.patience import END_S
 from support.plain_jieba import jieba
-from support.words import idf_of
+from support.words import idf_of, word_tokens
 
+from simhash_hbase import create_index
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.features import idf
-from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf
+from simhash_hbase.features.analyzers import LearnedAnalyzer
+from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf, learn
+from simhash_hbase.kernel import texts as texts_module
+from simhash_hbase.kernel.texts import Batch
 
 documents = st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=8)
 
@@ -83,23 +92,110 @@ def test_the_median_of_another_table_is_found(monkeypatch, tmp_path):
 
 
 def test_a_reservoir_draws_the_same_sample_for_the_same_seed():
-    samples = [Reservoir(limit=5, seed=seed) for seed in (1, 1, 2)]
-    for sample in samples:
+    reservoirs = [Reservoir(limit=5, seed=seed) for seed in (1, 1, 2)]
+    for reservoir in reservoirs:
         for number in range(5):
-            sample.add(number)
-        assert sample.items == list(range(5))
+            reservoir.add(number)
+        assert reservoir.items == list(range(5))
         for number in range(5, 1000):
-            sample.add(number)
+            reservoir.add(number)
 
-    assert samples[0].items == samples[1].items != samples[2].items
+    assert reservoirs[0].items == reservoirs[1].items != reservoirs[2].items
 
 
 def test_a_reservoir_draws_every_item_about_as_often():
     drawn = Counter()
     for seed in range(2000):
-        sample = Reservoir(limit=3, seed=seed)
+        reservoir = Reservoir(limit=3, seed=seed)
         for number in range(12):
-            sample.add(number)
-        drawn.update(sample.items)
+            reservoir.add(number)
+        drawn.update(reservoir.items)
 
     assert all(400 < drawn[number] < 600 for number in range(12))
+
+
+TEXTS = ["我爱HBase，我爱 hbase！", "T恤、卡拉OK和數據庫，é", "我爱T恤", "The the THE 我爱", "ＴＨＥ", "…", ""]
+
+
+def taught(texts):
+    """Make a fingerprinter that knows the texts that it learned from."""
+    taught_by = learn(texts)
+    fingerprinter = Fingerprinter(LearnedAnalyzer(idf=taught_by.idf))
+    fingerprinter.remember(taught_by.texts)
+    return fingerprinter
+
+
+def untaught(texts):
+    return Fingerprinter(LearnedAnalyzer(idf=learn(texts).idf))
+
+
+def answers(fingerprinter, texts):
+    return [column.tolist() for column in fingerprinter.fingerprint_many(texts)]
+
+
+@pytest.fixture
+def cuts(monkeypatch):
+    """Collect the texts that are cut."""
+    seen = []
+    count = Batch.count
+    monkeypatch.setattr(
+        Batch, "count", lambda self, *given, **named: seen.extend(self.texts) or count(self, *given, **named)
+    )
+    return seen
+
+
+@pytest.mark.parametrize("most", [1 << 17, 1, 20])
+def test_the_table_counts_the_words_of_the_tokens_whatever_the_batches(most, monkeypatch):
+    monkeypatch.setattr(texts_module, "BATCH", most)
+    texts = TEXTS * 3 + [f"词语 word{number} 数据库" for number in range(9)]
+
+    assert learn(texts).idf == idf_of(map(word_tokens, texts))
+
+
+@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions", "graph_zh_v1_beta"])
+def test_texts_of_the_sample_get_the_fingerprints_that_they_would_get_elsewhere(name):
+    texts = sample(name, 12)
+
+    assert answers(taught(texts[:8]), texts) == answers(untaught(texts[:8]), texts)
+
+
+def test_a_text_of_the_sample_is_not_cut_again(cuts):
+    expected = answers(untaught(TEXTS), [*TEXTS, "我爱 hbase"])
+    first = taught(TEXTS)
+    cuts.clear()
+
+    assert answers(first, [*TEXTS, "我爱 hbase"]) == expected
+    assert cuts == ["我爱 hbase"]
+    assert answers(pickle.loads(pickle.dumps(first)), [*TEXTS, "我爱 hbase"]) == expected
+
+
+def test_an_index_made_with_a_sample_does_not_cut_it_again(tmp_path, cuts):
+    with create_index(f"file:{tmp_path}/made", learn_from=TEXTS[:4]) as made:
+        cuts.clear()
+        list(made.add_many((str(at), text) for at, text in enumerate(TEXTS[:4])))
+        assert cuts == []
+        assert made.analysis.profile == made.profile
+        rows = [made.get(str(at)).simhash for at in range(4)]
+
+    assert rows == answers(untaught(TEXTS[:4]), TEXTS[:4])[0]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_so_many_threads_count_a_sample_and_the_table_is_the_same(monkeypatch, workers):
+    texts = TEXTS[:4]
+    alone = learn(texts)
+    together = Barrier(workers)
+
+    class Waiting(Batch):
+        def count(self, **options):
+            together.wait(END_S)
+            return super().count(**options)
+
+    monkeypatch.setattr(texts_module, "Batch", Waiting)
+    monkeypatch.setattr(texts_module, "BATCH", 0)  # A part has one text.
+
+    shared = learn(texts, workers=workers)
+
+    keys, keys_alone = ([key for part in sample.texts for key in part.keys] for sample in (shared, alone))
+    assert len(shared.texts) == 4
+    assert (shared.idf, keys) == (alone.idf, keys_alone)

@@ -2,9 +2,12 @@
 
 import sys
 import unicodedata
+from itertools import groupby
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from support import plain_schema as plain
 
 from simhash_hbase.kernel import normal as marks
 from simhash_hbase.kernel.normal import MAX_MARKS, bounded_marks, joining, normal_form, pieces
@@ -14,58 +17,24 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 SOME_MARKS = "\u0301\u0315\u0327\u05b0\u3099\uff9e\u0f73\U0001d165"
 
 
-def is_kept(character):
-    return character.isalnum() or (unicodedata.category(character)[0] == "M" and not "\ufe00" <= character <= "\ufe0f")
-
-
 def longest_run(string):
-    longest = run = 0
-    for character in string:
-        run = run + 1 if marks.is_mark(character) else 0
-        longest = max(longest, run)
-    return longest
-
-
-@pytest.fixture
-def normalised(monkeypatch):
-    """Keeps what is handed to Python's normalisation, whose time is the square of a run."""
-    seen = []
-    plain = unicodedata.normalize
-
-    def noting(form, string):
-        seen.append(string)
-        return plain(form, string)
-
-    monkeypatch.setattr(marks.unicodedata, "normalize", noting)
-    return seen
+    return max((len(list(run)) for is_mark, run in groupby(string, marks.is_mark) if is_mark), default=0)
 
 
 @pytest.mark.slow
 def test_the_marks_are_all_characters_that_become_marks_alone():
-    found = {
-        character
-        for character in map(chr, range(sys.maxunicode + 1))
-        if all(map(unicodedata.combining, unicodedata.normalize("NFKD", character)))
-    }
+    everything = list(map(chr, range(sys.maxunicode + 1)))
+    forms = (unicodedata.normalize("NFKD", character) for character in everything)
 
-    assert set(filter(marks.is_mark, map(chr, range(sys.maxunicode + 1)))) == found
+    assert [all(map(unicodedata.combining, form)) for form in forms] == list(map(marks.is_mark, everything))
 
 
-@pytest.mark.parametrize("mark", SOME_MARKS)
-@pytest.mark.parametrize("count", [0, 1, 29, 30])
-def test_a_run_of_at_most_thirty_marks_stays_as_it_is(mark, count):
-    string = "中e" + mark * count + "x"
+@pytest.mark.parametrize("count", [0, 1, 29, 30, 31, 45, 60, 61, 1000])
+def test_a_run_gets_a_joiner_after_each_thirty_that_others_follow_wherever_it_begins(count):
+    runs = "\u034f".join("\u0301" * min(MAX_MARKS, count - at) for at in range(0, count, MAX_MARKS))
 
-    assert bounded_marks(string) == string
-    assert [normal_form(form, string) for form in FORMS] == [unicodedata.normalize(form, string) for form in FORMS]
-
-
-@pytest.mark.parametrize("before", range(31))
-@pytest.mark.parametrize("count", [30, 31, 45, 60, 61, 1000])
-def test_a_longer_run_is_joined_by_a_joiner_after_each_thirty_wherever_it_begins(before, count):
-    runs = ["\u0301" * min(MAX_MARKS, count - at) for at in range(0, count, MAX_MARKS)]
-
-    assert bounded_marks("x" * before + "\u0301" * count + "é") == "x" * before + "\u034f".join(runs) + "é"
+    for before in range(31):
+        assert bounded_marks("x" * before + "\u0301" * count + "é") == "x" * before + runs + "é"
 
 
 @given(st.text("a中" + SOME_MARKS, max_size=300))
@@ -73,6 +42,7 @@ def test_a_longer_run_is_joined_by_a_joiner_after_each_thirty_wherever_it_begins
 def test_what_was_cut_is_not_cut_again_and_no_form_of_it_has_a_long_run(string):
     once = bounded_marks(string * 3)
 
+    assert once == plain.bounded(string * 3)
     assert bounded_marks(once) == once
     assert longest_run(once) <= MAX_MARKS
 
@@ -87,10 +57,13 @@ def test_texts_without_long_runs_get_their_normal_forms(string):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("string", ["a" + "\u0315" * 100_000 + "\u0327" * 100_000, "ｶ" + "ﾞ\u0301" * 100_000])
-def test_python_normalises_no_long_run_and_no_long_text(string, normalised):
+def test_python_whose_time_is_the_square_of_a_run_normalises_no_long_run_and_no_long_text(string, monkeypatch):
+    python = Mock(side_effect=unicodedata.normalize)
+    monkeypatch.setattr(marks.unicodedata, "normalize", python)
     normalize("中 " + string)
     normal_form("NFC", "中 " + string)
 
+    normalised = [call.args[1] for call in python.call_args_list]
     assert len(normalised) > 2
     assert max(map(len, normalised)) < 80_000
     assert max(map(longest_run, normalised)) <= MAX_MARKS
@@ -103,16 +76,14 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("shift", range(4))
-def test_pieces_normalise_as_the_whole_does(pattern, shift, monkeypatch):
+def test_pieces_normalise_as_the_whole_does(pattern, monkeypatch):
     monkeypatch.setattr(marks, "PIECE", 50)
-    string = "x" * shift + pattern * 60
-
-    lowered = unicodedata.normalize("NFKC", string).lower()
-    assert len(list(pieces(string))) > 1
-    assert "".join(pieces(string)) == string
-    assert all(normal_form(form, string) == unicodedata.normalize(form, string) for form in FORMS)
-    assert normalize(string) == "".join(filter(is_kept, lowered))
+    for shift in range(4):
+        string = "x" * shift + pattern * 60
+        assert len(list(pieces(string))) > 1
+        assert "".join(pieces(string)) == string
+        assert all(normal_form(form, string) == unicodedata.normalize(form, string) for form in FORMS)
+        assert normalize(string) == plain.normalized(string)
 
 
 @pytest.mark.parametrize("string", ["\u1161" * 30_000, "\u0301" * 30_000, "Σ" * 30_000])

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from faults import SEED, faults
-from faults.cluster import Cluster
-from faults.cluster_server import CLUSTER
+from faults.cluster import CLUSTER, Cluster
 from support.fresh_clone import blocks, split, with_names
 from support.gates import MUST_RUN
 from support.rows import contents

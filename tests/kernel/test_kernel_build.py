@@ -70,27 +70,19 @@ def test_all_modules_are_compiled_from_their_present_sources():
 
 
 @pytest.mark.slow
-def test_it_runs_compiled_and_says_nothing(run):
+def test_it_runs_compiled_unless_another_form_is_asked_for_or_a_source_has_changed(run):
     assert run.show() == (True, "compiled", {EXTENSION_SUFFIXES[0]}, "")
-
-
-@pytest.mark.slow
-def test_a_changed_source_is_interpreted_and_so_are_the_others(run):
+    asked_for = "interpreted, since SIMHASH_HBASE_PURE is set"
+    assert run.show(SIMHASH_HBASE_PURE="1") == (False, asked_for, {".py"}, "")
     with (run.folder / SOURCES[0].name).open("a") as file:
         file.write("\n# Changed.\n")
 
     is_compiled, said, suffixes, warned = run.show()
 
+    # The others are interpreted, too.
     assert (is_compiled, suffixes) == (False, {".py"})
     assert f"{SOURCES[0].name} changed after it was compiled" in said
     assert said in warned
-
-
-@pytest.mark.slow
-def test_it_is_interpreted_where_that_is_asked_for(run):
-    is_compiled, said, suffixes, warned = run.show(SIMHASH_HBASE_PURE="1")
-
-    assert (is_compiled, said, suffixes, warned) == (False, "interpreted, since SIMHASH_HBASE_PURE is set", {".py"}, "")
 
 
 @pytest.mark.slow
@@ -113,63 +105,42 @@ def test_interpreted_casts_make_integers_and_constants_are_what_they_are():
     assert uncompiled.declare(uncompiled.ulonglong, 2**64 - 1) == 2**64 - 1
 
 
-class Interface:
-    """Stands for hatchling's interface, which only a build has."""
-
-    root = target_name = None
-
-
 @pytest.fixture
-def hook(monkeypatch):
-    """Return the module of the build hook."""
-    name = "hatchling.builders.hooks.plugin.interface"
-    monkeypatch.setitem(sys.modules, name, SimpleNamespace(BuildHookInterface=Interface))
+def hook(tmp_path, monkeypatch):
+    """Return the module of the build hook, on a machine with Python's headers and without a compiler."""
+    # Only a build has hatchling.
+    hatchling = SimpleNamespace(BuildHookInterface=object)
+    monkeypatch.setitem(sys.modules, "hatchling.builders.hooks.plugin.interface", hatchling)
     spec = spec_from_file_location("build_kernel", FOLDER.parents[1] / "scripts" / "build_kernel.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(module, "PURE", False)
+    monkeypatch.setattr(module, "HEADERS", tmp_path)
+    (tmp_path / "Python.h").touch()
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
     return module
 
 
-@pytest.fixture
-def headers(hook, tmp_path, monkeypatch):
-    """Give the build headers of Python."""
-    (tmp_path / "Python.h").touch()
-    monkeypatch.setattr(hook, "HEADERS", tmp_path)
-
-
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
-    """Return the only folder of programs."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
-    return folder
-
-
-@pytest.mark.usefixtures("headers", "programs")
-def test_zig_comes_from_the_index_where_the_machine_has_no_compiler(hook):
+def test_the_compiler_is_the_one_that_is_named_or_that_of_the_machine_else_zig_of_the_index(
+    hook, tmp_path, monkeypatch
+):
     [cython, zig] = hook.KernelHook().dependencies()
-
     assert (cython.partition(">")[0], zig.partition(">")[0]) == ("cython", "ziglang")
 
-
-@pytest.mark.usefixtures("headers")
-def test_the_compiler_is_that_of_the_machine_or_the_one_that_is_named(hook, programs, monkeypatch):
-    (programs / "gcc").touch(0o755)
+    (tmp_path / "gcc").touch(0o755)
     assert hook.machine_compiler() == ["gcc"]
-    assert len(hook.KernelHook().dependencies()) == 1
+    assert hook.KernelHook().dependencies() == [cython]
+
     monkeypatch.setenv("CC", "ccache clang")
     assert hook.machine_compiler() == ["ccache", "clang"]
 
 
 def test_nothing_is_compiled_without_headers_or_where_that_is_asked_for(hook, tmp_path, monkeypatch):
-    monkeypatch.setattr(hook, "HEADERS", tmp_path)
-    assert hook.KernelHook().dependencies() == []
-    (tmp_path / "Python.h").touch()
-    assert hook.KernelHook().dependencies() != []
     monkeypatch.setattr(hook, "PURE", True)
+    assert hook.KernelHook().dependencies() == []
+    monkeypatch.setattr(hook, "PURE", False)
+    (tmp_path / "Python.h").unlink()
     assert hook.KernelHook().dependencies() == []
 
 

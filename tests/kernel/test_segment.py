@@ -25,6 +25,7 @@ POOL = (
     "我来到北京的一是不在有这和中国人常在年T恤卡拉OKAA制3D打印VIP，。（）“” \r\n\t\u3000abcXYZ012.%+#&_-"
     "—é\u0301\u034fかカ한ไ😀\ud800\U00020000\u9fd5\u9fd6\u3400１２Ａａ"
 )
+LONG = ("hexadecimal digits", "base64", "one character", "Han with ties")
 mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
 
 
@@ -42,6 +43,7 @@ mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
         "一缸水疱", "交租金玟", "共轴管絃", "他有一缸水疱a",
         # And two that do but for the order in which logarithms are rounded.
         "击倒伏", "巴斯丁醇", "聚义颌", "古今风驰", "\ud83d卡拉OK\udc00厅",
+        *(pytest.param(HOSTILE[kind][:10_000], id=kind) for kind in LONG),
     ],
 )  # fmt: skip
 def test_a_text_is_cut_as_jieba_does(text):
@@ -108,14 +110,6 @@ def test_random_texts_of_chinese_and_ascii_have_the_tokens_of_jieba_in_an_index(
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"])
 def test_real_documents_are_cut_as_jieba_does(name):
     assert not [text[:40] for text in first_texts(name, 100 if COMPILED else 4) if cut(text) != jieba.lcut(text)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["hexadecimal digits", "base64", "one character", "Han with ties"])
-def test_long_blocks_are_cut_as_jieba_does(kind):
-    text = HOSTILE[kind][:10_000]
-
-    assert cut(text) == jieba.lcut(text)
 
 
 def test_the_dictionary_digest_is_that_of_jieba_0_42_1():

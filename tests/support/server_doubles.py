@@ -1,7 +1,6 @@
 """Stores in memory that do as a server's store does: without transactions, or with deletes that hide."""
 
-from claim_simulator.client import SimulatedStore, call_at_once
-from claim_simulator.server import Server
+from claim_simulator.server import Server, SimulatedStore, call_at_once
 
 from simhash_hbase.stores.base import CompareAndSet, Store
 

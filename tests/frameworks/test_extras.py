@@ -12,6 +12,7 @@ from support.results import python
         ("datatrove", "tables.datatrove", "datatrove"),
         ("pyarrow", "tables", "arrow"),
         ("pyspark", "spark", "spark"),
+        ("mcp", "cli.agents", "mcp"),
     ],
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(package, module, extra):

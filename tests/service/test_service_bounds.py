@@ -120,7 +120,8 @@ def test_whether_it_is_alive_is_told_while_long_texts_are_worked_on(patient):
     assert {work.result() for work in working} == {200}
 
 
-def test_one_key_does_not_take_all_places(url, tmp_path):
+def test_requests_above_a_key_s_share_are_told_to_come_back_and_keep_nobody_out(url, tmp_path):
+    query = {"json": {"simhash": "0"}}
     with (
         serving(url, tmp_path, "--max-requests", "4") as server,
         ExitStack() as held,
@@ -132,8 +133,19 @@ def test_one_key_does_not_take_all_places(url, tmp_path):
             stream.send(b'{"simhash":"0"}\n')
             assert stream.status() == 200
 
-        assert told(client.post("/v1/queries", json={"simhash": "0"})) == (503, "too_many_requests")
-        assert other.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+        answer = client.post("/v1/queries", **query)
+
+        assert told(answer) == (503, "too_many_requests")
+        assert answer.headers["retry-after"] == "1"
+        assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
+        assert "simhash_requests_turned_away_total 1.0" in client.get("/metrics").text
+        assert other.post("/v1/queries", **query).status_code == 200
+        with Duplex(server, "/v1/queries") as refused:
+            assert refused.status() == 503
+            stream.finish()
+            assert b'"complete":true' in list(stream.lines())[-1]
+
+            assert client.post("/v1/queries", **query).status_code == 200
 
 
 @pytest.mark.slow

@@ -48,14 +48,6 @@ def test_requests_of_many_collections_at_the_same_time_do_not_meet(server):
         assert {record["of"] for record in own} == {None, original}
 
 
-@pytest.mark.parametrize("name", ["", "%00", "a%0Ab", "x" * 129])
-def test_what_is_no_name_is_refused(client, name):
-    answered = client.get(f"/v1/documents?id=a&collection={name}")
-
-    assert answered.status_code == 422
-    assert len(answered.text) < 500
-
-
 def test_a_bound_key_is_for_its_collections_alone(server, tmp_path):
     key = make_key(tmp_path / "keys", "tenant", ["read", "write"], [NEWS, "blogs"])
     server.keys["tenant"] = key

@@ -6,15 +6,13 @@ import re
 import signal
 import subprocess
 import sys
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
 
 import pytest
 from demo import write_pages
 from scrapy.utils.test import get_crawler
 from support.demonstration import chinese_with_copies
 from support.fresh_clone import blocks
+from support.listening import folder_served
 from support.patience import END_S
 from support.serving import wait_for
 
@@ -26,30 +24,13 @@ from simhash_hbase.scrapy import NearDuplicatesPipeline
 TEXTS = chinese_with_copies()
 
 
-class Site(SimpleHTTPRequestHandler):
-    """A folder as a web site; pages that a test holds back wait."""
-
-    held = Event()
-
-    def do_GET(self):
-        if self.path.endswith(".html"):
-            self.held.wait(END_S)
-        super().do_GET()
-
-    def log_message(self, *words):
-        pass
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Serve the texts as pages."""
     folder = tmp_path_factory.mktemp("site")
     write_pages(TEXTS, str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=folder)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        Site.held.set()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with folder_served(folder) as address:
+        yield f"{address}/"
 
 
 class Crawl:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import combinations
+from itertools import product
 
 import pytest
 import yaml
@@ -86,17 +86,13 @@ def test_panels_have_numbers_places_and_sentences_of_their_own():
 
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert all(panel["description"].endswith(".") and panel["title"] for panel in PANELS)
-    for a, b in combinations((panel["gridPos"] for panel in panels), 2):
-        apart = (
-            a["x"] + a["w"] <= b["x"]
-            or b["x"] + b["w"] <= a["x"]
-            or a["y"] + a["h"] <= b["y"]
-            or b["y"] + b["h"] <= a["y"]
-        )
-        assert apart
-    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in panels)
-    mentioned = set(re.findall(r"Simhash\w+", json.dumps(PANELS)))
-    assert mentioned <= set(ALERTS)
+    places = [panel["gridPos"] for panel in panels]
+    cells = [
+        cell for at in places for cell in product(range(at["x"], at["x"] + at["w"]), range(at["y"], at["y"] + at["h"]))
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(column for column, _ in cells) < 24
+    assert set(re.findall(r"Simhash\w+", json.dumps(PANELS))) <= set(ALERTS)
 
 
 def test_the_alerts_of_the_readme_are_those_of_the_rules():
@@ -188,11 +184,8 @@ def check(tmp_path, alert, series, *, fires):
         "eval_time": "110m",
         "exp_samples": [firing] if fires else [],
     }
-    case = {
-        "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        "promql_expr_test": [wanted],
-    }
+    given = [{"series": name, "values": values} for name, values in series.items()]
+    case = {"interval": "1m", "input_series": given, "promql_expr_test": [wanted]}
     path = tmp_path / "case.yml"
     path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [case]}))
 
@@ -221,10 +214,10 @@ def test_a_prometheus_of_the_shipped_configuration_reads_the_service(url, server
         empty = [expression for expression in shown() if not prometheus.query(expression)]
         # This store is a folder.
         assert all(named(expression) & OF_STORES for expression in empty)
-        wait_for(lambda: [health for health, _ in rules_of(prometheus)] == ["ok"] * len(ALERTS))
+        wait_for(lambda: [rule["health"] for rule in rules_of(prometheus)] == ["ok"] * len(ALERTS))
         # On a busy machine a request may be slow for a moment, which does not fire.
-        assert {state for _, state in rules_of(prometheus)} <= {"inactive", "pending"}
+        assert {rule["state"] for rule in rules_of(prometheus)} <= {"inactive", "pending"}
 
 
 def rules_of(prometheus):
-    return [(rule["health"], rule["state"]) for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
+    return [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]

@@ -34,6 +34,11 @@ def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client,
         assert added.json() == {"id": name, "simhash": hex_simhash(stored.simhash)}
         assert found.json() == json.loads(json.dumps(answer_record(None, index.query(words))))
         assert told.json() == stored_record(stored)
+    by_text, by_id, end = lines(
+        client.post("/v1/queries", content=ndjson([{"text": words}, {"id": name}]), headers=NDJSON)
+    )
+    assert by_text == found.json() == {**by_id, "query": None}
+    assert (by_id["query"], end["summary"]["outcomes"]) == (name, {"matched": 2})
     assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": True}
     assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": False}
     missing = client.get("/v1/documents", params={"id": name})
@@ -57,26 +62,6 @@ def test_a_stream_answers_each_line_in_its_place_and_says_at_the_end_how_far_it_
     metrics = client.get("/metrics").text
     for outcome, number in outcomes.items():
         assert f'simhash_documents_total{{operation="add",outcome="{outcome}"}} {number}.0' in metrics
-
-
-def test_streams_of_queries_look_ups_and_removals_answer_as_the_library_does(client, url):
-    documents = near_copies(20, 3)
-    client.post("/v1/documents", content=ndjson(documents), headers=NDJSON)
-    ids = [{"id": document["id"]} for document in documents]
-
-    *answers, _ = lines(client.post("/v1/queries?limit=1000", content=ndjson(documents), headers=NDJSON))
-    *by_id, _ = lines(client.post("/v1/queries?limit=1000", content=ndjson(ids), headers=NDJSON))
-    *stored, end = lines(client.post("/v1/lookups", content=ndjson([*ids, {"id": "none"}]), headers=NDJSON))
-
-    with open_index(url) as index:
-        expected = [answer_record(n, a) for n, a in index.query_many((d["id"], d["text"]) for d in documents)]
-        assert answers == json.loads(json.dumps(expected))
-        assert [answer["matches"] for answer in by_id] == [answer["matches"] for answer in answers]
-        assert stored[:-1] == [stored_record(item) for item in index.get_many([d["id"] for d in documents])]
-    assert stored[-1]["error"]["code"] == "document_missing"
-    assert end["summary"]["outcomes"] == {"found": len(documents), "document_missing": 1}
-    *gone, _ = lines(client.post("/v1/removals", content=ndjson([*ids, ids[0]]), headers=NDJSON))
-    assert [answer["removed"] for answer in gone] == [True] * len(ids) + [False]
 
 
 def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(client, server, url):

@@ -91,11 +91,10 @@ def test_a_trailer_is_no_header(server):
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
-        (b"Host: a\r\nHost: b\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
-        (b"Host: a\r\nHost: a\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
-        (b"Host: a\r\nContent-Length: 15\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 400),
+        (b"Host: a\r\nHost: a\r\n" + WHOLE, 400),
+        (b"Host: a\r\nContent-Length: 15\r\n" + CHUNKED, 400),
         (b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 501),
-        (b"Host: a\r\nTransfer-Encoding: Chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 200),
+        (b"Host: a\r\n" + CHUNKED.replace(b"chunked", b"Chunked"), 200),
     ],
 )
 def test_headers_that_mean_two_things_are_refused(server, fields, status):
@@ -123,16 +122,11 @@ def test_a_stream_that_goes_on_as_no_http_ends_without_another_answer_in_it(serv
         assert b"HTTP/1.1" not in request.rest()
 
 
-@pytest.mark.parametrize("endless", [b"GET / HTTP/1.1\r\nHost: a\r\nX-A: ", b"GET /", b"GET / HTTP/1.1\r\nX-A: b\r\n"])
-def test_a_header_that_is_too_long_is_refused(server, endless):
-    # What is sent after the end may take the answer away.
-    assert answers(server, endless, *LONG) in ([400], [])
-
-
-def test_a_trailer_that_does_not_end_ends_its_connection(server):
-    head = post(server) + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: "
-
-    assert answers(server, head, *LONG) in ([400], [])
+def test_a_header_or_a_trailer_that_is_too_long_is_refused(server):
+    trailer = post(server) + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: "
+    for endless in (b"GET / HTTP/1.1\r\nHost: a\r\nX-A: ", b"GET /", b"GET / HTTP/1.1\r\nX-A: b\r\n", trailer):
+        # What is sent after the end may take the answer away.
+        assert answers(server, endless, *LONG) in ([400], [])
 
 
 async def connected(look_s, *, sends):

@@ -44,12 +44,6 @@ def server(url, tmp_path_factory):
         assert index.stats().documents == 0
 
 
-@pytest.fixture
-def client(server):
-    with server.client() as made:
-        yield made
-
-
 def told(answer):
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()

@@ -17,5 +17,4 @@ from support.results import python
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(package, module, extra):
     done = python(f"import sys; sys.modules[{package!r}] = None; import simhash_hbase.{module}")
-
     assert done.err.endswith(f"pip install 'simhash-hbase[{extra}]'\n")

@@ -26,7 +26,6 @@ TEXTS = chinese_with_copies()
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Serve the texts as pages."""
     folder = tmp_path_factory.mktemp("site")
     write_pages(TEXTS, str(folder))
     with folder_served(folder) as address:

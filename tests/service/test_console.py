@@ -73,14 +73,12 @@ def server(url, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def guarded(url, tmp_path_factory):
-    """Return the service that asks for keys."""
     with serving(url, tmp_path_factory.mktemp("guarded"), "--timeout", "120") as running:
         yield running
 
 
 @contextmanager
 def console(browser, server, *, counts=True, **options):
-    """Open the page and wait for its figures."""
     with open_page(browser, **options) as page:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(server.address)
@@ -141,7 +139,6 @@ def marked(page, side):
 
 
 def pieces(a, b, side):
-    """Return what is to be marked."""
     return joined([[piece.kind, getattr(piece, side)] for piece in word_differences(a, b) if getattr(piece, side)])
 
 

@@ -97,20 +97,25 @@ def test_panels_have_numbers_places_and_sentences_of_their_own():
 
 def test_the_alerts_of_the_readme_are_those_of_the_rules():
     readme = (DOCKER / "README.md").read_text(encoding="utf-8")
-
     assert set(re.findall(r"^\| `(Simhash\w+)` \|", readme, re.MULTILINE)) == set(ALERTS)
 
 
 # A series as promtool reads it: start, what is added each minute, and how often.
 STEADY, SILENT = "0+600x120", "0+0x120"
 REQUESTS = 'simhash_requests_total{instance="a",route="/v1/queries",method="POST",status="%s"}'
-QUERY_SECONDS = 'simhash_request_seconds_bucket{instance="a",route="/v1/queries",media="json",le="%s"}'
-CLAIM_SECONDS = QUERY_SECONDS.replace("queries", "claims")
+SECONDS = 'simhash_request_seconds_bucket{instance="a",route="/v1/%s",media="json",le="%%s"}'
 FREE = 'simhash_store_free_bytes{instance="a"}'
 BYTES = 'simhash_store_bytes{instance="a"}'
 BACKUP = 'simhash_last_backup_timestamp_seconds{instance="a"}'
-ROWS = 'simhash_query_rows_bucket{instance="a",le="%s"}'
 CONNECTIONS = {'simhash_store_connections_limit{instance="a"}': "20+0x120"}
+
+
+def buckets(name, counts):
+    """Return the series of a histogram, of a hundred values a minute."""
+    series = 'simhash_query_rows_bucket{instance="a",le="%s"}' if name == "rows" else SECONDS % name
+    return {series % bound: f"0+{count}x120" for bound, count in {**counts, "+Inf": 100}.items()}
+
+
 # For each alert what the service exports when it fires, and the same when all is well.
 CASES = {
     "SimhashDown": ({'up{instance="a",job="simhash"}': "0+0x120"}, {'up{instance="a",job="simhash"}': "1+0x120"}),
@@ -130,14 +135,8 @@ CASES = {
             **CONNECTIONS,
         },
     ),
-    "SimhashSlowQueries": (
-        {QUERY_SECONDS % "0.5": "0+98x120", QUERY_SECONDS % "1": "0+100x120", QUERY_SECONDS % "+Inf": "0+100x120"},
-        {QUERY_SECONDS % "0.5": "0+99x120", QUERY_SECONDS % "1": "0+100x120", QUERY_SECONDS % "+Inf": "0+100x120"},
-    ),
-    "SimhashSlowClaims": (
-        {CLAIM_SECONDS % "1": "0+98x120", CLAIM_SECONDS % "2.5": "0+100x120", CLAIM_SECONDS % "+Inf": "0+100x120"},
-        {CLAIM_SECONDS % "1": "0+99x120", CLAIM_SECONDS % "2.5": "0+100x120", CLAIM_SECONDS % "+Inf": "0+100x120"},
-    ),
+    "SimhashSlowQueries": (buckets("queries", {"0.5": 98, "1": 100}), buckets("queries", {"0.5": 99, "1": 100})),
+    "SimhashSlowClaims": (buckets("claims", {"1": 98, "2.5": 100}), buckets("claims", {"1": 99, "2.5": 100})),
     "SimhashDiskFull": ({FREE: "20000000000-15000000x120"}, {FREE: "20000000000-1000000x120"}),
     "SimhashIndexLarge": (
         {BYTES: "30000000001+0x120", FREE: "30000000000+0x120"},
@@ -153,10 +152,7 @@ CASES = {
         {'simhash_answers_truncated_total{instance="a"}': "0+0x100 1+0x20"},
         {'simhash_answers_truncated_total{instance="a"}': SILENT},
     ),
-    "SimhashHotPrefixes": (
-        {ROWS % "1000": "0+85x120", ROWS % "10000": "0+100x120", ROWS % "+Inf": "0+100x120"},
-        {ROWS % "1000": "0+91x120", ROWS % "10000": "0+100x120", ROWS % "+Inf": "0+100x120"},
-    ),
+    "SimhashHotPrefixes": (buckets("rows", {"1000": 85, "10000": 100}), buckets("rows", {"1000": 91, "10000": 100})),
     "SimhashUnknownKeys": ({REQUESTS % 401: "0+61x120"}, {REQUESTS % 401: "0+59x120", REQUESTS % 200: STEADY}),
 }
 

@@ -55,7 +55,6 @@ def test_systemd_accepts_the_unit(tmp_path):
 
 def test_the_unit_is_confined(tmp_path):
     done = systemd(tmp_path, "--offline=true", f"--threshold={MOST_EXPOSED}", "--no-pager", verb="security")
-
     assert done.returncode == 0, done.stdout[-500:]
 
 

@@ -164,7 +164,6 @@ def answers(proxy, stack):
 def test_whoever_guesses_keys_has_to_wait(server, tmp_path):
     with proxied(server, tmp_path, UNKNOWN_KEYS_A_MINUTE="3") as proxy, proxy.client("guess") as client:
         statuses = [client.get("/v1/stats").status_code for _ in range(6)]
-
     assert statuses == [401] * 4 + [429] * 2
 
 

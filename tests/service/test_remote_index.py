@@ -7,7 +7,6 @@ import socket
 import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 import httpx
@@ -49,7 +48,6 @@ def _no_key(monkeypatch):
 
 @pytest.fixture
 def remote(server):
-    """Return the served index, by its address."""
     with RemoteIndex(server.address, key=server.keys["all"]) as index:
         yield index
 
@@ -61,16 +59,10 @@ def twin():
         yield index
 
 
-def undated(answer):
-    """Return an answer without the times, which differ from index to index."""
-    return replace(answer, matches=[replace(match, added="") for match in answer.matches])
-
-
 def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
     asked = [("", "…"), ("", text(7, changed=2)), ("group 3 copy 1", text(3))]
     added = [(f"added {at}", text(100 + at), {"source": f"{at}"}) for at in range(5)]
-    for index in (remote, twin):
-        assert index.add("a", text("a"), metadata={"from": "here"}) == twin.add("a", text("a"))
+    assert remote.add("a", text("a"), metadata={"from": "here"}) == twin.add("a", text("a"))
     assert list(remote.add_many([*added, ("none", " ")])) == list(twin.add_many([*added, ("none", " ")]))
     assert remote.claim("b", text("a", changed=1), metadata={"n": 1}) == twin.claim("b", text("a", changed=1))
     assert list(remote.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
@@ -96,9 +88,6 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
         assert remote.stats() == behind.stats()
         assert remote.stats().last_backup == "2026-11-21T09:30:00.000Z"
         assert remote.profile == behind.profile
-    assert [undated(answer) for _, answer in remote.query_many(PAIRS[:9])] == [
-        undated(answer) for _, answer in twin.query_many(PAIRS[:9])
-    ]
     assert list(remote.remove_many(["a", "nobody"])) == [("a", True), ("nobody", False)]
     assert ("b" in remote, "a" in remote, remote.remove("b"), remote.remove("b")) == (True, False, True, False)
     assert repr(remote) == f"<RemoteIndex {remote.address}>"

@@ -87,7 +87,6 @@ async def test_who_comes_while_a_batch_is_worked_on_is_in_the_next_one_in_the_or
 async def test_a_batch_has_no_more_documents_than_a_commit_may_have(engine):
     work = Work(Batcher(engine, most=2), is_open=True)
     await work.answers(*"abcde")
-
     assert work.batches == [["a", "b"], ["c", "d"], ["e"]]
 
 
@@ -110,14 +109,12 @@ async def test_one_bad_document_does_not_harm_its_neighbours(batcher):
 
 async def test_a_store_that_does_not_answer_is_asked_once_for_the_whole_batch(batcher):
     work = Work(batcher, is_open=True, bad={"b": StoreUnavailable("gone")})
-
     assert {type(answer) for answer in await work.answers(*"abc")} == {StoreUnavailable}
     assert work.batches == [["a", "b", "c"]]
 
 
 async def test_a_batch_that_cannot_begin_is_an_error_of_each_request(engine, batcher):
     engine.close()
-
     assert {type(answer) for answer in await Work(batcher, is_open=True).answers(*"ab")} == {RuntimeError}
 
 
@@ -165,7 +162,6 @@ async def test_requests_of_different_operations_do_not_wait_for_each_other(batch
 
 @asynccontextmanager
 async def _client_of(index):
-    """Serve an index without a server."""
     app = create_app(index, keys=None, limits=Limits(requests=512))
     served = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=60)
     async with app.router.lifespan_context(app), served as client:

@@ -180,7 +180,8 @@ def test_who_does_not_read_is_left_and_others_are_answered(proxy):
     flood = b"x\n" * (32 << 10)
     with Duplex(proxy, "/v1/queries", buffers=64 << 10) as request, proxy.client() as client:
         assert request.flood(flood, 2_000, stuck_s=1) < 2_000
-        assert request.wait_until_ended(END_S)
+        # Nothing that is behind a full buffer tells the client itself.
+        wait_for(lambda: re.search(r'"path":"/v1/queries".*"end":"[cC]D--"', proxy.log.read_text()))
         assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
 
 
@@ -215,7 +216,6 @@ def test_metrics_are_hidden_however_their_path_is_written(proxy, path):
     [
         ([], None),
         (["crawler-7"], "crawler-7"),
-        (['a"b'], None),
         (["x" * 65], None),
         (['first, "b"'], None),
         (["first", '"},{"'], None),

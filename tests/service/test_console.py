@@ -423,7 +423,7 @@ BOXES = """[...document.querySelectorAll("#charts figure > svg")].map((chart) =>
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_the_page_fits_its_window_and_has_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):
+def test_the_pages_fit_their_window_and_have_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):
     with console(browser, server, size=size, dark=dark) as page:
         look_up(page, EDITED)
         page.click("button[aria-label='Compare with news/1']")
@@ -437,6 +437,12 @@ def test_the_page_fits_its_window_and_has_no_barrier_that_axe_finds(browser, ser
         name = f"console-{'wide' if size is WIDE else 'narrow'}-{'dark' if dark else 'light'}.png"
         page.screenshot(path=screenshots / name, full_page=True)
 
-        assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        fits_and_has_no_barrier(page)
+        page.goto(f"{server.address}/docs")
+        fits_and_has_no_barrier(page)
+
+
+def fits_and_has_no_barrier(page):
+    assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()

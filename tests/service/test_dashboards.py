@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.corpus import near_copies
 from support.listening import free_port
 from support.prometheus import DOCKER, promtool, watching
-from support.serving import NDJSON, wait_for
+from support.serving import NDJSON, ndjson, wait_for
 
 from simhash_hbase import open_index
 
@@ -41,27 +41,18 @@ def named(expression):
 def use(client):
     """Ask a bit of everything: six documents, six claims, six queries."""
     documents = near_copies(3, 2)
-    client.post("/v1/documents", content="".join(map(json_line, documents)), headers=NDJSON)
-    claims = ({**document, "id": f"claimed {document['id']}"} for document in documents)
-    client.post("/v1/claims", content="".join(map(json_line, claims)), headers=NDJSON)
+    client.post("/v1/documents", content=ndjson(documents), headers=NDJSON)
+    claims = [{**document, "id": f"claimed {document['id']}"} for document in documents]
+    client.post("/v1/claims", content=ndjson(claims), headers=NDJSON)
     for document in documents:
         client.post("/v1/queries", json={"text": document["text"]})
     client.get("/v1/documents", params={"id": "nobody"})
 
 
-def json_line(document):
-    return json.dumps(document) + "\n"
-
-
-@pytest.fixture
-def exported(client):
-    """Return the names and labels of what the service exports."""
+def test_what_is_named_is_exported_with_the_labels_it_is_asked_by_and_what_is_exported_is_shown(client):
     use(client)
-    families = list(text_string_to_metric_families(client.get("/metrics").text))
-    return {sample.name: set(sample.labels) for family in families for sample in family.samples}
-
-
-def test_every_metric_that_is_named_is_exported_with_the_labels_it_is_asked_by(exported):
+    metrics = text_string_to_metric_families(client.get("/metrics").text)
+    exported = {sample.name: set(sample.labels) for family in metrics for sample in family.samples}
     expressions = [*shown(), *(rule["expr"] for rule in ALERTS.values())]
 
     for expression in expressions:
@@ -71,10 +62,7 @@ def test_every_metric_that_is_named_is_exported_with_the_labels_it_is_asked_by(e
             asked = set(re.findall(r"(\w+)(?:=|!=|=~|!~)\"", labels)) - {"instance", "job"}
             assert metric in OF_STORES or asked <= exported[metric], expression
 
-
-def test_the_dashboard_shows_every_metric_that_the_service_exports(exported):
     seen = set().union(*map(named, shown()))
-
     families = {re.sub("|".join(f"{ending}$" for ending in ENDINGS), "", name) for name in exported}
     families = {name for name in families if not name.endswith("_created")}
     assert {re.sub("_bucket$", "", name) for name in seen} - OF_PROMETHEUS - OF_STORES == families
@@ -95,9 +83,9 @@ def test_panels_have_numbers_places_and_sentences_of_their_own():
     assert set(re.findall(r"Simhash\w+", json.dumps(PANELS))) <= set(ALERTS)
 
 
-def test_the_alerts_of_the_readme_are_those_of_the_rules():
+def test_every_alert_is_in_the_readme_and_has_a_case():
     readme = (DOCKER / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `(Simhash\w+)` \|", readme, re.MULTILINE)) == set(ALERTS)
+    assert set(re.findall(r"^\| `(Simhash\w+)` \|", readme, re.MULTILINE)) == set(ALERTS) == set(CASES)
 
 
 # A series as promtool reads it: start, what is added each minute, and how often.
@@ -155,10 +143,6 @@ CASES = {
     "SimhashHotPrefixes": (buckets("rows", {"1000": 85, "10000": 100}), buckets("rows", {"1000": 91, "10000": 100})),
     "SimhashUnknownKeys": ({REQUESTS % 401: "0+61x120"}, {REQUESTS % 401: "0+59x120", REQUESTS % 200: STEADY}),
 }
-
-
-def test_there_is_a_case_for_every_alert():
-    assert set(CASES) == set(ALERTS)
 
 
 @pytest.mark.parametrize(("free", "fires"), [("900000000+0x120", True), ("1100000000+0x120", False)])

@@ -62,13 +62,9 @@ def proxied(server, folder, **bounds):
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    return new_index(tmp_path_factory.mktemp("proxy"))
-
-
-@pytest.fixture(scope="module")
-def server(url, tmp_path_factory):
-    with serving(url, tmp_path_factory.mktemp("server")) as running:
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    with serving(new_index(folder), folder) as running:
         yield running
 
 

@@ -7,6 +7,7 @@ import socket
 import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 
 import httpx
@@ -262,19 +263,15 @@ def test_a_gateway_that_stays_away_for_longer_than_the_patience_is_given_up(monk
                 call()
 
 
-@pytest.fixture
-def proxy(server):
-    made = FaultyProxy("127.0.0.1", server.port)
-    yield made
-    made.close()
-
-
-def test_connections_that_are_cut_lose_nothing_and_decide_nothing_twice(proxy, server, twin, url):
+def test_connections_that_are_cut_lose_nothing_and_decide_nothing_twice(server, twin, url):
     documents = near_copies(400, 3)
     pairs = [(record["id"], record["text"]) for record in documents]
     random.Random(5).shuffle(pairs)
-    proxy.chaos = Chaos(5, cut=0.2, hold=0)
-    with RemoteIndex(f"http://{proxy.address}", key=server.keys["all"]) as index:
+    with (
+        closing(FaultyProxy("127.0.0.1", server.port)) as proxy,
+        RemoteIndex(f"http://{proxy.address}", key=server.keys["all"]) as index,
+    ):
+        proxy.chaos = Chaos(5, cut=0.2, hold=0)
         claimed = list(index.claim_many(pairs))
         added = list(index.add_many((f"again {name}", text) for name, text in pairs[:200]))
         removed = [name for name, _ in index.remove_many(name for name, _ in pairs[:100])]

@@ -1,20 +1,18 @@
 """The processes that analyse: the answers are the same, and one that is killed is replaced."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from support.corpus import near_copies
 from support.duplex import Duplex
 from support.patience import END_S
 from support.results import python, run
-from support.serving import NDJSON, lines, ndjson, new_index, serving, wait_for
+from support.serving import NDJSON, Server, lines, ndjson, new_index, serving, wait_for
 
 from simhash_hbase import open_index
 from simhash_hbase.service.keys import make_key
@@ -145,13 +143,13 @@ def test_processes_that_end_again_and_again_end_the_service(url, tmp_path):
     make_key(keys, "some", ["read"])
     serve = [sys.executable, "-c", IMPATIENT, "serve", url, "--keys", str(keys), "--port", "0", "--processes", "2"]
     with log.open("wb") as stream, subprocess.Popen(serve, stderr=stream) as process:
-        wait_for(lambda: '"listening"' in log.read_text())
+        server = Server(process, log, {})
         keys.unlink()
-        for pid in workers_of(SimpleNamespace(process=process)):
+        for pid in workers_of(server):
             os.kill(pid, signal.SIGKILL)
 
         assert process.wait(END_S) == 1
-    events = [json.loads(line) for line in log.read_text().splitlines()]
+    events = server.log()
     [given_up] = [event for event in events if event["event"] == "giving up"]
     assert given_up["reason"].endswith("processes in a row ended before they had served for 10 s")
     assert 6 <= [event["event"] for event in events].count("process ended") <= 8

@@ -5,7 +5,7 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -53,19 +53,16 @@ def test_long_texts_get_the_library_s_answers(client, url):
         assert [match["id"] for match in found["matches"]] == [match.id for match in index.query(LONG).matches]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
+def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client):
+    refusals = [
         (b'{"text":"%s"', (400, "malformed_json")),
         (b'{"text":"%s","simhash":"0"}', (422, "invalid_document")),
         (b'{"text":7,"x":"%s"}', (422, "invalid_document")),
         (b'["%s"]', (422, "invalid_document")),
         (b'{"id":"none"%b}', (404, "document_missing")),
         (b'{"text":".."%b}', (422, "empty_document")),
-    ],
-)
-def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client, content, expected):
-    for size in (10, LARGE_BYTES):
+    ]
+    for (content, expected), size in product(refusals, (10, LARGE_BYTES)):
         body = content.replace(b"%s", b"x" * size).replace(b"%b", b" " * size)
         assert told(client.post("/v1/queries", content=body, headers=JSON)) == expected
         refused, end = lines(client.post("/v1/queries", content=body + b"\n", headers=NDJSON))

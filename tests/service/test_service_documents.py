@@ -39,6 +39,11 @@ def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client,
     )
     assert (by_text, by_id) == (found.json(), {**found.json(), "query": name, "matches": []})
     assert end["summary"]["outcomes"] == {"matched": 1, "unmatched": 1}
+    stored, missing, end = lines(
+        client.post("/v1/lookups", content=ndjson([{"id": name}, {"id": "x"}]), headers=NDJSON)
+    )
+    assert (stored, missing["error"]["code"]) == (told.json(), "document_missing")
+    assert end["summary"]["outcomes"] == {"found": 1, "document_missing": 1}
     assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": True}
     assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": False}
     missing = client.get("/v1/documents", params={"id": name})

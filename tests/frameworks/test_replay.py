@@ -47,7 +47,7 @@ def test_a_page_that_is_a_revisit_is_replayed_from_the_one_that_was_kept(program
     crawl, kept = tmp_path / "a.warc.gz", tmp_path / "kept.warc.gz"
     crawl.write_bytes(crawl_of_copies(3).bytes())
     words = ("dedup", crawl, "--analyzer", "shingle", "--output", kept, "--duplicates", "revisit", "--quiet")
-    assert len(run(*words).originals) == 3
+    assert len(run(*words, cwd=tmp_path).originals) == 3
 
     with replaying(programs, tmp_path, kept) as page:
         for group in range(3):

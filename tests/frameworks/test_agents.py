@@ -27,7 +27,8 @@ def asked(address, *calls, options=()):
 
     async def session():
         words = ["-m", "simhash_hbase", "mcp", address, *options]
-        server = StdioServerParameters(command=sys.executable, args=words)
+        # The client would pass on a part of the environment alone, without what measures coverage.
+        server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
         async with Client(stdio_client(server)) as client:
             tools = (await client.list_tools()).tools
             return client.instructions, tools, [await client.call_tool(name, given) for name, given in calls]

@@ -14,25 +14,18 @@ from support.gates import absent
 from support.listening import free_port, listening
 from support.patience import END_S
 from support.prometheus import DOCKER
-from support.serving import JSON, NDJSON, lines, new_index, serving, wait_for
+from support.serving import JSON, NDJSON, Server, lines, new_index, serving, wait_for
 
 CONFIG = DOCKER / "proxy" / "haproxy.cfg"
 
 
-class Proxy:
-    """HAProxy in front of a service, with the keys of that."""
+class Proxy(Server):
+    """HAProxy in front of a service, with the keys of that and one that is none."""
 
     def __init__(self, server, port, log):
-        self.port = port
-        self.keys = server.keys
-        self.log = log
-
-    def client(self, key="all"):
-        return httpx.Client(
-            base_url=f"http://127.0.0.1:{self.port}",
-            headers={} if key is None else {"Authorization": f"Bearer {self.keys.get(key, key)}"},
-            timeout=END_S,
-        )
+        self.port, self.address = port, f"http://127.0.0.1:{port}"
+        self.keys = {**server.keys, "guess": "guess"}
+        self._log = log
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=END_S)
@@ -52,13 +45,13 @@ def proxied(server, folder, **bounds):
     limits = "CONNECTIONS_OF_ADDRESS", "CONNECTIONS_A_SECOND", "UNKNOWN_KEYS_A_MINUTE", "REQUESTS_A_SECOND"
     wide = dict.fromkeys(limits, "100000")
     given = {"LISTEN": f"127.0.0.1:{port}", "SERVICE": f"127.0.0.1:{server.port}", **wide, **bounds}
-    proxy = Proxy(server, port, folder / "proxy.log")
-    with listening([haproxy(), "-f", CONFIG], port, proxy.log, env={**os.environ, **given}):
+    log = folder / "proxy.log"
+    proxy = Proxy(server, port, log)
+    with listening([haproxy(), "-f", CONFIG], port, log, env={**os.environ, **given}):
         with proxy.client(None) as client:
             wait_for(lambda: client.get("/readyz").status_code == httpx.codes.OK)
         yield proxy
-    text = proxy.log.read_text()
-    assert not any(key in text for key in server.keys.values())
+    assert not any(key in log.read_text() for key in server.keys.values())
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +170,7 @@ def test_who_does_not_read_is_left_and_others_are_answered(proxy):
     with Duplex(proxy, "/v1/queries", buffers=64 << 10) as request, proxy.client() as client:
         assert request.flood(flood, 2_000, stuck_s=1) < 2_000
         # Nothing that is behind a full buffer tells the client itself.
-        wait_for(lambda: re.search(r'"path":"/v1/queries".*"end":"[cC]D--"', proxy.log.read_text()))
+        wait_for(lambda: re.search(r'"path":"/v1/queries".*"end":"[cC]D--"', proxy.log_text()))
         assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
 
 
@@ -192,8 +185,8 @@ def test_a_body_in_chunks_of_one_byte_keeps_nobody_waiting(proxy):
 def test_the_log_has_no_ids(proxy):
     with proxy.client() as client:
         assert client.get("/v1/documents", params={"id": "private"}).status_code == 404
-    wait_for(lambda: '"path":"/v1/documents"' in proxy.log.read_text())
-    assert "private" not in proxy.log.read_text()
+    wait_for(lambda: '"path":"/v1/documents"' in proxy.log_text())
+    assert "private" not in proxy.log_text()
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics?a", "/%6detrics", "/%6D%65trics", "http://a/metrics"])
@@ -224,8 +217,8 @@ def test_a_client_may_choose_the_id_of_its_request_if_it_cannot_forge_a_log(prox
         name = client.get("/v1/profile", headers=headers).headers["x-request-id"]
 
     assert re.fullmatch(r"[0-9a-f-]{36}", name) if passed is None else name == passed
-    wait_for(lambda: f'"request_id":"{name}"' in proxy.log.read_text())
-    assert '"},{"' not in proxy.log.read_text()
+    wait_for(lambda: f'"request_id":"{name}"' in proxy.log_text())
+    assert '"},{"' not in proxy.log_text()
 
 
 def test_haproxy_takes_the_configuration_as_it_is():

@@ -7,35 +7,23 @@ from datatrove.data import Document
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
-from support.corpus import near_copies
+from support.corpus import near_copies, write_jsonl
 
-from simhash_hbase import EmptyDocument, InvalidArgument, create_index, open_index
+from simhash_hbase import EmptyDocument, InvalidArgument, open_index
 from simhash_hbase.tables.datatrove import NearDuplicatesFilter
 
 GROUPS = 30
 
 
-@pytest.fixture
-def url(tmp_path):
-    url = f"file:{tmp_path / 'shared.index'}"
-    create_index(url, analyzer="shingle").close()
-    return url
-
-
-def pipeline(folder, url, out, **options):
-    """Read every file by a task of its own, filter, and write what goes on and what does not."""
+def run(folder, url, out, *, tasks, **options):
+    """Read every file by a task of its own and filter; return what goes on and what does not."""
     dropped = JsonlWriter(str(folder / f"{out} dropped"), compression=None)
-    return [
+    pipeline = [
         JsonlReader(str(folder / "in"), glob_pattern="*.jsonl"),
         NearDuplicatesFilter(url, exclusion_writer=dropped, batch_size=7, **options),
         JsonlWriter(str(folder / out), compression=None),
     ]
-
-
-def run(folder, url, out, *, tasks, **options):
-    LocalPipelineExecutor(
-        pipeline(folder, url, out, **options), tasks=tasks, workers=tasks, logging_dir=str(folder / f"{out} logs")
-    ).run()
+    LocalPipelineExecutor(pipeline, tasks=tasks, workers=tasks, logging_dir=str(folder / f"{out} logs")).run()
     return written(folder / out), written(folder / f"{out} dropped")
 
 
@@ -44,24 +32,24 @@ def written(folder):
     return {document["id"]: document for document in map(json.loads, lines)}
 
 
-def write(folder, parts):
+def write(folder, *parts):
     (folder / "in").mkdir()
     for number, part in enumerate(parts):
-        (folder / "in" / f"{number}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in part))
+        write_jsonl(folder / "in" / f"{number}.jsonl", part)
 
 
-def test_two_tasks_on_one_index_keep_one_of_each_group(tmp_path, url):
+def test_two_tasks_on_one_index_keep_one_of_each_group(tmp_path, address):
     copies = near_copies(GROUPS, 4)
-    write(tmp_path, [copies[0::2], copies[1::2]])
+    write(tmp_path, copies[0::2], copies[1::2])
 
-    kept, dropped = run(tmp_path, url, "kept", tasks=2)
+    kept, dropped = run(tmp_path, address, "kept", tasks=2)
 
     assert set(kept) | set(dropped) == {record["id"] for record in copies}
     assert set(kept) & set(dropped) == set()
     assert sorted(name.rpartition(" copy ")[0] for name in kept) == sorted(f"group {at}" for at in range(GROUPS))
     assert {document["metadata"]["duplicate_of"] for document in dropped.values()} <= set(kept)
     # A second run of the same tasks lets the same documents go on.
-    assert set(run(tmp_path, url, "again", tasks=2)[0]) == set(kept)
+    assert set(run(tmp_path, address, "again", tasks=2)[0]) == set(kept)
 
 
 def test_asking_writes_nothing(tmp_path, url):
@@ -69,7 +57,7 @@ def test_asking_writes_nothing(tmp_path, url):
     with open_index(url) as index:
         for record in copies[:2]:
             index.add(f"known {record['id']}", record["text"])
-    write(tmp_path, [[*copies, {"id": "no words", "text": "…!"}]])
+    write(tmp_path, [*copies, {"id": "no words", "text": "…!"}])
 
     kept, dropped = run(tmp_path, url, "kept", tasks=1, action="ask", unreadable="drop")
 
@@ -85,21 +73,17 @@ def test_asking_writes_nothing(tmp_path, url):
 def test_no_document_is_dropped_unasked(url, action):
     [document] = near_copies(1, 1)
     batch = [Document(text=words, id=name) for name, words in ((document["id"], document["text"]), ("empty", "…!"))]
-    by_choice = {}
+    raises, keeps, drops = (
+        NearDuplicatesFilter(url, action=action, unreadable=choice) for choice in ("raise", "keep", "drop")
+    )
 
     with open_index(url) as index:
-        for unreadable in ("raise", "keep", "drop"):
-            block = NearDuplicatesFilter(url, action=action, unreadable=unreadable)
-            block._index = index
-            if unreadable == "raise":
-                with pytest.raises(
-                    EmptyDocument, match=r"^the text of 'empty' has no usable words.*; unreadable='keep'"
-                ):
-                    block.filter_batch(batch)
-            else:
-                by_choice[unreadable] = block.filter_batch(batch)
+        raises._index = keeps._index = drops._index = index
+        with pytest.raises(EmptyDocument, match=r"^the text of 'empty' has no usable words.*; unreadable='keep'"):
+            raises.filter_batch(batch)
+        assert keeps.filter_batch(batch) == [True, True]
+        assert drops.filter_batch(batch) == [True, (False, "no_words")]
 
-    assert by_choice == {"keep": [True, True], "drop": [True, (False, "no_words")]}
     with pytest.raises(InvalidArgument, match=r"^unreadable is 'skip': wanted 'raise', 'keep' or 'drop'$"):
         NearDuplicatesFilter(url, unreadable="skip")
     with pytest.raises(InvalidArgument, match=r"^action is 'drop': wanted 'claim' or 'ask'$"):

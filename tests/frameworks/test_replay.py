@@ -1,6 +1,5 @@
 """``dedup --duplicates revisit``: pywb replays the pages that a revisit stands for, from the pages that were kept."""
 
-import json
 import re
 import subprocess
 from contextlib import contextmanager
@@ -9,9 +8,9 @@ import httpx
 import pytest
 from project.test_installed_package import install, python_of
 from support.crawls import crawl_of_copies
-from support.listening import free_port, wait_for_port
+from support.listening import free_port, listening
 from support.patience import END_S
-from support.results import command
+from support.results import run
 
 pytestmark = pytest.mark.slow
 
@@ -32,14 +31,10 @@ def replaying(programs, folder, archive):
     """Serve the pages of a crawl as the collection ``kept``; yields the address of one."""
     for words in (["init", "kept"], ["add", "kept", archive]):
         subprocess.run([programs / "wb-manager", *words], cwd=folder, capture_output=True, check=True)
-    port, log = free_port(), folder / "replay.log"
+    port = free_port()
     words = [programs / "wayback", "--bind", "127.0.0.1", "--port", str(port)]
-    with log.open("wb") as out, subprocess.Popen(words, cwd=folder, stdout=out, stderr=out) as server:
-        try:
-            wait_for_port(port, server, log)
-            yield f"http://127.0.0.1:{port}/kept/2026mp_/https://{{}}.example/{{}}"
-        finally:
-            server.terminate()
+    with listening(words, port, folder / "replay.log", cwd=folder):
+        yield f"http://127.0.0.1:{port}/kept/2026mp_/https://{{}}.example/{{}}"
 
 
 def shown(address):
@@ -52,8 +47,7 @@ def test_a_page_that_is_a_revisit_is_replayed_from_the_one_that_was_kept(program
     crawl, kept = tmp_path / "a.warc.gz", tmp_path / "kept.warc.gz"
     crawl.write_bytes(crawl_of_copies(3).bytes())
     words = ("dedup", crawl, "--analyzer", "shingle", "--output", kept, "--duplicates", "revisit", "--quiet")
-    decided = subprocess.run(command(*words), cwd=tmp_path, capture_output=True, check=True).stdout
-    assert [json.loads(line)["status"] for line in decided.splitlines()].count("original") == 3
+    assert len(run(*words, cwd=tmp_path).originals) == 3
 
     with replaying(programs, tmp_path, kept) as page:
         for group in range(3):

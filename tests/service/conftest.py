@@ -27,7 +27,6 @@ def server(url, tmp_path):
 
 @pytest.fixture
 def client(server):
-    """Return a client that may do everything."""
     with server.client() as made:
         yield made
 

@@ -4,7 +4,6 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import reduce
 from pathlib import Path
 
 import httpx
@@ -14,11 +13,9 @@ import yaml
 from support.fresh_clone import blocks
 from support.gates import absent
 from support.prometheus import DOCKER
-from support.serving import Server
+from support.serving import serving
 
-from simhash_hbase import create_index
 from simhash_hbase.cli.commands.servers import serve
-from simhash_hbase.service.keys import make_key
 
 UNIT = DOCKER / "service" / "simhash-hbase.service"
 MANIFEST = DOCKER / "service" / "kubernetes.yaml"
@@ -58,7 +55,6 @@ def test_systemd_accepts_the_unit(tmp_path):
 
 def test_the_unit_is_confined(tmp_path):
     done = systemd(tmp_path, "--offline=true", f"--threshold={MOST_EXPOSED}", "--no-pager", verb="security")
-
     assert done.returncode == 0, done.stdout[-500:]
 
 
@@ -99,8 +95,7 @@ def test_the_job_makes_the_index_once(tmp_path):
     del words[at : at + 2]  # A folder has none.
 
     for _ in range(2):
-        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        subprocess.run([PROGRAM, *words], check=True)
 
 
 def seconds_to_stop(words):
@@ -125,8 +120,7 @@ def test_nobody_ends_the_service_before_it_has_drained_and_finished():
 
 
 def test_the_commands_of_the_page_make_what_the_unit_needs(tmp_path):
-    lines = blocks()["unit"].replace("# ", "", 1).split("\n# ")
-    user, index, keys, owner, unit = (line.strip() for line in lines)
+    user, index, keys, owner, unit = map(str.strip, blocks()["unit"].replace("# ", "", 1).split("\n# "))
     words = command_of_unit()
     home = words[2].removeprefix("file:").rpartition("/")[0]
 
@@ -136,14 +130,10 @@ def test_the_commands_of_the_page_make_what_the_unit_needs(tmp_path):
     assert unit.split()[3] == str(UNIT.relative_to(ROOT))
     assert "chmod 640" in owner
     assert owner.split()[2] == words[4]
-    places = {
-        "/opt/simhash-hbase/bin/simhash-hbase": str(PROGRAM),
-        home: str(tmp_path),
-        "/etc/simhash-hbase": str(tmp_path),
-    }
     for line in (index.partition(" -- ")[2], keys):
-        here = reduce(lambda words, place: words.replace(place, places[place]), places, line)
-        assert subprocess.run(["bash", "-ec", here], capture_output=True, check=False).returncode == 0, line
+        here = line.replace(words[0], str(PROGRAM)).replace(home, str(tmp_path))
+        here = here.replace("/etc/simhash-hbase", str(tmp_path))
+        subprocess.run(["bash", "-ec", here], capture_output=True, check=True)
     assert (tmp_path / "index").is_dir()
     assert (tmp_path / "keys").read_text().startswith("NAME")
 
@@ -153,32 +143,20 @@ def test_the_commands_of_the_page_make_the_secret_that_the_manifest_mounts(tmp_p
     secret, manifest = cluster.split(" && ")
     volumes = OBJECTS["Deployment"]["spec"]["template"]["spec"]["volumes"]
 
-    words = key.replace("simhash-hbase", str(PROGRAM), 1).split()
-    assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    subprocess.run(key.replace("simhash-hbase", str(PROGRAM), 1).split(), cwd=tmp_path, capture_output=True, check=True)
     assert secret.split()[4] in [volume.get("secret", {}).get("secretName") for volume in volumes]
     assert secret.split()[-1] == "--from-file=keys"
     assert manifest.split()[-1] == str(MANIFEST.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("words", [command_of_unit()[1:], container()["args"]], ids=["systemd", "kubernetes"])
-def test_what_they_start_serves_and_answers_the_probes(tmp_path, words):
-    url, keys, log = f"file:{tmp_path / 'index'}", tmp_path / "keys", tmp_path / "log"
-    create_index(url, analyzer="shingle").close()
-    key = make_key(keys, "all", ["read"])
-    given = [
-        url if re.match(r"\w+:/", word) else {"8080": "0", "0.0.0.0": "127.0.0.1"}.get(word, word) for word in words
-    ]
-    given = [str(keys) if word.endswith("/keys") else word for word in given]
+def test_what_they_start_serves_and_answers_the_probes(url, tmp_path, words):
+    keys = next(word for word in words if word.endswith("/keys"))
+    here = {"8080": "0", "0.0.0.0": "127.0.0.1", keys: str(tmp_path / "keys")}
+    name, _, *options = (here.get(word, word) for word in words)
 
-    with (
-        log.open("wb") as stream,
-        subprocess.Popen([sys.executable, "-m", "simhash_hbase", *given], stderr=stream) as process,
-    ):
-        try:
-            server = Server(process, log, {"all": key})
-            with server.client() as client:
-                for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-                    assert client.get(container()[probe]["httpGet"]["path"]).status_code == httpx.codes.OK
-            assert server.stop() == 0
-        finally:
-            process.kill()
+    assert name == "serve"
+    with serving(url, tmp_path, *options) as server, server.client() as client:
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert client.get(container()[probe]["httpGet"]["path"]).status_code == httpx.codes.OK
+        assert server.stop() == 0

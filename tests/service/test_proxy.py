@@ -11,29 +11,21 @@ import httpx
 import pytest
 from support.duplex import Duplex
 from support.gates import absent
-from support.listening import free_port
+from support.listening import free_port, listening
 from support.patience import END_S
 from support.prometheus import DOCKER
-from support.serving import JSON, NDJSON, lines, new_index, serving, wait_for
+from support.serving import JSON, NDJSON, Server, lines, new_index, serving, wait_for
 
 CONFIG = DOCKER / "proxy" / "haproxy.cfg"
-MUCH = "100000"
 
 
-class Proxy:
-    """HAProxy in front of a service, with the keys of that."""
+class Proxy(Server):
+    """HAProxy in front of a service, with the keys of that and one that is none."""
 
     def __init__(self, server, port, log):
-        self.port = port
-        self.keys = server.keys
-        self.log = log
-
-    def client(self, key="all"):
-        return httpx.Client(
-            base_url=f"http://127.0.0.1:{self.port}",
-            headers={} if key is None else {"Authorization": f"Bearer {self.keys.get(key, key)}"},
-            timeout=END_S,
-        )
+        self.port, self.address = port, f"http://127.0.0.1:{port}"
+        self.keys = {**server.keys, "guess": "guess"}
+        self._log = log
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=END_S)
@@ -50,44 +42,22 @@ def haproxy():
 def proxied(server, folder, **bounds):
     """Start the proxy; the bounds that the test does not name are out of its way."""
     port = free_port()
-    wide = dict.fromkeys(
-        ("CONNECTIONS_OF_ADDRESS", "CONNECTIONS_A_SECOND", "UNKNOWN_KEYS_A_MINUTE", "REQUESTS_A_SECOND"), MUCH
-    )
+    limits = "CONNECTIONS_OF_ADDRESS", "CONNECTIONS_A_SECOND", "UNKNOWN_KEYS_A_MINUTE", "REQUESTS_A_SECOND"
+    wide = dict.fromkeys(limits, "100000")
     given = {"LISTEN": f"127.0.0.1:{port}", "SERVICE": f"127.0.0.1:{server.port}", **wide, **bounds}
     log = folder / "proxy.log"
-    with (
-        log.open("wb") as stream,
-        subprocess.Popen(
-            [haproxy(), "-f", str(CONFIG)], stdout=stream, stderr=stream, env={**os.environ, **given}
-        ) as process,
-    ):
-        try:
-            proxy = Proxy(server, port, log)
-            wait_for(lambda: is_ready(proxy))
-            yield proxy
-        finally:
-            process.terminate()
-            process.wait(END_S)
-    text = log.read_text()
-    assert not any(key in text for key in server.keys.values())
-
-
-def is_ready(proxy):
-    try:
+    proxy = Proxy(server, port, log)
+    with listening([haproxy(), "-f", CONFIG], port, log, env={**os.environ, **given}):
         with proxy.client(None) as client:
-            return client.get("/readyz").status_code == httpx.codes.OK
-    except httpx.TransportError:
-        return False
+            wait_for(lambda: client.get("/readyz").status_code == httpx.codes.OK)
+        yield proxy
+    assert not any(key in log.read_text() for key in server.keys.values())
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    return new_index(tmp_path_factory.mktemp("proxy"))
-
-
-@pytest.fixture(scope="module")
-def server(url, tmp_path_factory):
-    with serving(url, tmp_path_factory.mktemp("server")) as running:
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    with serving(new_index(folder), folder) as running:
         yield running
 
 
@@ -142,7 +112,7 @@ def test_a_header_that_is_too_long_gets_400(proxy):
 def test_a_body_with_two_lengths_is_one_request_for_both(proxy):
     """What follows the end that the proxy sees is not taken for a request that nobody sent."""
     head = f"POST /v1/queries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
-    head += f"Content-Type: {JSON['Content-Type']}\r\nContent-Length: 70\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 70\r\nTransfer-Encoding: chunked\r\n\r\n"
     with proxy.connect() as connection:
         connection.sendall(head.encode() + b'f\r\n{"simhash":"0"}\r\n0\r\n\r\n')
         connection.shutdown(socket.SHUT_WR)
@@ -183,7 +153,6 @@ def answers(proxy, stack):
 def test_whoever_guesses_keys_has_to_wait(server, tmp_path):
     with proxied(server, tmp_path, UNKNOWN_KEYS_A_MINUTE="3") as proxy, proxy.client("guess") as client:
         statuses = [client.get("/v1/stats").status_code for _ in range(6)]
-
     assert statuses == [401] * 4 + [429] * 2
 
 
@@ -200,7 +169,8 @@ def test_who_does_not_read_is_left_and_others_are_answered(proxy):
     flood = b"x\n" * (32 << 10)
     with Duplex(proxy, "/v1/queries", buffers=64 << 10) as request, proxy.client() as client:
         assert request.flood(flood, 2_000, stuck_s=1) < 2_000
-        assert request.wait_until_ended(END_S)
+        # Nothing that is behind a full buffer tells the client itself.
+        wait_for(lambda: re.search(r'"path":"/v1/queries".*"end":"[cC]D--"', proxy.log_text()))
         assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
 
 
@@ -212,12 +182,11 @@ def test_a_body_in_chunks_of_one_byte_keeps_nobody_waiting(proxy):
         sending.join(END_S)
 
 
-def test_metrics_are_not_for_everybody_and_the_log_has_no_ids(proxy):
+def test_the_log_has_no_ids(proxy):
     with proxy.client() as client:
-        assert client.get("/metrics").status_code == 404
         assert client.get("/v1/documents", params={"id": "private"}).status_code == 404
-    wait_for(lambda: '"path":"/v1/documents"' in proxy.log.read_text())
-    assert "private" not in proxy.log.read_text()
+    wait_for(lambda: '"path":"/v1/documents"' in proxy.log_text())
+    assert "private" not in proxy.log_text()
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics?a", "/%6detrics", "/%6D%65trics", "http://a/metrics"])
@@ -236,7 +205,6 @@ def test_metrics_are_hidden_however_their_path_is_written(proxy, path):
     [
         ([], None),
         (["crawler-7"], "crawler-7"),
-        (['a"b'], None),
         (["x" * 65], None),
         (['first, "b"'], None),
         (["first", '"},{"'], None),
@@ -249,8 +217,8 @@ def test_a_client_may_choose_the_id_of_its_request_if_it_cannot_forge_a_log(prox
         name = client.get("/v1/profile", headers=headers).headers["x-request-id"]
 
     assert re.fullmatch(r"[0-9a-f-]{36}", name) if passed is None else name == passed
-    wait_for(lambda: f'"request_id":"{name}"' in proxy.log.read_text())
-    assert '"},{"' not in proxy.log.read_text()
+    wait_for(lambda: f'"request_id":"{name}"' in proxy.log_text())
+    assert '"},{"' not in proxy.log_text()
 
 
 def test_haproxy_takes_the_configuration_as_it_is():

@@ -5,7 +5,7 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -53,19 +53,16 @@ def test_long_texts_get_the_library_s_answers(client, url):
         assert [match["id"] for match in found["matches"]] == [match.id for match in index.query(LONG).matches]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
+def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client):
+    refusals = [
         (b'{"text":"%s"', (400, "malformed_json")),
         (b'{"text":"%s","simhash":"0"}', (422, "invalid_document")),
         (b'{"text":7,"x":"%s"}', (422, "invalid_document")),
         (b'["%s"]', (422, "invalid_document")),
         (b'{"id":"none"%b}', (404, "document_missing")),
         (b'{"text":".."%b}', (422, "empty_document")),
-    ],
-)
-def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client, content, expected):
-    for size in (10, LARGE_BYTES):
+    ]
+    for (content, expected), size in product(refusals, (10, LARGE_BYTES)):
         body = content.replace(b"%s", b"x" * size).replace(b"%b", b" " * size)
         assert told(client.post("/v1/queries", content=body, headers=JSON)) == expected
         refused, end = lines(client.post("/v1/queries", content=body + b"\n", headers=NDJSON))
@@ -120,7 +117,8 @@ def test_whether_it_is_alive_is_told_while_long_texts_are_worked_on(patient):
     assert {work.result() for work in working} == {200}
 
 
-def test_one_key_does_not_take_all_places(url, tmp_path):
+def test_requests_above_a_key_s_share_are_told_to_come_back_and_keep_nobody_out(url, tmp_path):
+    query = {"json": {"simhash": "0"}}
     with (
         serving(url, tmp_path, "--max-requests", "4") as server,
         ExitStack() as held,
@@ -132,8 +130,19 @@ def test_one_key_does_not_take_all_places(url, tmp_path):
             stream.send(b'{"simhash":"0"}\n')
             assert stream.status() == 200
 
-        assert told(client.post("/v1/queries", json={"simhash": "0"})) == (503, "too_many_requests")
-        assert other.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+        answer = client.post("/v1/queries", **query)
+
+        assert told(answer) == (503, "too_many_requests")
+        assert answer.headers["retry-after"] == "1"
+        assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
+        assert "simhash_requests_turned_away_total 1.0" in client.get("/metrics").text
+        assert other.post("/v1/queries", **query).status_code == 200
+        with Duplex(server, "/v1/queries") as refused:
+            assert refused.status() == 503
+            stream.finish()
+            assert b'"complete":true' in list(stream.lines())[-1]
+
+            assert client.post("/v1/queries", **query).status_code == 200
 
 
 @pytest.mark.slow

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from support.chromium import NARROW, WIDE, open_page
 from support.patience import END_S
-from support.serving import serving
 
 from simhash_hbase.service.limits import Limits
 from simhash_hbase.service.pages import reference_page
@@ -102,14 +99,3 @@ def test_what_the_description_says_is_text_never_markup():
     for tag in ("b", "i", "u", "s", "q", "em", "kbd"):
         assert f"<{tag}>" not in page
         assert f"&lt;{tag}&gt;" in page
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_the_page_fits_its_window_and_has_no_barrier_that_axe_finds(browser, url, tmp_path, size, dark):
-    with serving(url, tmp_path, auth=False) as server, open_page(browser, size=size, dark=dark) as page:
-        page.goto(f"{server.address}/docs")
-
-        assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()

@@ -65,14 +65,12 @@ def answers(server, *pieces):
 def test_a_request_that_asks_for_another_protocol_has_its_body_and_so_has_the_one_behind_it(server, body, asks, first):
     request = post(server) + asks + body
     size = {"all": None, "header": request.index(b"\r\n\r\n") + 4, "half": request.index(QUERY) + 5}[first]
-
     assert answers(server, request[:size], *([request[size:]] if size else []), ALIVE + request, LAST) == [200] * 4
 
 
 def test_a_body_is_never_taken_for_a_request(server):
     hidden = b"GET /metrics HTTP/1.1\r\nHost: a\r\n" + key_of(server) + b"\r\n"
     head = post(server) + H2C + b"Content-Length: %d\r\n\r\n" % len(hidden)
-
     assert answers(server, head, hidden, LAST) == [400, 200]
 
 
@@ -84,23 +82,20 @@ def test_a_connection_is_no_tunnel(server):
 def test_a_trailer_is_no_header(server):
     head = b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
     body = b"\r\nf\r\n" + QUERY + b"\r\n0\r\n" + key_of(server) + b"\r\n"
-
     assert answers(server, head + b"Connection: close\r\n" + body) == [401]
 
 
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
-        (b"Host: a\r\nHost: b\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
-        (b"Host: a\r\nHost: a\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
-        (b"Host: a\r\nContent-Length: 15\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 400),
+        (b"Host: a\r\nHost: a\r\n" + WHOLE, 400),
+        (b"Host: a\r\nContent-Length: 15\r\n" + CHUNKED, 400),
         (b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 501),
-        (b"Host: a\r\nTransfer-Encoding: Chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 200),
+        (b"Host: a\r\n" + CHUNKED.replace(b"chunked", b"Chunked"), 200),
     ],
 )
 def test_headers_that_mean_two_things_are_refused(server, fields, status):
     head = b"POST /v1/queries HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\n" + key_of(server)
-
     assert answers(server, head + fields) == [status]
 
 
@@ -123,16 +118,11 @@ def test_a_stream_that_goes_on_as_no_http_ends_without_another_answer_in_it(serv
         assert b"HTTP/1.1" not in request.rest()
 
 
-@pytest.mark.parametrize("endless", [b"GET / HTTP/1.1\r\nHost: a\r\nX-A: ", b"GET /", b"GET / HTTP/1.1\r\nX-A: b\r\n"])
-def test_a_header_that_is_too_long_is_refused(server, endless):
-    # What is sent after the end may take the answer away.
-    assert answers(server, endless, *LONG) in ([400], [])
-
-
-def test_a_trailer_that_does_not_end_ends_its_connection(server):
-    head = post(server) + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: "
-
-    assert answers(server, head, *LONG) in ([400], [])
+def test_a_header_or_a_trailer_that_is_too_long_is_refused(server):
+    trailer = post(server) + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: "
+    for endless in (b"GET / HTTP/1.1\r\nHost: a\r\nX-A: ", b"GET /", b"GET / HTTP/1.1\r\nX-A: b\r\n", trailer):
+        # What is sent after the end may take the answer away.
+        assert answers(server, endless, *LONG) in ([400], [])
 
 
 async def connected(look_s, *, sends):
@@ -172,7 +162,6 @@ async def connected(look_s, *, sends):
 async def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch, sends, received):
     monkeypatch.setattr(server_module, "KEEP_ALIVE_S", 0.1)
     monkeypatch.setattr(server_module, "HEAD_S", 0.1)
-
     assert await connected(0.05, sends=sends) == received
 
 

@@ -1,6 +1,6 @@
 """A gateway that dies and comes back, under one service that is never restarted."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -91,23 +91,18 @@ def test_what_a_stream_acknowledged_before_its_gateway_died_is_in_the_index(url,
 
 
 def test_a_service_whose_store_is_silent_ends_within_its_grace_and_says_what_it_gave_up(url, gateway, tmp_path):
-    with serving(url, tmp_path, *PATIENT) as server, server.client() as client:
+    with ThreadPoolExecutor() as pool, serving(url, tmp_path, *PATIENT) as server, server.client() as client:
         gateway.stalled = True
         body = {"id": "a", "text": text(1)}
-        asking = threading.Thread(target=_ask_in_vain, args=(client, body))
-        asking.start()
+        asking = pool.submit(client.post, "/v1/documents", json=body)
         # The document's call, and that of the metrics, which ask for the last backup.
         wait_for(lambda: _figure(client, 'simhash_store_connections{state="in_use"}') == 2)
 
         assert server.stop() == 1
 
-        asking.join(END_S)
+        assert problem(asking.result(END_S))[:2] == (503, "stopping")
         stopped = server.log()[-1]
         assert (stopped["event"], stopped["level"], stopped["calls_given_up"]) == ("stopped", "warning", 2)
-
-
-def _ask_in_vain(client, body):
-    assert problem(client.post("/v1/documents", json=body))[:2] == (503, "stopping")
 
 
 def _figure(client, name):

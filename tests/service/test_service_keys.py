@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from support.duplex import Duplex
@@ -36,21 +37,25 @@ def test_a_slip_in_one_line_keeps_no_removed_key_alive_and_no_other_key_out(serv
     assert "typing" not in slip["reason"]
 
 
-@pytest.mark.parametrize("spoil", ["remove", "group", "others"])
-def test_a_file_of_keys_that_is_gone_or_that_others_may_write_has_no_keys_until_it_is_mended(server, tmp_path, spoil):
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (Path.unlink, "cannot be read"),
+        (lambda path: path.chmod(0o620), "can be written by others"),
+        (lambda path: path.chmod(0o602), "can be written by others"),
+    ],
+)
+def test_a_file_of_keys_that_is_gone_or_that_others_may_write_has_no_keys_until_mended(server, tmp_path, spoil, reason):
     path = tmp_path / "keys"
     key = server.keys["read"]
     kept = path.read_text()
     assert status(server, key) == 200
 
-    if spoil == "remove":
-        path.unlink()
-    else:
-        path.chmod({"group": 0o620, "others": 0o602}[spoil])
+    spoil(path)
 
     wait_for(lambda: status(server, key) == 401)
     [told] = logged(server, "no key counts")
-    assert ("cannot be read" if spoil == "remove" else "can be written by others") in told["reason"]
+    assert reason in told["reason"]
     path.write_text(kept)
     path.chmod(0o600)
     wait_for(lambda: status(server, key) == 200)
@@ -77,14 +82,17 @@ def test_a_stream_ends_with_its_key_and_says_so(server, tmp_path, left):
     wait_for(lambda: [line for line in logged(server, "request") if line.get("end") == "key_removed"])
 
 
-def test_a_file_of_keys_is_its_owners_and_holds_no_key(tmp_path):
-    key = make_key(tmp_path / "keys", "one", ["read", "write"])
+def test_a_file_of_keys_is_its_owners_holds_no_key_and_names_of_collections_of_any_kind(tmp_path):
+    path, names = tmp_path / "keys", ["a/b, c: 新闻", "a,b", " ", "%", "\u00e9", "e\u0301"]
+    key = make_key(path, "one", ["read", "write"], names)
 
-    assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o600
-    assert key not in (tmp_path / "keys").read_text()
-    found = Keyring(tmp_path / "keys").find(key)
-    assert (found.name, found.scopes) == ("one", {"read", "write"})
-    assert Keyring(tmp_path / "keys").find(key[:-1]) is None
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert key not in path.read_text()
+    found = Keyring(path).find(key)
+    assert (found.name, found.scopes, found.collections) == ("one", {"read", "write"}, frozenset(names))
+    assert Keyring(path).find(key[:-1]) is None
+    with pytest.raises(InvalidArgument, match="the name of a collection is"):
+        make_key(path, "other", ["read"], ["a\nb"])
 
 
 def test_no_key_is_added_to_a_file_that_others_may_write_or_that_is_none_of_keys(tmp_path):

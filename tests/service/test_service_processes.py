@@ -1,41 +1,32 @@
 """The processes that analyse: the answers are the same, and one that is killed is replaced."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from support.corpus import near_copies
 from support.duplex import Duplex
 from support.patience import END_S
 from support.results import python, run
-from support.serving import NDJSON, lines, ndjson, new_index, serving, wait_for
+from support.serving import NDJSON, Server, lines, ndjson, new_index, serving, wait_for
 
 from simhash_hbase import open_index
 from simhash_hbase.service.keys import make_key
 
 FREEZES = """
-import gc, os, signal, threading, time
+import gc, os, signal
 from simhash_hbase import create_index
 from simhash_hbase.service import create_app
 from simhash_hbase.service.processes import listen
 from simhash_hbase.service.server import serve
 
-def end_when_frozen():
-    while not gc.get_freeze_count():
-        time.sleep(0.02)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-if __name__ == "__main__":
-    app = create_app(create_index("memory:", analyzer="shingle"), keys=None)
-    assert not gc.get_freeze_count()
-    threading.Thread(target=end_when_frozen, daemon=True).start()
-    serve(app, listen("127.0.0.1", 0, has_keys=False), grace_s=5)
+gc.freeze = lambda: os.kill(os.getpid(), signal.SIGTERM)
+app = create_app(create_index("memory:", analyzer="shingle"), keys=None)
+serve(app, listen("127.0.0.1", 0, has_keys=False), grace_s=5)
 """
 
 IMPATIENT = """
@@ -152,13 +143,13 @@ def test_processes_that_end_again_and_again_end_the_service(url, tmp_path):
     make_key(keys, "some", ["read"])
     serve = [sys.executable, "-c", IMPATIENT, "serve", url, "--keys", str(keys), "--port", "0", "--processes", "2"]
     with log.open("wb") as stream, subprocess.Popen(serve, stderr=stream) as process:
-        wait_for(lambda: '"listening"' in log.read_text())
+        server = Server(process, log, {})
         keys.unlink()
-        for pid in workers_of(SimpleNamespace(process=process)):
+        for pid in workers_of(server):
             os.kill(pid, signal.SIGKILL)
 
         assert process.wait(END_S) == 1
-    events = [json.loads(line) for line in log.read_text().splitlines()]
+    events = server.log()
     [given_up] = [event for event in events if event["event"] == "giving up"]
     assert given_up["reason"].endswith("processes in a row ended before they had served for 10 s")
     assert 6 <= [event["event"] for event in events].count("process ended") <= 8
@@ -180,16 +171,10 @@ def is_running(pid):
         return False
 
 
-def test_several_processes_do_not_share_an_index_in_memory():
-    done = run("serve", "memory:", "--no-auth", "--processes", "2")
+@pytest.mark.parametrize(("url", "said"), [("memory:", "an index in memory is of one process"), ("file:none", "none")])
+def test_an_index_that_several_processes_cannot_open_is_told_of_once(tmp_path, url, said):
+    done = run("serve", url, "--no-auth", "--port", "0", "--processes", "2", cwd=tmp_path)
 
     assert done.code != 0
-    assert "an index in memory is of one process" in done.err
-
-
-def test_an_index_that_is_not_there_is_told_of_once(tmp_path):
-    done = run("serve", f"file:{tmp_path / 'none'}", "--no-auth", "--port", "0", "--processes", "2")
-
-    assert done.code != 0
+    assert said in done.err
     assert "process ended" not in done.err
-    assert "none" in done.err

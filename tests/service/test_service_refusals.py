@@ -31,23 +31,13 @@ LIMITS = ("--max-body", str(BODY_BYTES / (1 << 20)), "--timeout", "3", "--idle-t
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    return new_index(tmp_path_factory.mktemp("refusals"))
-
-
-@pytest.fixture(scope="module")
-def server(url, tmp_path_factory):
-    """Serve with limits that a test can reach."""
-    with serving(url, tmp_path_factory.mktemp("server"), *LIMITS) as running:
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("refusals")
+    url = new_index(folder)
+    with serving(url, folder, *LIMITS) as running:
         yield running
     with open_index(url) as index:
         assert index.stats().documents == 0
-
-
-@pytest.fixture
-def client(server):
-    with server.client() as made:
-        yield made
 
 
 def told(answer):
@@ -60,29 +50,21 @@ def told(answer):
 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
 def test_each_route_wants_a_key_with_its_scope(server, method, path, scope):
-    for key, expected in ((None, (401, "unauthorized")), ("another", (401, "unauthorized"))):
-        with server.client() as client:
-            headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-            client.headers.pop("Authorization")
-            answer = client.request(method, path, headers=headers)
-            assert told(answer) == expected
+    with server.client(None) as client:
+        for header in (None, "Bearer another", "Basic YTpi", "Bearer", "Bearer a b", "Bearer " + "k" * 5000):
+            answer = client.request(method, path, headers={} if header is None else {"Authorization": header})
+            assert told(answer) == (401, "unauthorized")
             assert answer.headers["www-authenticate"] == "Bearer"
     for other in {"read", "write", "metrics"} - {scope}:
         with server.client(other) as client:
             answer = client.request(method, path)
-            if (path, other) == ("/v1/profile", "write"):
-                # Whoever writes needs the profile, too.
-                assert answer.status_code == 200
-            else:
-                assert told(answer) == (403, "forbidden")
+        if (path, other) == ("/v1/profile", "write"):
+            # Whoever writes needs the profile, too.
+            assert answer.status_code == 200
+        else:
+            assert told(answer) == (403, "forbidden")
     with server.client(scope) as client:
         assert client.request(method, path).status_code not in (401, 403)
-
-
-@pytest.mark.parametrize("header", ["Basic YTpi", "Bearer", "Bearer a b", "Bearer " + "k" * 5000])
-def test_a_header_that_is_no_key_is_one_that_is_not_known(server, header):
-    with server.client(None) as client:
-        assert told(client.get("/v1/stats", headers={"Authorization": header})) == (401, "unauthorized")
 
 
 BODY = b'{"id":"a","simhash":"0"}'
@@ -94,16 +76,12 @@ BROKEN, INVALID, EMPTY = (400, "malformed_json"), (422, "invalid_document"), (42
     ("path", "content", "expected", "words"),
     [
         ("documents", b"", BROKEN, "not JSON"),
-        ("documents", b"{", BROKEN, "not JSON"),
         ("documents", b"\xff\xfe", BROKEN, "not JSON"),
         ("documents", b'{"id":"a","text":"\xff"}', BROKEN, "not UTF-8"),
         ("documents", b'{"id":' + b"[" * 5000, BROKEN, ""),
         ("documents", b"[1]", INVALID, "JSON object"),
         ("documents", b"{}", INVALID, "missing"),
-        ("documents", b'{"id":"a"}', INVALID, "missing"),
         ("documents", b'{"id":"","text":"b"}', INVALID, "empty"),
-        ("documents", b'{"id":null,"text":"b"}', INVALID, "null"),
-        ("documents", b'{"id":"a","text":7}', INVALID, "not a string"),
         ("documents", b'{"id":"a","text":"b","simhash":"0"}', INVALID, "give one of"),
         ("documents", b'{"id":"a","simhash":"xyz"}', INVALID, "fingerprint"),
         ("documents", b'{"id":"a","text":"b","metadata":3}', INVALID, "metadata"),
@@ -111,8 +89,6 @@ BROKEN, INVALID, EMPTY = (400, "malformed_json"), (422, "invalid_document"), (42
         ("documents", b'{"id":"a","text":"."}', EMPTY, "usable words"),
         ("documents", b'{"id":"a","text":"%s"}' % (b"x" * BODY_BYTES), (413, "body_too_large"), ""),
         ("documents", b'{"id":"a","simhash":"0","metdata":{}}', INVALID, "unknown field metdata: the fields are id, "),
-        ("claims", b'{"id":"a","simhash":"0","TEXT":"b"}', INVALID, "unknown field TEXT: "),
-        ("queries", b'{"simhash":"0","limit":5}', INVALID, "unknown field limit: the fields are id, text, simhash, "),
         ("queries", b'{"simhash":%s}' % (b"9" * 5000), INVALID, "out of range"),
         ("queries", b'{"simhash":1e999}', INVALID, "out of range"),
         ("comparisons", b'{"a":"x","b":"x","c":1,"d":2}', INVALID, "unknown field c, d: the fields are a, b"),
@@ -122,35 +98,26 @@ BROKEN, INVALID, EMPTY = (400, "malformed_json"), (422, "invalid_document"), (42
         ("comparisons", b'{"a":"x","b":"..."}', EMPTY, "the text of 'b' has no usable words"),
         ("comparisons", b'{"a":"x","b":"a\\u0000b"}', INVALID, "NUL"),
         ("comparisons", b"[]", INVALID, "JSON object"),
-        ("comparisons", b"{", BROKEN, "not JSON"),
     ],
 )
 def test_a_body_that_the_route_cannot_take_is_refused_in_a_sentence(client, path, content, expected, words):
     answer = client.post(f"/v1/{path}", content=content, headers=JSON)
-
     assert told(answer) == expected
     assert words in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
-    ("path", "headers"),
-    [
-        ("documents", {}),
-        ("documents", {"Content-Type": "text/plain"}),
-        ("documents", GZIP),
-        ("comparisons", GZIP),
-        ("comparisons", NDJSON),
-        ("lookups", JSON),
-    ],
+    ("path", "others"),
+    [("documents", [{}, {"Content-Type": "text/plain"}, GZIP]), ("comparisons", [GZIP, NDJSON]), ("lookups", [JSON])],
 )
-def test_a_body_of_another_type_than_the_route_takes_is_refused(client, path, headers):
-    assert told(client.post(f"/v1/{path}", content=BODY, headers=headers)) == (415, "unsupported_media_type")
+def test_a_body_of_another_type_than_the_route_takes_is_refused(client, path, others):
+    for headers in others:
+        assert told(client.post(f"/v1/{path}", content=BODY, headers=headers)) == (415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("path", ["documents", "claims", "queries", "lookups", "removals"])
 def test_a_line_of_a_corpus_may_have_fields_for_others(client, path):
     answer, end = lines(client.post(f"/v1/{path}", content=BODY[:-1] + b',"lang":"zh"}', headers=NDJSON))
-
     assert "error" not in answer or answer["error"]["code"] == "document_missing"
     assert end["summary"]["complete"]
 
@@ -158,7 +125,6 @@ def test_a_line_of_a_corpus_may_have_fields_for_others(client, path):
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
 def test_a_parameter_that_nothing_reads_is_refused_by_its_name(client, method, path, scope):
     answer = client.request(method, f"{path}{'&' if '?' in path else '?'}limitt=5&limitt=6")
-
     assert told(answer) == (422, "invalid_argument")
     assert answer.json()["detail"].startswith("unknown parameter limitt: th")
 
@@ -185,34 +151,16 @@ def test_a_parameter_that_is_not_encoded_utf8_is_refused_and_not_replaced(server
 @pytest.mark.parametrize(
     "address",
     [
-        "GET /v1/documents?id=a&id=b",
         "GET /v1/documents?id=a&id=a",
-        "GET /v1/documents?id=&id=a",
-        "DELETE /v1/documents?id=a&id=b",
+        "DELETE /v1/documents?id=&id=b",
         "GET /v1/documents/copies?id=a&%69d=b",
-        "POST /v1/queries?match=distance&match=verified",
-        "POST /v1/queries?distance=3&distance=3",
-        "POST /v1/queries?similarity=0.9&similarity=1",
         "POST /v1/queries?limit=5&since=7d&limit=6",
-        "POST /v1/queries?since=7d&since=8d",
     ],
 )
 def test_a_parameter_that_comes_twice_is_refused(server, address):
     status, problem = sent_raw(server, *address.split())
-
     assert (status, problem["code"]) == (400, "malformed_request")
     assert "more than once" in problem["detail"]
-
-
-def test_a_refused_removal_removes_nothing(server, client):
-    for name in ("\ufffd", "a", "b"):
-        assert client.post("/v1/documents", json={**DOCUMENT, "id": name}).status_code == 200
-
-    for query in ("id=%ff", "id=a&id=b"):
-        assert sent_raw(server, "DELETE", f"/v1/documents?{query}")[0] == 400
-
-    removed = [client.delete("/v1/documents", params={"id": name}).json()["removed"] for name in ("\ufffd", "a", "b")]
-    assert removed == [True, True, True]
 
 
 def test_a_body_is_refused_while_it_is_sent_when_its_length_is_not_told(server):
@@ -229,11 +177,8 @@ def test_a_line_that_is_too_long_is_refused_in_its_place(client):
 
     answers = lines(client.post("/v1/documents", content=content, headers=NDJSON))
 
-    assert [answer["error"]["code"] for answer in answers[:3]] == [
-        "invalid_document",
-        "line_too_long",
-        "invalid_document",
-    ]
+    codes = [answer["error"]["code"] for answer in answers[:3]]
+    assert codes == ["invalid_document", "line_too_long", "invalid_document"]
     assert answers[3]["summary"]["complete"]
 
 
@@ -242,10 +187,13 @@ def test_a_line_that_is_too_long_is_refused_in_its_place(client):
     [
         "distance=65", "distance=-1", "distance=x", "similarity=2", "similarity=nan", "limit=0", "limit=1001",
         "match=near", "match=distance&similarity=0.5", "since=yesterday",
+        "collection=", "collection=%00", "collection=a%0Ab", f"collection={'x' * 129}",
     ],
 )  # fmt: skip
 def test_a_parameter_out_of_range_is_refused(client, query):
-    assert told(client.post(f"/v1/queries?{query}", json={"text": "some text"})) == (422, "invalid_argument")
+    answer = client.post(f"/v1/queries?{query}", json={"text": "some text"})
+    assert told(answer) == (422, "invalid_argument")
+    assert len(answer.text) < 500
 
 
 LONGEST_ID = 16_384
@@ -255,7 +203,6 @@ LONGEST_ID = 16_384
     ("name", "expected"),
     [
         ("../../etc/passwd", 404),
-        ("/etc/passwd", 404),
         ("a\x00b", 404),
         ("%2e%2e%2f", 404),
         *((letter * LONGEST_ID, 404) for letter in "x文\U0001f600"),
@@ -264,11 +211,9 @@ LONGEST_ID = 16_384
     ],
 )
 def test_an_id_is_an_id_and_never_a_path(server, name, expected):
-    codes = {404: "document_missing", 422: "invalid_argument"}
-
     status, problem = sent_raw(server, "GET", f"/v1/documents?id={quote(name)}")
 
-    assert (status, problem["code"]) == (expected, codes[expected])
+    assert (status, problem["code"]) == (expected, "document_missing" if expected == 404 else "invalid_argument")
     if name:
         removed = sent_raw(server, "DELETE", f"/v1/documents?id={quote(name)}")[0]
         assert removed == (200 if expected == 404 else expected)
@@ -277,7 +222,6 @@ def test_an_id_is_an_id_and_never_a_path(server, name, expected):
 @pytest.mark.parametrize("name", ["shk_9fJ2-xQ", "9fJ2xQ", "a" * 40, "%0a%22"])
 def test_a_parameter_whose_name_may_be_a_secret_is_not_repeated(server, name):
     status, problem = sent_raw(server, "GET", f"/v1/stats?{name}")
-
     assert (status, problem["code"]) == (422, "invalid_argument")
     assert problem["detail"] == "unknown parameter: this route has no parameters"
 
@@ -288,8 +232,6 @@ def test_a_parameter_whose_name_may_be_a_secret_is_not_repeated(server, name):
         "/v1/documents/../stats",
         "/%2e%2e/%2e%2e/etc/passwd",
         "/v1/stats/",
-        "/console/../keys",
-        "/console/%2e%2e/routes.py",
         "/console/page.html",
         "/console/",
         "/console/%00",
@@ -346,28 +288,5 @@ def test_who_is_refused_keeps_nobody_out(url, tmp_path):
             stranger = strangers.enter_context(socket.create_connection(("127.0.0.1", server.port)))
             stranger.sendall(refused)
             assert stranger.makefile("rb").readline().split()[1] == b"401"
-
-            assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
-
-
-def test_requests_above_the_limit_are_told_to_come_back_and_keep_nobody_out(url, tmp_path):
-    with (
-        serving(url, tmp_path, "--max-requests", "1") as server,
-        server.client() as client,
-        Duplex(server, "/v1/queries") as held,
-    ):
-        held.send(b'{"simhash":"0"}\n')
-        assert held.status() == 200
-
-        answer = client.post("/v1/queries", json={"simhash": "0"})
-
-        assert told(answer) == (503, "too_many_requests")
-        assert answer.headers["retry-after"] == "1"
-        assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
-        assert "simhash_requests_turned_away_total 1.0" in client.get("/metrics").text
-        with Duplex(server, "/v1/queries") as refused:
-            assert refused.status() == 503
-            held.finish()
-            assert b'"complete":true' in list(held.lines())[-1]
 
             assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200

@@ -70,12 +70,8 @@ async def test_batches_of_queries_of_one_key_leave_room_for_another_key_s():
 
 def test_a_large_amount_that_waits_for_its_client_s_own_share_holds_up_nobody():
     shares = Shares(16)
-    assert shares.take("a", 12)
-    assert shares.take("b", 2)
-    large = shares.ask("a", 4)
-
-    assert shares.ask("c", 1).served.is_set()
-    assert not large.served.is_set()
+    amounts = (("a", 12), ("b", 2), ("a", 4), ("c", 1))
+    assert served(*(shares.ask(client, amount) for client, amount in amounts)) == [True, True, False, True]
 
 
 def test_a_large_amount_is_served_before_small_ones_that_came_later():

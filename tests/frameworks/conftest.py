@@ -1,0 +1,28 @@
+"""An index, and the addresses by which programs use it."""
+
+import pytest
+from support.hbase_server import hbase_options, tables
+from support.serving import new_index, serving
+
+from simhash_hbase import create_index
+from simhash_hbase.stores.hbase.options import format_url
+
+
+@pytest.fixture
+def url(request, tmp_path):
+    """Return the address of an empty index, in a folder unless a test asks for HBase."""
+    if getattr(request, "param", "file") == "file":
+        return new_index(tmp_path)
+    url = format_url(hbase_options(2, tables().take()))
+    create_index(url, analyzer="shingle", if_not_exists=True).close()
+    return url
+
+
+@pytest.fixture(params=["itself", "service"])
+def address(request, url, tmp_path):
+    """Return the address of the index, or that of a service in front of it."""
+    if request.param == "itself":
+        yield url
+        return
+    with serving(url, tmp_path, auth=False) as server:
+        yield server.address

@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
@@ -116,32 +117,25 @@ def scanned(tree, monkeypatch):
     return counts
 
 
-FOLDERS = {".": 1, **{f"{number}": 1 for number in range(3)}, **{f"{a}/{b}": 1 for a in range(3) for b in range(2)}}
+FOLDERS = {".", *(f"{a}" for a in range(3)), *(f"{a}/{b}" for a in range(3) for b in range(2))}
 
 
-@pytest.mark.parametrize("pattern", [False, True])
-def test_dedup_walks_through_the_input_once_whatever_is_asked_for(cli, tmp_path, tree, scanned, pattern):
-    named = [tree / str(number) for number in range(3)] if pattern else [tree]
-    written = ("output", "clusters", "report", "results", "rejects")
-    words = [word for name in written for word in (f"--{name}", tmp_path / name)]
-
-    done = cli("dedup", f"file:{tmp_path / 'i'}", *named, "--create", "--workers", "1", *words)
-
-    assert done.code == 0
-    assert len((tmp_path / "results").read_text().splitlines()) == 12
-    assert (tmp_path / "report").stat().st_size
-    assert scanned == {name: 1 for name in FOLDERS if not pattern or name != "."}
-
-
-@pytest.mark.parametrize("name", ["add", "query", "fingerprint", "load"])
-def test_other_commands_walk_through_it_once_too(cli, tmp_path, tree, scanned, name):
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [("dedup", False), ("dedup", True), ("add", False), ("query", False), ("fingerprint", False), ("load", False)],
+)
+def test_a_command_walks_through_the_input_once_whatever_is_asked_for(cli, tmp_path, tree, scanned, name, pattern):
     index_in(tmp_path / "i").close()
     target = ["--analyzer", "shingle"] if name == "fingerprint" else [f"file:{tmp_path / 'i'}"]
+    named = [tree / str(number) for number in range(3)] if pattern else [tree]
+    written = ["output", "clusters", "report", "results", "rejects"] if name == "dedup" else ["rejects"]
+    words = [word for option in written for word in (f"--{option}", tmp_path / option)]
 
-    done = cli(name, *target, tree, "--rejects", tmp_path / "rejects", "--workers", "1")
+    done = cli(name, *target, *named, "--workers", "1", *words)
 
     assert done.code == 0
-    assert scanned == FOLDERS
+    assert all((tmp_path / option).exists() for option in written)
+    assert scanned == {name: 1 for name in FOLDERS if not pattern or name != "."}
 
 
 def test_a_large_tree_is_listed_on_the_disk_and_read_in_its_order(tmp_path):
@@ -158,15 +152,11 @@ def test_a_large_tree_is_listed_on_the_disk_and_read_in_its_order(tmp_path):
 
 
 def test_standard_input_is_read_from_its_copy(tmp_path, source, monkeypatch):
-    with open(source, "rb") as file:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(source).read_bytes())))
 
     with index_in(tmp_path / "i") as index, Deduplication(["-"], DedupOptions(learn=True)) as corpus:
-        texts = list(corpus.texts())
-        done = corpus.run(index)
-
-    assert len(texts) == 61
-    assert done.documents == 60
+        assert len(list(corpus.texts())) == 61
+        assert corpus.run(index).documents == 60
 
 
 def test_features_of_the_caller_are_read_as_the_options_say(tmp_path):

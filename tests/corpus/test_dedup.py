@@ -18,70 +18,57 @@ SKETCH = random.Random(7).getrandbits(512)
 CHECKED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+# Of two documents without sketches; before every similarity.
+UNKNOWN = 2
+
+
 class PlainDedup:
     """The rule of DESIGN, by comparison of everything with everything.
 
     Parameters
     ----------
-    is_near : callable
-        Of two (fingerprint, sketch) pairs: the similarity, in a tuple, or None where the rule does not accept.
+    likeness : callable
+        Of two (fingerprint, sketch) pairs: the similarity, or `UNKNOWN`, or None where the rule does not accept.
     """
 
-    def __init__(self, is_near):
-        self._is_near = is_near
-        self.documents = {}
-        self.originals = {}
-        self.decisions = {}
-        self._count = 0
+    def __init__(self, likeness):
+        self._likeness = likeness
+        self.documents, self.decisions, self.originals = {}, {}, []
 
     def add(self, name, document):
-        self.documents[name] = document
-        self.decisions[name] = (name, True, None, None, None)
-        self._keep(name)
+        self.documents[name], self.decisions[name] = document, (name, True, None, None, None)
+        self.originals.append(name)
 
     def decide(self, name, document):
         if self.documents.get(name) == document:
             return self.decisions[name]
-        self.originals.pop(name, None)
-        self.documents[name] = document
+        if name in self.originals:
+            self.originals.remove(name)
         ranked = sorted(self._near(document))
         if ranked:
             distance, opposite, _, original = ranked[0]
-            decision = (name, False, original, distance, None if opposite == -2 else -opposite)
+            likeness = None if -opposite == UNKNOWN else -opposite
+            self.documents[name], self.decisions[name] = document, (name, False, original, distance, likeness)
         else:
-            decision = (name, True, None, None, None)
-            self._keep(name)
-        self.decisions[name] = decision
-        return decision
-
-    def _keep(self, name):
-        self._count += 1
-        self.originals[name] = self._count
+            self.add(name, document)
+        return self.decisions[name]
 
     def _near(self, document):
-        for name, order in self.originals.items():
+        for order, name in enumerate(self.originals):
             other = self.documents[name]
-            likeness = self._is_near(document, other)
+            likeness = self._likeness(document, other)
             if likeness is not None:
-                yield (document[0] ^ other[0]).bit_count(), _opposite(likeness[0]), order, name
-
-
-def _opposite(likeness):
-    # Pairs of one distance either all have a similarity in these tests, or none has.
-    return -2 if likeness is None else -likeness
+                yield (document[0] ^ other[0]).bit_count(), -likeness, order, name
 
 
 def within(k):
-    def is_near(a, b):
-        return (None,) if (a[0] ^ b[0]).bit_count() <= k else None
-
-    return is_near
+    return lambda a, b: UNKNOWN if (a[0] ^ b[0]).bit_count() <= k else None
 
 
 def verified(a, b):
     distance, likeness = (a[0] ^ b[0]).bit_count(), similarity(a[1], b[1])
     candidate = distance <= 7 and Scheme.parse("5x2").agreeing(a[0], b[0])
-    return (likeness,) if candidate and likeness >= 0.77 else None
+    return likeness if candidate and likeness >= 0.77 else None
 
 
 def shown(decision):
@@ -96,15 +83,14 @@ def as_entries(documents):
 def run(index, documents, cuts=(), *, deduplicator=None):
     """Decide documents, cut into batches at some places."""
     decider = deduplicator or index.deduplicator()
-    edges = [0, *sorted(set(cuts)), len(documents)]
-    decisions = []
-    for start, stop in itertools.pairwise(edges):
-        decisions += index.dedup_entries(as_entries(documents[start:stop]), decider)
-    return [shown(decision) for decision in decisions]
+    parts = itertools.pairwise([0, *sorted(set(cuts)), len(documents)])
+    batches = (index.dedup_entries(as_entries(documents[start:stop]), decider) for start, stop in parts)
+    return [shown(decision) for decisions in batches for decision in decisions]
 
 
-def make_index(**options):
-    return IndexMaker(Memory(None, None), Clock())(**options)
+def make_index(clock=None, **options):
+    clock = clock or Clock()
+    return IndexMaker(Memory(None, clock), clock)(**options)
 
 
 def plain_corpus(count, seed):
@@ -192,9 +178,7 @@ def test_a_second_run_decides_the_same():
 def test_a_dry_run_with_moved_ids_writes_nothing_and_decides_as_the_real_one(seed, cuts):
     index = make_index()
     run(index, plain_corpus(30, seed))
-    texts = clustered(40, seed=seed, spread=4)
-    documents = [(f"document {i}", (s, None)) for i, s in enumerate(texts[::-1])]
-
+    documents = [(f"document {i}", (s, None)) for i, s in enumerate(clustered(40, seed=seed, spread=4)[::-1])]
     before = list(index.export()), index.verify()
 
     dry = run(index, documents, cuts, deduplicator=index.deduplicator(scratch=MemoryStore()))
@@ -245,7 +229,7 @@ def test_an_original_that_is_gone_is_told_with_its_duplicate(change):
 
 def test_an_expired_original_is_no_original():
     clock = Clock()
-    index = IndexMaker(Memory(None, clock), clock)(ttl_days=5)
+    index = make_index(clock, ttl_days=5)
     run(index, [("old", (BASE, None))])
     clock.advance(days=6)
 
@@ -293,7 +277,7 @@ def test_whether_an_original_is_gone_does_not_depend_on_the_cut():
 @pytest.mark.parametrize("again", ["the original", "a new copy"])
 def test_a_document_offered_again_or_named_as_an_original_counts_as_seen(again):
     clock = Clock()
-    index = IndexMaker(Memory(None, clock), clock)(ttl_days=10)
+    index = make_index(clock, ttl_days=10)
     run(index, [("the original", (BASE, None))])
     clock.advance(days=6)
     run(index, [(again, (BASE, None))])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.rows import pairs_of
 
 from simhash_hbase.bulk.hfiles import pack_stream
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, document_cells, sorted_rows
@@ -38,9 +39,7 @@ def test_rows_in_passes_are_the_rows_of_all_at_once(scheme, rows_a_pass):
 
     found = joined(sorted_rows(Corpus.of(scheme, simhashes), rows_a_pass=rows_a_pass))
 
-    wanted = block_rows(scheme, simhashes)
-    assert np.array_equal(found.prefixes, wanted.prefixes)
-    assert np.array_equal(found.simhashes, wanted.simhashes)
+    assert pairs_of(found) == pairs_of(block_rows(scheme, simhashes))
 
 
 def test_passes_are_about_as_large_as_wanted_also_where_fingerprints_are_crowded():
@@ -142,9 +141,7 @@ def test_sketch_rows_come_with_the_block_rows_in_one_order(rows_a_pass):
 
     found = joined(sorted_rows(Corpus.of(scheme, simhashes, segments, present), rows_a_pass=rows_a_pass))
 
-    pairs = list(zip(found.prefixes.tolist(), found.simhashes.tolist(), strict=True))
-    blocks = block_rows(scheme, simhashes)
-    expected = set(zip(blocks.prefixes.tolist(), blocks.simhashes.tolist(), strict=True))
+    expected = set(pairs_of(block_rows(scheme, simhashes)))
     for simhash, own, has in zip(simhashes.tolist(), segments.tolist(), present.tolist(), strict=True):
         expected |= {(segment << 8 | 11 + band, simhash) for band, segment in enumerate(own) if has}
-    assert pairs == sorted(expected)
+    assert pairs_of(found) == sorted(expected)

@@ -127,7 +127,8 @@ def test_words_are_those_of_the_language(text, expected):
         ("The cat sat. The end.", "The cat sat. The dog ran. The end.", [("right", "", "The dog ran. ")]),
         ("The dog ran. The end.", "The end.", [("left", "The dog ran. ", "")]),
         # Both have 的, by chance.
-        ("他们在大学附近的一家书店等她。", "他们上海机场的三号出发层等她。", [("changed", "在大学附近的一家书店", "上海机场的三号出发层")]),
+        ("我们在大学附近的一家书店等他。", "我们上海机场的三号出发层等他。",
+         [("changed", "在大学附近的一家书店", "上海机场的三号出发层")]),
     ],
 )  # fmt: skip
 def test_what_differs_is_marked_as_a_reader_would(a, b, marked):

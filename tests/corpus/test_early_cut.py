@@ -1,10 +1,10 @@
 """Texts that processes cut while a corpus is read to learn from: nothing depends on it, and nothing is cut twice."""
 
-import json
 import multiprocessing
 from concurrent.futures import Future
 
 import pytest
+from support.corpus import write_jsonl
 from support.results import Printed
 
 from simhash_hbase import create_index
@@ -22,9 +22,7 @@ def corpus_file(tmp_path, monkeypatch):
     monkeypatch.setattr(sample, "LEARN_FROM", 4)
     monkeypatch.setattr(sample, "PART_SIZE", 1)
     monkeypatch.setattr(run, "AHEAD_BYTES", 1)
-    path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
-    return str(path)
+    return str(write_jsonl(tmp_path / "corpus.jsonl", [{"text": text} for text in TEXTS]))
 
 
 def decided(path, workers, **options):

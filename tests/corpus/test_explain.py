@@ -35,16 +35,13 @@ def test_shares_are_each_feature_s_part_in_the_gaps_of_the_differing_bits(a, b):
     differing = fingerprint(a.items()) ^ fingerprint(b.items())
     assume(differing)
 
-    found = pulls([*a.items()], [*b.items()], differing)
+    shares = {name: share for name, _, _, share in pulls([*a.items()], [*b.items()], differing)}
 
     wanted = expected(a, b)
-    assert {name: share for name, _, _, share in found} == pytest.approx(
-        {name: share for name, share in wanted.items() if name in {pull[0] for pull in found}}
-    )
-    assert [share for *_, share in found] == sorted((share for *_, share in found), reverse=True)
-    assert all(share > 0 for *_, share in found)
-    left_out = set(wanted) - {pull[0] for pull in found}
-    assert all(wanted[name] <= 1e-9 for name in left_out)
+    assert shares == pytest.approx({name: wanted[name] for name in shares})
+    assert [*shares.values()] == sorted(shares.values(), reverse=True)
+    assert all(share > 0 for share in shares.values())
+    assert all(wanted[name] <= 1e-9 for name in wanted.keys() - shares.keys())
     assert sum(wanted.values()) == pytest.approx(1)
 
 

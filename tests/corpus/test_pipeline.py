@@ -49,6 +49,7 @@ def told(chunks):
     """Return all that comes of chunks, without where one ends: what is kept with its entry, and what is refused."""
     kept, refused = [], []
     for chunk in chunks:
+        assert len(chunk.entries) == len(chunk.kept)
         for at, found in enumerate(chunk.kept):
             entry = chunk.entries
             analysed = entry.ids[at], int(entry.simhashes[at]), entry.sketches[at].tobytes(), entry.metadata[at]

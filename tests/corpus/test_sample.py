@@ -1,8 +1,7 @@
 """A sample of a corpus to learn from: lines of JSON that leave it again are not decoded."""
 
-import json
-
 import pytest
+from support.corpus import write_jsonl
 
 from simhash_hbase.corpus import Watch, sample
 from simhash_hbase.corpus.sample import NothingToLearn, texts_of
@@ -13,13 +12,7 @@ from simhash_hbase.inputs import InputOptions, lines
 def corpus_file(tmp_path, monkeypatch):
     """Return a writer of JSON lines, of which a sample has four."""
     monkeypatch.setattr(sample, "LEARN_FROM", 4)
-
-    def write(*texts):
-        path = tmp_path / "corpus.jsonl"
-        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-        return str(path)
-
-    return write
+    return lambda *texts: str(write_jsonl(tmp_path / "corpus.jsonl", [{"text": text} for text in texts]))
 
 
 def test_only_lines_that_the_sample_keeps_are_decoded(corpus_file, monkeypatch):

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from support.patience import END_S
 from support.results import with_helpers
+from support.serving import wait_for
 
 from simhash_hbase import Profile
 from simhash_hbase.errors import WorkerLost
@@ -52,12 +53,7 @@ def pool(processes):
 
 def said(path):
     """Return the process id that a job writes."""
-    ended = threading.Event()
-    for _ in range(int(END_S / 0.02)):
-        if path.exists() and (text := path.read_text()):
-            return int(text)
-        ended.wait(0.02)
-    raise AssertionError("the job did not begin")
+    return int(wait_for(lambda: path.exists() and path.read_text()))
 
 
 def test_a_process_that_is_killed_costs_its_own_job(tmp_path):
@@ -81,12 +77,9 @@ def blocked_signals(analysis):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
 def test_the_first_process_of_a_program_starts_with_ctrl_c_blocked():
     """Whose first process also starts multiprocessing's tracker, which unblocks it."""
-    code = (
-        "from corpus.test_workers import ANALYSIS, Worker, blocked_signals\n"
-        "if __name__ == '__main__': print(Worker(ANALYSIS).call(blocked_signals))"
-    )
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env=with_helpers(), capture_output=True, text=True, check=True)
+    imported = "from corpus.test_workers import ANALYSIS, Worker, blocked_signals"
+    code = f"{imported}\nif __name__ == '__main__': print(Worker(ANALYSIS).call(blocked_signals))"
+    done = subprocess.run([sys.executable, "-c", code], env=with_helpers(), capture_output=True, text=True, check=True)
 
     assert int(done.stdout) & 1 << signal.SIGINT - 1
 
@@ -107,10 +100,8 @@ def test_processes_that_are_killed_while_others_start_fail_nothing_else():
             for process in multiprocessing.active_children():
                 process.kill()
             for job in jobs:
-                try:
+                with suppress(WorkerLost):
                     assert job.result(END_S) != os.getpid()
-                except WorkerLost:
-                    continue
     assert multiprocessing.active_children() == []
 
 

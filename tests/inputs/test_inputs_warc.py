@@ -6,10 +6,10 @@ import zlib
 import brotli
 import pytest
 import zstandard
-from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, shown, url
+from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, scan_bytes, shown, url
 
 from simhash_hbase.features.chunks import BYTES_A_CHARACTER, Chunk
-from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, scan, total_bytes
+from simhash_hbase.inputs import Document, Progress, Reject, total_bytes
 from simhash_hbase.inputs.options import PAGE_BYTES
 
 RUSSIAN = "Сегодня хорошая погода, и мы пошли гулять в парк."
@@ -82,33 +82,33 @@ def test_a_wet_file_is_read_by_its_name(tmp_path):
     assert [(record.id, record.text) for record in found] == [(url(n), f"{RUSSIAN} {n}\nmore") for n in range(3)]
 
 
-@pytest.mark.parametrize(
-    "pack",
-    [
-        pytest.param(lambda crawl: crawl.bytes(), id="as it is"),
-        pytest.param(lambda crawl: gzip.decompress(crawl.bytes()), id="plain"),
-        pytest.param(lambda crawl: gzip.compress(gzip.decompress(crawl.bytes())), id="one member"),
-        pytest.param(lambda crawl: cut_in_members(gzip.decompress(crawl.bytes()), 700), id="members across records"),
-        pytest.param(lambda crawl: zstandard.compress(gzip.decompress(crawl.bytes())), id="zstd"),
-        pytest.param(lambda crawl: crawl.bytes() + b"\0" * 5000, id="padded"),
-        pytest.param(
-            lambda crawl: gzip.decompress(crawl.bytes()).replace(b"\r\n\r\nWARC/", b"\r\n\r\n\r\n\r\nWARC/"),
-            id="blank lines",
-        ),
-    ],
-)
+PACKS = {
+    "as it is": lambda crawl: crawl.bytes(),
+    "plain": lambda crawl: gzip.decompress(crawl.bytes()),
+    "one member": lambda crawl: gzip.compress(gzip.decompress(crawl.bytes())),
+    "members across records": lambda crawl: cut_in_members(gzip.decompress(crawl.bytes()), 700),
+    "zstd": lambda crawl: zstandard.compress(gzip.decompress(crawl.bytes())),
+    "padded": lambda crawl: crawl.bytes() + b"\0" * 5000,
+    "blank lines": lambda crawl: gzip.decompress(crawl.bytes()).replace(b"\r\n\r\nWARC/", b"\r\n\r\n\r\n\r\nWARC/"),
+}
+
+
+@pytest.mark.parametrize("pack", PACKS)
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
 @pytest.mark.parametrize("block", [1, 997, 1 << 20])
 def test_a_crawl_is_read_however_it_is_compressed(tmp_path, pack, name, block):
-    crawl = crawl_of(12)
-
-    found = read_bytes(tmp_path, pack(crawl), name, block_bytes=block)
+    found = read_bytes(tmp_path, PACKS[pack](crawl_of(12)), name, block_bytes=block)
 
     assert shown(found) == [url(number) for number in range(12)]
 
 
 def cut_in_members(data, size):
     return b"".join(gzip.compress(data[at : at + size]) for at in range(0, len(data), size))
+
+
+def cut_in_chunks(data, size):
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in [*chunks, b""])
 
 
 @pytest.mark.parametrize(
@@ -123,25 +123,15 @@ def cut_in_members(data, size):
         ("identity", bytes),
         ("gzip, br", lambda data: brotli.compress(gzip.compress(data))),
         # Decoded when it was stored, under the server's own headers.
-        ("gzip", bytes),
-        ("br", bytes),
-        ("deflate", bytes),
+        *((coding, bytes) for coding in ("gzip", "br", "deflate")),
     ],
 )
 @pytest.mark.parametrize("chunked", [False, True, "only in name"])
 def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
-    content = page(RUSSIAN * 50)
-    body = pack(content)
-    headers = [*HTML, ("Content-Encoding", coding)]
-    if chunked:
-        headers.append(("Transfer-Encoding", "chunked"))
-    if chunked is True:
-        body = b"".join(
-            b"%x\r\n%s\r\n" % (len(body[at : at + 99]), body[at : at + 99]) for at in range(0, len(body), 99)
-        )
-        body += b"0\r\n\r\n"
+    body = pack(page(RUSSIAN * 50))
+    headers = [*HTML, ("Content-Encoding", coding)] + [("Transfer-Encoding", "chunked")] * bool(chunked)
     crawl = Crawl()
-    crawl.answer(url(1), body, headers)
+    crawl.answer(url(1), cut_in_chunks(body, 99) if chunked is True else body, headers)
 
     (found,) = read_bytes(tmp_path, crawl.bytes())
 
@@ -150,18 +140,12 @@ def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
 
 def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
     """A crawl of small coded pages is read a thousand documents at a time, unless they are known to be long."""
-    crawl = Crawl()
+    crawl, chunk = Crawl(), Chunk()
+    headers = [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")]
     for number in range(3):
-        crawl.answer(
-            url(number),
-            gzip.compress(b"word " * 400_000),
-            [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")],
-        )
-    path = tmp_path / "a.warc"
-    path.write_bytes(crawl.bytes())
+        crawl.answer(url(number), gzip.compress(b"word " * 400_000), headers)
 
-    chunk = Chunk()
-    for record in scan([str(path)]):
+    for record in scan_bytes(tmp_path, crawl.bytes()):
         chunk.add(record)
 
     assert chunk.characters * BYTES_A_CHARACTER == 3 * 2_000_000
@@ -212,13 +196,12 @@ def test_the_servers_encoding_goes_first_then_the_pages(tmp_path):
 
 
 def test_a_whole_record_is_kept_byte_for_byte(tmp_path):
-    crawl = crawl_of(3, compressed=False)
-    path = tmp_path / "a.warc"
-    path.write_bytes(crawl.bytes())
+    data = crawl_of(3, compressed=False).bytes()
 
-    raw = [record.raw for record in scan([str(path)], InputOptions(keep_raw=True))]
+    records = scan_bytes(tmp_path, data, "a.warc", keep_raw=True)
 
-    assert b"".join(raw) == crawl.bytes()
+    assert len(records) == 3
+    assert b"".join(record.raw for record in records) == data
 
 
 @pytest.mark.parametrize("compressed", [True, False])

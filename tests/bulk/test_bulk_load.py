@@ -51,16 +51,12 @@ class CountingAnalysis(Analysis):
         return super().fingerprints(ids, simhashes, metadata)
 
 
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
 class DyingWriter(StoreWriter):
-    """Writes all cells and no row, then dies."""
+    """Writes all cells and no row before it is interrupted."""
 
     def write(self, cells, rows, *, timestamp):
         super().write(cells, [], timestamp=timestamp)
-        raise Killed
+        raise KeyboardInterrupt
 
 
 def spool_of(index, tmp_path):
@@ -195,7 +191,7 @@ def test_a_damaged_part_is_analysed_again(index, make_index, tmp_path):
 @pytest.mark.parametrize("into_existing", [False, True])
 def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path, clock, into_existing):
     records = documents(100)
-    with pytest.raises(Killed):
+    with pytest.raises(KeyboardInterrupt):
         run(index, tmp_path, records, writer=DyingWriter(index.store), into_existing=into_existing)
     noted = read_manifest(tmp_path / "work")
     assert read_open_load(index.store).token == noted.token
@@ -210,7 +206,7 @@ def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path
 
 
 def test_another_input_cannot_finish_what_was_being_written(index, tmp_path):
-    with pytest.raises(Killed):
+    with pytest.raises(KeyboardInterrupt):
         run(index, tmp_path, documents(100), writer=DyingWriter(index.store))
 
     with pytest.raises(InvalidInput, match="the same input"):

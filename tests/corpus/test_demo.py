@@ -7,8 +7,8 @@ import sys
 from itertools import combinations
 
 import pytest
-from demo import EDITS, FRAMES, WORDS, chinese, docstrings, documents
-from show import Duplicate, choose_of_both, first_difference, main
+from demo import EDITS, FRAMES, WORDS, chinese, documents
+from show import Duplicate, choose_of_both, main
 from support.corpus import write_jsonl
 from support.fresh_clone import ROOT
 from support.sketching import jaccard
@@ -78,44 +78,12 @@ def test_an_edit_changes_a_text_unless_it_is_a_copy(kind, lang, text):
     assert kind != "moved" or sorted(edited) == sorted(text)
 
 
-DOC = f'"""{ENGLISH * 3}"""\n'
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "ids"),
-    [
-        pytest.param("one.py", f"def rises():\n    {DOC}\nraise SystemExit\n", ["one.rises"], id="is not run"),
-        pytest.param("sea/__init__.py", f"class Tide:\n    def rise(self):\n        {DOC}", ["sea.Tide.rise"],
-                     id="a package and a method"),
-        *(pytest.param(f"{folder}/one.py", DOC, [], id=folder) for folder in ("test", "site-packages", "idlelib")),
-        pytest.param("one.py", "print 1\n", [], id="is no Python"),
-        pytest.param("one.py", "\udcff\udcfe\0", [], id="is no text"),
-    ],
-)  # fmt: skip
-def test_docstrings_are_read_by_their_names_and_those_of_others_left_out(tmp_path, name, content, ids):
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(content.encode(errors="surrogateescape"))
-
-    assert [text.id for text in docstrings(tmp_path)] == ids
-
-
 @pytest.mark.slow
 def test_another_process_prints_the_same_corpus_as_json_lines(corpus):
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, check=True)
 
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert records == [{"id": text.id, "lang": text.lang, "text": text.text} for text in corpus]
-
-
-def test_the_words_around_the_first_difference_are_shown():
-    a, b = "春" * 100 + "雨" + "风" * 100, "春" * 100 + "雪" + "风" * 100
-
-    shown_a, shown_b = first_difference(a, b)
-
-    assert shown_a.startswith("…春")
-    assert shown_a.replace("雨", "雪") == shown_b
-    assert "雪" in shown_b
 
 
 def test_pairs_are_chosen_from_both_scripts():

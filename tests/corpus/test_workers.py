@@ -126,17 +126,16 @@ def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done():
         assert worker.call(its_pid, seconds=60) != os.getpid()
 
 
+def grow(analysis):
+    bytearray(b"x" * (64 << 20))
+    return os.getpid()
+
+
 def test_a_process_that_has_grown_is_replaced():
     with closing(Worker(ANALYSIS, most_grown=0)) as worker, pytest.raises(WorkerLost):
         worker.call(its_pid)
     with closing(Worker(ANALYSIS, most_grown=32 << 20)) as worker:
-        first = worker.call(grow)
-        assert worker.call(its_pid) != first
-
-
-def grow(analysis):
-    bytearray(b"x" * (64 << 20))
-    return os.getpid()
+        assert worker.call(grow) != worker.call(its_pid)
 
 
 def test_a_nice_process_gives_way_to_the_others():
@@ -155,13 +154,9 @@ def test_a_process_that_was_started_ahead_does_the_first_job_unless_it_was_kille
         workers.begin(ANALYSIS)
 
         assert (workers.submit(its_pid).result(END_S) == process.pid) != is_killed
-
-
-def test_a_process_that_was_started_ahead_and_not_needed_is_ended():
-    with closing(Workers(2)) as workers:
-        workers.start()
+    with closing(Workers(2)) as unneeded:
+        unneeded.start()
         assert len(multiprocessing.active_children()) == 2
-
     assert multiprocessing.active_children() == []
 
 
@@ -173,8 +168,7 @@ def test_jobs_before_the_analysis_have_none_and_all_jobs_after_it_have_it():
     with closing(Workers(2)) as workers:
         workers.start()
         before = [workers.submit(has_analysis) for _ in range(3)]
-        assert not any(job.result(END_S) for job in before)
-
+        assert [job.result(END_S) for job in before] == [False] * 3
         workers.begin(ANALYSIS)
 
         assert all(job.result(END_S) for job in [workers.submit(has_analysis) for _ in range(6)])

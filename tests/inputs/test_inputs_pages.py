@@ -53,13 +53,7 @@ def test_a_page_is_read_as_it_declares(tmp_path, label, codec, text):
     assert read_page(tmp_path, content).text == text
 
 
-@pytest.mark.parametrize(
-    ("codec", "text"),
-    [
-        ("utf-8", CHINESE), ("gb18030", CHINESE), ("big5", TRADITIONAL), ("cp932", JAPANESE), ("cp949", KOREAN),
-        ("cp1251", RUSSIAN), ("cp1252", FRENCH),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("codec", "text"), [("utf-8", CHINESE), ("gb18030", CHINESE), ("cp1252", FRENCH)])
 @pytest.mark.parametrize("head", ["", "<meta charset=utf-8>", "<meta charset=base64>", "<meta charset=klingon>"])
 def test_a_page_that_declares_nothing_or_wrongly_is_detected(tmp_path, codec, text, head):
     script = "<script>" + "var x = 'plain';\n" * 10_000 + "</script>"
@@ -177,14 +171,15 @@ def test_nothing_is_extracted_until_it_is_asked_for(tmp_path):
     assert extract(found).text == CHINESE
 
 
-def test_a_folder_of_mixed_files_is_read_by_their_names(tmp_path):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "a.html").write_text(page(CHINESE))
-    (tmp_path / "b.txt").write_text("one\ntext")
-    (tmp_path / "c.jsonl").write_text('{"id": "c", "text": "line"}\n{"text": "line 2"}\n')
-    (tmp_path / "sub" / "d.csv").write_text("id,text\nd,row\n")
-    (tmp_path / "sub" / "e.json").write_text('{"a": 1}')
-    (tmp_path / "sub" / "f.htm").write_text(page(RUSSIAN))
+def test_a_folder_of_mixed_files_is_read_by_their_names_sorted_and_without_hidden_ones(tmp_path):
+    files = {
+        "b.txt": "one\ntext", "a.html": page(CHINESE), ".hidden": "x", ".git/config": "x", "sub/e.json": '{"a": 1}',
+        "c.jsonl": '{"id": "c", "text": "line"}\n{"text": "line 2"}\n', "sub/d.csv": "id,text\nd,row\n",
+        "sub/f.htm": page(RUSSIAN),
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
 
     got = [(record.id, record.text) for record in read([str(tmp_path)])]
 

@@ -52,34 +52,21 @@ def test_what_is_no_page_is_counted_by_its_kind(tmp_path):
     assert progress.bytes_read == total_bytes([str(tmp_path / "a.warc.gz")])
 
 
-def test_pages_without_http_texts_and_pages_without_a_type_are_read(tmp_path):
+@pytest.mark.parametrize("name", ["a.warc.gz", "CC-MAIN-1.warc.wet.gz"])
+def test_pages_without_http_texts_and_pages_without_a_type_are_read(tmp_path, name):
+    typed, said = [("Content-Type", "x/y")], {"WARC-Identified-Payload-Type": "text/html"}
     crawl = Crawl()
     crawl.other(url(1), "resource", page("a saved page"), "text/html")
-    crawl.other(url(2), "conversion", RUSSIAN.encode(), "text/plain")
+    crawl.other(url(2), "conversion", f"{RUSSIAN}\nmore".encode(), "text/plain")
     crawl.answer(url(3), b"plain <b>words</b>", [("Content-Type", "text/plain")])
     crawl.answer(url(4), b"\n<!-- x --><!DOCTYPE html>" + page("no type"), [])
     crawl.answer(url(5), page("it says XML"), [("Content-Type", "application/xhtml+xml")])
-    crawl.answer(
-        url(6), page("it says bytes"), [("Content-Type", "x/y")], more={"WARC-Identified-Payload-Type": "text/html"}
-    )
+    crawl.answer(url(6), page("it says bytes"), typed, more=said)
 
-    found = read_bytes(tmp_path, crawl.bytes())
+    found = read_bytes(tmp_path, crawl.bytes(), name)
 
-    assert [(record.id, record.text) for record in found] == [
-        (url(1), "a saved page"), (url(2), RUSSIAN), (url(3), "plain <b>words</b>"), (url(4), "no type"),
-        (url(5), "it says XML"), (url(6), "it says bytes"),
-    ]  # fmt: skip
-
-
-def test_a_wet_file_is_read_by_its_name(tmp_path):
-    crawl = Crawl()
-    crawl.info()
-    for number in range(3):
-        crawl.other(url(number), "conversion", f"{RUSSIAN} {number}\nmore".encode(), "text/plain")
-
-    found = read_bytes(tmp_path, crawl.bytes(), "CC-MAIN-1.warc.wet.gz")
-
-    assert [(record.id, record.text) for record in found] == [(url(n), f"{RUSSIAN} {n}\nmore") for n in range(3)]
+    texts = ["a saved page", f"{RUSSIAN}\nmore", "plain <b>words</b>", "no type", "it says XML", "it says bytes"]
+    assert [(record.id, record.text) for record in found] == [(url(n), text) for n, text in enumerate(texts, 1)]
 
 
 PACKS = {

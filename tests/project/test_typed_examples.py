@@ -23,23 +23,21 @@ def checked(folder, files):
     """Check files by mypy, with the project's own settings; return its exit code and what it prints."""
     for name, code in files.items():
         (folder / name).write_text(code, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", ROOT / "pyproject.toml", *files]
-    cache = ["--cache-dir", ROOT / ".mypy_cache"]
-    done = subprocess.run([*command, *cache], cwd=folder, capture_output=True, text=True, check=False)
+    settings = ["--strict", "--config-file", ROOT / "pyproject.toml", "--cache-dir", ROOT / ".mypy_cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *settings, *files], cwd=folder, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout + done.stderr
 
 
 def sources():
     """Return the Python of each page: its sessions, which go on from each other, and each block without a prompt."""
-    parser, found = DocTestParser(), {}
+    found = {}
     for page, text in pages().items():
         name = str(page.with_suffix("")).replace("/", "_").replace(".", "_").lower()
-        session = "".join(example.source for example in parser.get_examples(text))
-        if session:
-            found[f"{name}_session.py"] = session
-        for number, block in enumerate(BLOCK.findall(text)):
-            if ">>>" not in block:
-                found[f"{name}_{number}.py"] = block
+        session = "".join(example.source for example in DocTestParser().get_examples(text))
+        blocks = [block for block in BLOCK.findall(text) if ">>>" not in block]
+        found |= {f"{name}_{part}.py": code for part, code in [("session", session), *enumerate(blocks)] if code}
     return found
 
 

@@ -116,7 +116,6 @@ class Twice:
 
 def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_alone(index, make_writer, tmp_path):
     old, new = make_writer(table_of(index)), make_writer(table_of(index))
-
     load(index, filled(index, tmp_path / "work"), Twice(old, new))
 
     # Their bytes may differ: the files hold the time, compressed.
@@ -129,7 +128,6 @@ def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_
 def test_loaded_documents_can_be_moved_and_removed_at_once(index, make_writer, tmp_path):
     load(index, filled(index, tmp_path / "work"), make_writer(table_of(index)))
     free = int(SIMHASHES[1]) ^ (2**64 - 1)
-
     index.add_entries(Analysis(PROFILE).fingerprints(["document 1"], [free]).entries)
     removed = dict(index.remove_many(["document 2"]))
 

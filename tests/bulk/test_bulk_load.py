@@ -97,7 +97,6 @@ def added(make_index, records):
 
 def test_a_loaded_index_holds_what_an_added_one_does(index, make_index, tmp_path):
     records = documents(100)
-
     done, rejects, _ = run(index, tmp_path, records)
 
     assert (done.documents, done.known, rejects) == (100, 0, [])
@@ -117,7 +116,6 @@ def test_cells_lie_a_minute_behind_the_store_and_their_documents_were_added_when
 
 def test_a_loaded_document_is_found_changed_and_removed(index, tmp_path):
     run(index, tmp_path, documents(50))
-
     [match] = index.query_simhash(SHARED[7] ^ 0b101).matches
     assert (match.id, match.distance) == ("document 7", 2)
 
@@ -132,7 +130,6 @@ def test_a_loaded_document_is_found_changed_and_removed(index, tmp_path):
 def test_a_folder_keeps_what_is_not_the_loads(index, tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "mine.txt").write_text("mine")
-
     run(index, tmp_path, [document(1)])
 
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["mine.txt"]
@@ -170,7 +167,6 @@ def test_finished_parts_are_not_analysed_again(index, tmp_path):
 def test_an_input_that_changed_is_analysed_from_there_on(index, make_index, tmp_path):
     filled(index, tmp_path, documents(100))
     changed = [document(number, simhash=1 if number == 45 else None) for number in range(100)]
-
     _, _, analysed = run(index, tmp_path, changed)
 
     assert analysed == 70
@@ -181,7 +177,6 @@ def test_a_damaged_part_is_analysed_again(index, make_index, tmp_path):
     filled(index, tmp_path, documents(100))
     part = tmp_path / "work" / "part-000002"
     part.write_bytes(part.read_bytes()[:-1] + b"?")
-
     _, _, analysed = run(index, tmp_path, documents(100))
 
     assert analysed == 40
@@ -217,7 +212,6 @@ def test_what_changed_after_the_load_began_wins(index, tmp_path):
     spool = filled(index, tmp_path, documents(40))
     spool.manifest.writing = True
     index.add_entries(entries({"document 9": SHARED[300]}))
-
     load(index, spool, StoreWriter(index.store))
 
     assert index.get("document 9").simhash == SHARED[300]
@@ -227,7 +221,6 @@ def test_what_changed_after_the_load_began_wins(index, tmp_path):
 
 def test_an_index_with_documents_is_refused(index, tmp_path):
     run(index, tmp_path, [document(1)])
-
     with pytest.raises(InvalidArgument, match="`into_existing`"):
         run(index, tmp_path, [document(2)])
 
@@ -235,7 +228,6 @@ def test_an_index_with_documents_is_refused(index, tmp_path):
 def test_into_existing_moves_known_ids_and_loads_the_rest(index, make_index, tmp_path):
     run(index, tmp_path, documents(50))
     more = [document(number, simhash=SHARED[200 + number] if number < 10 else None) for number in range(90)]
-
     done, _, _ = run(index, tmp_path, more, into_existing=True)
 
     assert (done.documents, done.known, done.moved) == (90, 50, 10)
@@ -254,7 +246,6 @@ def test_into_existing_moves_known_ids_and_loads_the_rest(index, make_index, tmp
 def test_a_removed_id_comes_back_into_an_existing_index(index, tmp_path):
     run(index, tmp_path, documents(10))
     list(index.remove_many(["document 4"]))
-
     run(index, tmp_path, documents(20), into_existing=True)
 
     assert index.query_simhash(SHARED[4]).matches[0].id == "document 4"
@@ -262,7 +253,6 @@ def test_a_removed_id_comes_back_into_an_existing_index(index, tmp_path):
 
 def test_two_loads_at_a_time_are_refused(index, tmp_path):
     begin_load(index.store, "another")
-
     with pytest.raises(StoreBusy, match="not finished"):
         run(index, tmp_path, [document(1)])
 
@@ -272,6 +262,5 @@ def test_two_loads_at_a_time_are_refused(index, tmp_path):
 
 def test_the_folder_of_another_load_is_refused(index, make_index, tmp_path):
     spool_of(index, tmp_path)
-
     with pytest.raises(InvalidArgument, match="unfinished load"):
         spool_of(make_index(scheme="4x1"), tmp_path)

@@ -57,7 +57,6 @@ def test_a_staging_folder_is_below_what_is_named_or_beside_the_data_of_a_local_h
 )
 def test_a_cluster_needs_a_staging_folder_and_a_configuration(make_conf, tmp_path, root, message):
     conf = tmp_path if root is None else make_conf(root)
-
     with pytest.raises(InvalidArgument, match=message):
         staging_folder(conf, None, "token")
 
@@ -76,9 +75,7 @@ def test_the_configuration_of_a_server_here_is_found_by_its_ports(tmp_path):
 
 def test_a_container_is_asked_for_the_class_path_of_its_hbase(docker, tmp_path):
     asked = docker(answer=r"java\0-cp\0/tmp/x:/opt/hbase/lib/*\0HMaster\0")
-
     (tmp_path / "classes").mkdir()
-
     words = container_program("some", tmp_path / "classes")
 
     assert words[:4] == ["docker", "exec", "--interactive", "some"]
@@ -96,7 +93,6 @@ def test_a_container_is_asked_for_the_class_path_of_its_hbase(docker, tmp_path):
 )
 def test_a_container_without_hbase_or_answer_is_an_error_of_its_own(docker, tmp_path, answer, code, error, message):
     docker(answer=answer, code=code)
-
     with pytest.raises(error, match=message):
         container_program("some", tmp_path)
 

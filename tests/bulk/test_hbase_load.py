@@ -45,14 +45,12 @@ def load(tmp_path):
 
 def test_a_server_of_this_machine_is_found_alone(load):
     done = load(SIMHASH_HBASE_HOME=status_with("conf")["folder"])
-
     assert done.record["way"] == "HFiles"
 
 
 def test_configuration_and_staging_folder_are_taken_as_named(load, tmp_path):
     status, staging = status_with("conf"), tmp_path / "staging"
     named = ["--hbase-conf", status["conf"], "--staging", staging, "--jars", status["jars"]]
-
     done = load(*named, SIMHASH_HBASE_HOME=str(tmp_path / "nothing"))
 
     assert done.record["way"] == "HFiles"
@@ -61,12 +59,10 @@ def test_configuration_and_staging_folder_are_taken_as_named(load, tmp_path):
 
 def test_a_container_loads_files_by_itself(load):
     done = load("--container", status_with("container")["container"])
-
     assert done.record["way"] == "HFiles"
 
 
 def test_behind_a_gateway_alone_rows_are_put(load, tmp_path):
     done = load(SIMHASH_HBASE_HOME=str(tmp_path / "nothing"))
-
     assert done.record["way"] == "sorted puts"
     assert "a gateway alone cannot load files" in done.err

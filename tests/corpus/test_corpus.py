@@ -162,7 +162,6 @@ def test_standard_input_is_read_from_its_copy(tmp_path, source, monkeypatch):
 def test_features_of_the_caller_are_read_as_the_options_say(tmp_path):
     source = write_jsonl(tmp_path / "a.jsonl", [{"id": str(at), "own": [["apple", at // 2 + 1]]} for at in range(4)])
     reading = Reading(settings=InputOptions(features_field="own"))
-
     with create_index(f"file:{tmp_path / 'i'}", analyzer="weighted") as index:
         done = deduplicate(index, [str(source)], reading=reading)
 
@@ -171,7 +170,6 @@ def test_features_of_the_caller_are_read_as_the_options_say(tmp_path):
 
 def test_errors_of_a_file_that_is_written_anew_name_it(tmp_path):
     folder = tmp_path / "no such folder"
-
     with pytest.raises(FileNotFoundError) as raised, replacing(folder / "x.html"):
         raise AssertionError("not reached")
 

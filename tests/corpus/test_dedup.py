@@ -191,7 +191,6 @@ def test_the_nearest_original_is_named_then_the_most_similar_then_the_earliest()
 
 def test_an_id_in_one_batch_twice_is_refused_and_nothing_is_written():
     index = make_index()
-
     with pytest.raises(InvalidArgument, match="twice"):
         run(index, [("a", (BASE, None)), ("b", (1, None)), ("a", (BASE, None))])
 
@@ -231,7 +230,6 @@ def test_an_expired_original_is_no_original():
 def test_a_duplicate_that_is_added_counts_as_an_original():
     index = make_index()
     run(index, [("a", (BASE, None)), ("b", (BASE, None))])
-
     index.add_entries(entries({"b": BASE}))
 
     assert {match.id for match in index.query_simhash(BASE).matches} == {"a", "b"}

@@ -73,7 +73,6 @@ def test_all_exact_copies_and_most_edited_ones_are_found_and_no_chinese_text_by_
 @pytest.mark.parametrize(("lang", "text"), [("en", ENGLISH), ("zh-Hans", SIMPLIFIED)])
 def test_an_edit_changes_a_text_unless_it_is_a_copy(kind, lang, text):
     edited = EDITS[kind](text, lang, random.Random(1).random)
-
     assert (edited == text) is (kind == "copied")
     assert kind != "moved" or sorted(edited) == sorted(text)
 
@@ -81,16 +80,13 @@ def test_an_edit_changes_a_text_unless_it_is_a_copy(kind, lang, text):
 @pytest.mark.slow
 def test_another_process_prints_the_same_corpus_as_json_lines(corpus):
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, check=True)
-
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert records == [{"id": text.id, "lang": text.lang, "text": text.text} for text in corpus]
 
 
 def test_pairs_are_chosen_from_both_scripts():
     duplicates = [Duplicate(name, "duplicate", "x", 1, 0.9) for name in ("甲", "乙", *map(str, range(20)))]
-
     chosen = choose_of_both(duplicates, 4)
-
     assert [pair.id.isascii() for pair in chosen] == [True, True, False, False]
 
 
@@ -112,5 +108,4 @@ def test_a_pair_is_shown_with_both_texts_and_that_of_the_duplicate_is_kept_to_qu
 
 def test_a_corpus_without_duplicates_is_said_to_have_none(tmp_path, capsys):
     main([write_jsonl(tmp_path / "decisions", []), "documents.jsonl", "example.jsonl"])
-
     assert capsys.readouterr().out == "There are no duplicates in it.\n"

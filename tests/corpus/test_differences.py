@@ -44,7 +44,6 @@ def equal_stretches(a, b, changes):
 @given(ITEMS, ITEMS)
 def test_what_is_left_unchanged_is_a_longest_common_subsequence(a, b):
     stretches = list(equal_stretches(a, b, align(a, b)))
-
     assert all(here == there for here, there in stretches)
     assert sum(len(here) for here, _ in stretches) == longest_common(a, b)
 
@@ -57,14 +56,12 @@ def test_of_stretches_too_long_for_the_table_the_rest_is_equal_still(a, b, cells
 def test_long_sequences_are_cut_at_items_that_occur_once_in_both():
     a = [str(number // 2 if number % 5 else -number) for number in range(4000)]
     b = [*a[:1000], "new", *a[1003:3000], "other", "words", *a[3000:]]
-
     assert align(a, b, cells=10_000) == [(1000, 1003, 1000, 1001), (3000, 3000, 2998, 3000)]
 
 
 def test_long_sequences_without_such_items_are_cut_in_the_middle():
     a = [str(number % 50) for number in range(2000)]
     b = [*a[:300], "new", *a[303:1700], "end", *a[1700:]]
-
     changes = align(a, b, cells=10_000)
 
     assert all(here == there for here, there in equal_stretches(a, b, changes))
@@ -75,7 +72,6 @@ def test_long_sequences_without_such_items_are_cut_in_the_middle():
 def test_sequences_that_can_be_cut_again_and_again_end():
     chain = [str(number) for step in range(3000) for number in (step, step + 2)]
     a, b = ["a", *chain, "b"], ["c", *chain, "d"]
-
     assert align(a, b, cells=50) == [(0, 1, 0, 1), (6001, 6002, 6001, 6002)]
 
 
@@ -133,7 +129,6 @@ def test_words_are_those_of_the_language(text, expected):
 )  # fmt: skip
 def test_what_differs_is_marked_as_a_reader_would(a, b, marked):
     pieces = word_differences(a, b)
-
     assert [tuple(piece) for piece in pieces if piece.kind != "same"] == marked
     assert (left(pieces), right(pieces)) == (a, b)
 
@@ -141,7 +136,6 @@ def test_what_differs_is_marked_as_a_reader_would(a, b, marked):
 def test_in_edited_copies_little_is_marked():
     texts = {f"{text.id}#reworded": text.text for text in chinese()}
     copies = [text for text in edited_copies(chinese(), 1, Random(7).random) if text.id in texts]
-
     differences = (word_differences(texts[copy.id], copy.text) for copy in copies)
     marked = [[piece for piece in pieces if piece.kind != "same"] for pieces in differences]
 
@@ -154,7 +148,6 @@ def test_in_edited_copies_little_is_marked():
 def test_a_text_of_megabytes_is_compared_in_a_bounded_table():
     a = " ".join(f"word{number % 7919}" for number in range(60_000))
     b = a.replace("word77 ", "other ").replace("word500 ", "")
-
     pieces = word_differences(a, b)
 
     assert (left(pieces), right(pieces)) == (a, b)

@@ -80,7 +80,6 @@ def early(monkeypatch):
 def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, early):
     cut, count = [], Batch.count
     monkeypatch.setattr(Batch, "count", lambda self, **named: cut.extend(self.texts) or count(self, **named))
-
     decided(corpus_file, 2)
 
     assert sorted(text for text in cut if text in TEXTS) == sorted(TEXTS)
@@ -89,15 +88,12 @@ def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, e
 
 def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch, early):
     monkeypatch.setattr(sample, "EARLY_SIZE", 1)
-
     decided(corpus_file, 2)
-
     assert len(early) == 1
 
 
 def test_a_process_that_is_killed_costs_what_it_cut(corpus_file, monkeypatch, early):
     monkeypatch.setattr(Here, "is_lost", True)
-
     assert decided(corpus_file, 2) == decided(corpus_file, 1)
     assert not early
 
@@ -105,5 +101,4 @@ def test_a_process_that_is_killed_costs_what_it_cut(corpus_file, monkeypatch, ea
 def test_where_nothing_is_decided_no_process_stays(corpus_file):
     with Deduplication([corpus_file], DedupOptions(learn=True), reading=Reading(workers=4)) as corpus:
         list(corpus.texts())
-
     assert multiprocessing.active_children() == []

@@ -34,7 +34,6 @@ def expected(a, b):
 def test_shares_are_each_feature_s_part_in_the_gaps_of_the_differing_bits(a, b):
     differing = fingerprint(a.items()) ^ fingerprint(b.items())
     assume(differing)
-
     found = pulls([*a.items()], [*b.items()], differing)
 
     shares = {name: share for name, *_, share in found}

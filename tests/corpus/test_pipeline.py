@@ -64,20 +64,17 @@ def alone(records):
 
 def test_pages_become_what_their_texts_do():
     mixed = list(records(100))
-
     assert alone(mixed) == alone(map(extract, mixed))
 
 
 def test_refused_pages_are_in_the_order_of_the_input():
     numbers = [reject.place.line for reject in alone(records(200))[1]]
-
     assert numbers == sorted(numbers)
     assert {0, 3, 9, 10, 20, 45} <= set(numbers)
 
 
 def test_nothing_depends_on_the_number_of_processes():
     several = list(analyse(records(300), ANALYSIS, workers=2))
-
     assert len(several) > 1
     assert told(several) == alone(records(300))
 
@@ -106,7 +103,6 @@ def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts)
     here, expected = [], alone(records(800))
     monkeypatch.setattr(Pool, "starts", starts)
     monkeypatch.setattr(chunks, "analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts))
-
     made = list(analyse(records(800), ANALYSIS, workers=2, pool=Pool()))
 
     assert told(made) == expected
@@ -138,7 +134,6 @@ def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monk
 
 def test_a_page_keeps_its_own_bytes():
     (chunk,) = analyse([page(1, raw=b"as it came"), page(10, raw=b"as it came, too")], ANALYSIS)
-
     assert [found.raw for found in chunk.kept] == [b"as it came"]
     assert [reject.raw for reject in chunk.rejects] == [b"as it came, too"]
 
@@ -156,16 +151,13 @@ def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
 
 def test_where_results_are_wanted_soon_the_first_chunks_are_short():
     made = list(analyse(records(400), ANALYSIS, soon=True))
-
     assert [chunk.records for chunk in made] == [1, 1, 1, 2, 4, 7, 13, 25, *[50] * 6, 46]
     assert told(made) == alone(records(400))
 
 
 def test_short_first_chunks_are_short_in_characters(monkeypatch):
     monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 256 * 400)
-
     sizes = [chunk.records for chunk in analyse(map(document, range(1, 9)), ANALYSIS, soon=True)]
-
     assert sizes == [1, 1, 1, 2, 3]
 
 
@@ -173,7 +165,6 @@ def test_short_first_chunks_are_short_in_characters(monkeypatch):
 def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
     started = []
     monkeypatch.setattr("simhash_hbase.features.workers.Workers", lambda *_: started.append(1) or Pool())
-
     list(analyse(map(document, range(count)), ANALYSIS, workers=2, soon=True))
 
     assert bool(started) == starts

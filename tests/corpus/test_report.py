@@ -44,7 +44,6 @@ def sides(rows):
 @given(TEXTS, TEXTS)
 def test_rows_of_short_texts_are_the_texts(a, b):
     left, right = ("".join(map("".join, some)) for some in (a, b))
-
     assert sides(pair_rows(word_differences(left, right))) == ([left, right], [0, 0])
 
 
@@ -53,7 +52,6 @@ def test_rows_of_short_texts_are_the_texts(a, b):
 def test_rows_break_at_the_same_words_where_only_blanks_differ(a, blank):
     left, right = "".join(map("".join, a * 8)), "".join(word.strip() + blank for word, _ in a * 8)
     piece = TextPiece("same", left, right)
-
     rows = pair_rows([piece])
 
     assert sides(rows) == ([left, right], [0, 0])
@@ -65,7 +63,6 @@ def test_rows_break_at_the_same_words_where_only_blanks_differ(a, blank):
 def test_rows_end_at_paragraphs_and_after_sentences():
     paragraph = "一" * 100 + "。\n\n"
     sentence = "He waited for a long time until the rain had stopped. "
-
     rows = pair_rows([TextPiece("same", text := paragraph + sentence * 20, text)])
 
     assert rows[0] == [paragraph]
@@ -75,7 +72,6 @@ def test_rows_end_at_paragraphs_and_after_sentences():
 def test_a_long_equal_passage_is_shown_at_its_ends():
     words = "".join(f"Sentence number {number} says nothing new. " for number in range(500))
     pieces = [TextPiece("changed", "old ", "new "), TextPiece("same", words, words), TextPiece("left", "end", "")]
-
     rows = pair_rows(pieces)
 
     (left, right), left_out = sides(rows)
@@ -100,7 +96,6 @@ def test_a_pair_that_is_long_all_the_same_is_cut_at_its_end():
     pieces = [TextPiece("changed", f"{number} " * 30, f"{number}! " * 30) for number in range(5000)]
     same = TextPiece("same", "and so on. " * 30, "and so on. " * 30)
     total = [sum(len(piece[side]) + len(same[side]) for piece in pieces) for side in (1, 2)]
-
     rows = pair_rows([part for piece in pieces for part in (piece, same)])
 
     shown, left_out = sides(rows)
@@ -134,7 +129,6 @@ def many(count):
 def test_few_pairs_are_all_chosen_the_least_similar_first():
     with table([duplicate("b", "a", 2, 0.9), duplicate("c", "a", 2, None), duplicate("d", "a", 3, 0.8)]) as database:
         chosen = choose_pairs(database)
-
     assert (chosen.numbers, chosen.sentence) == ([3, 1, 2], "all of them")
 
 
@@ -269,7 +263,6 @@ def test_texts_of_megabytes_are_compared_at_their_beginning(write):
 )
 def test_texts_without_differences_are_said_to_have_none(write, a, b, note):
     [pair] = write([{"id": "a", "text": a}, {"id": "b", "text": b}], [original("a"), duplicate("b", "a")]).pairs
-
     assert (pair["note"], pair["changes"]) == (note, 0)
 
 

@@ -19,7 +19,6 @@ def test_only_lines_that_the_sample_keeps_are_decoded(corpus_file, monkeypatch):
     decoded, decode = [], lines.json_record
     monkeypatch.setattr(lines, "json_record", lambda line: decoded.append(line) or decode(line))
     path = corpus_file(*(f"text {number}" for number in range(50)))
-
     texts = list(texts_of([path], InputOptions(), Watch()))
 
     assert len(set(texts)) == len(texts) == len(decoded) == 4

@@ -109,7 +109,6 @@ def test_closing_ends_processes_that_work(tmp_path):
     workers = pool(1)
     job, waiting = workers.submit(stay, tmp_path / "a"), workers.submit(its_pid)
     said(tmp_path / "a")
-
     workers.close()
 
     with pytest.raises(WorkerLost):

@@ -21,7 +21,6 @@ SAMPLES = [
 def test_auto_reads_a_file_in_its_encoding(tmp_path, codec, text):
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode(codec))
-
     (got,) = read([str(path)], InputOptions(encoding="auto"))
 
     assert got.text == text
@@ -37,5 +36,4 @@ def test_a_sample_cut_inside_a_character_is_still_utf_8(cut):
 @pytest.mark.parametrize("size", [200, 5000])
 def test_corpus_documents_are_detected(corpus, codec, size):
     found = [detect(text.encode(codec, "ignore")[:size]) for text in first_texts(corpus, 100)]
-
     assert found.count(codec) >= 99

@@ -30,7 +30,6 @@ def fingerprint_without(libraries, path):
 def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, libraries, name, extra):
     (tmp_path / "0.txt").write_text("read before it, if anything were")
     (tmp_path / name).write_text("<p>a</p>")
-
     failed = fingerprint_without(libraries, tmp_path)
 
     assert failed.failure.endswith(f": pip install 'simhash-hbase[{extra}]'")
@@ -38,7 +37,5 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, 
 
 def test_other_formats_need_none_of_them(tmp_path):
     (tmp_path / "a.txt").write_text("some text of a few words")
-
     done = fingerprint_without(LIBRARIES, tmp_path / "a.txt")
-
     assert (done.code, len(done.records)) == (0, 1)

@@ -62,16 +62,13 @@ NO_FEATURES = (
 @pytest.mark.parametrize("features", NO_FEATURES)
 def test_bad_features_are_refused(tmp_path, features):
     (got,) = read_bytes(tmp_path, b'{"id":"a","f":%s}' % features, "a.jsonl", features_field="f")
-
     assert (type(got), got.id) == (Reject, "a")
 
 
 def test_metadata_above_one_kilobyte_is_refused(tmp_path):
     # {"m":"…"} has eight bytes around the value.
     lines = [json.dumps({"text": "x", "m": "m" * n}).encode() for n in (1016, 1017)]
-
     got = read_bytes(tmp_path, b"\n".join(lines), "a.jsonl", metadata_fields=("m",))
-
     assert shown(got) == ["ok", (2, "the metadata takes more than 1024 bytes as JSON")]
 
 
@@ -79,7 +76,6 @@ def test_metadata_above_one_kilobyte_is_refused(tmp_path):
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_a_line_above_the_limit_is_refused_and_one_at_it_is_read(tmp_path, block, end):
     data = end.join([b"12345678", b"123456789", b"x", b"1234567890123", b"y"])
-
     got = read_bytes(tmp_path, data, "a.txt", max_record_bytes=8, block_bytes=block)
 
     assert [r.raw if isinstance(r, Reject) else r.text for r in got] == [
@@ -93,7 +89,6 @@ def test_a_line_above_the_limit_is_refused_and_one_at_it_is_read(tmp_path, block
 def test_a_cut_off_file_keeps_what_came_before(tmp_path, suffix, compress, block):
     first = compress(GOOD + b"\n" + GOOD + b"\n" + GOOD[:5])
     second = compress(b"more" * 5000)[:-6]
-
     got = read_bytes(tmp_path, first + second, f"a.jsonl.{suffix}", block_bytes=block)
 
     assert [type(r) for r in got] == [Document, Document, Reject]
@@ -105,13 +100,11 @@ def test_a_cut_off_file_keeps_what_came_before(tmp_path, suffix, compress, block
 def test_an_empty_chunk_is_not_the_end_of_gzip():
     packed = gzip.compress(b"one") + gzip.compress(b"two")
     chunks = [piece for byte in packed for piece in (b"", bytes([byte]))]
-
     assert b"".join(gunzip(chunks, 1 << 20)) == b"onetwo"
 
 
 def test_a_bad_csv_row_does_not_spoil_its_neighbours(tmp_path):
     rows = [b"id,text", b'1,"a\n\xff"', b"2,b", b'3,"c"d', b"4", b"", b"5,e"]
-
     got = read_bytes(tmp_path, b"\n".join(rows), "a.csv")
 
     assert [r.place.line for r in got] == [2, 4, 5, 6, 8]
@@ -128,14 +121,12 @@ def test_a_bad_csv_row_does_not_spoil_its_neighbours(tmp_path):
 )
 def test_what_is_no_fault_is_read(tmp_path, name, data, length):
     (got,) = read_bytes(tmp_path, data, name)
-
     assert len(got.text) == length
 
 
 def test_utf_16_lines_are_refused_one_by_one(tmp_path):
     lone = b"a\0\x00\xd8b\0"
     data = b"\xff\xfe" + b"x\0\n\0" + lone + b"\n\0y\0"
-
     got = read_bytes(tmp_path, data, "a.txt")
 
     assert [isinstance(r, Document) for r in got] == [True, False, True]
@@ -153,7 +144,6 @@ def test_a_file_that_vanishes_is_a_reject(tmp_path):
 
 def test_rejects_are_written_whole(tmp_path):
     _, refused = read_bytes(tmp_path, b"ok\n\xff\xfe\xfd\n", "a.txt")
-
     with write_rejects(str(tmp_path / "rejects.jsonl")) as write:
         write(refused)
 
@@ -197,7 +187,6 @@ NO_FINGERPRINTS = (b'"xyz"', b"-1", b"1.0", b"true", b"null", b"1844674407370955
 )  # fmt: skip
 def test_a_file_with_one_fault_is_one_reject_that_says_where_it_is(tmp_path, name, data, options, reason):
     (got,) = read_bytes(tmp_path, data, name, **options)
-
     assert isinstance(got, Reject)
     assert reason in got.reason
 
@@ -228,7 +217,6 @@ def test_whatever_a_library_trips_over_costs_the_rest_of_its_file_only(tmp_path,
 @pytest.mark.parametrize("given", ["text_field", "simhash_field", "features_field"])
 def test_the_fields_of_a_record_without_the_one_are_listed_in_bounds(tmp_path, record, listed, given):
     first, second = read_bytes(tmp_path, f"{record}\n{record}".encode(), "a.jsonl", **{given: "x"})
-
     assert first.reason == f"the field 'x' is missing; it has {listed}: name the right one with `{given}`"
     assert second.reason == "the field 'x' is missing"
 
@@ -253,7 +241,6 @@ COMPRESS = {".gz": gzip.compress, "zst": zstandard.compress}
 def test_a_text_above_the_limit_is_refused_and_may_be_allowed(tmp_path, name, record):
     data = COMPRESS.get(name[-3:], bytes)((record % LONG).encode())
     options = FOLDER if name == "a.dat" else {}
-
     (refused,) = read_bytes(tmp_path, data, name, max_document_bytes=1_199_999, **options)
     (good,) = read_bytes(tmp_path, data, name, max_document_bytes=1_200_010, **options)
 
@@ -265,7 +252,6 @@ def test_a_text_above_the_limit_is_refused_and_may_be_allowed(tmp_path, name, re
 def test_a_record_far_above_the_limit_is_not_held(tmp_path, name):
     options = FOLDER if name == "a.dat" else {}
     data = (b"text\n" if name == "a.csv" else b"") + b"x" * 5_000
-
     (refused,) = read_bytes(tmp_path, data, name, max_document_bytes=1_000, block_bytes=100, **options)
 
     assert "is longer than 4,000 bytes; " in refused.reason
@@ -277,7 +263,6 @@ def test_a_record_far_above_the_limit_is_not_held(tmp_path, name):
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.txt"])
 def test_a_wide_file_without_a_mark_is_refused_with_the_option_that_reads_it(tmp_path, codec, name):
     data = {"a.jsonl": '{"id":"a","text":"x"}\n', "a.csv": "id,text\na,x\n", "a.txt": "x\n"}[name].encode(codec)
-
     (refused,) = read_bytes(tmp_path, data, name)
     (good,) = read_bytes(tmp_path, data, name, encoding=codec)
 

@@ -47,7 +47,6 @@ def shown(folder, records):
 def test_a_link_that_leads_nowhere_is_refused_and_the_rest_is_read(corpus, target, reason, pattern):
     (corpus / "loop.txt").symlink_to(target)
     named = [str(corpus / "*.txt")] if pattern else [str(corpus)]
-
     got = shown(corpus, read(named))
 
     inner = [] if pattern else [("b/c.txt", "")]
@@ -59,7 +58,6 @@ def test_a_link_that_leads_nowhere_is_refused_and_the_rest_is_read(corpus, targe
 def test_links_to_files_are_read_and_to_folders_passed_over(corpus):
     (corpus / "link.txt").symlink_to("a.txt")
     (corpus / "folder").symlink_to("b")
-
     assert [name for name, _ in shown(corpus, read([str(corpus)]))] == ["a.txt", "b/c.txt", "link.txt", "z.txt"]
 
 

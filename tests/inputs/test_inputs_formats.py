@@ -62,7 +62,6 @@ def test_json_lines_come_back(tmp_path, texts, file, ascii_only, end):
 def test_text_lines_come_back_with_their_bytes(tmp_path, lines, file, end, ended):
     codec, packer, block = file
     path = written(tmp_path, "a.txt", end.join(lines) + end * ended, codec, packer)
-
     got = list(read([path], InputOptions(encoding=codec, block_bytes=block, keep_raw=True)))
 
     assert [d.text for d in got] == lines
@@ -93,14 +92,12 @@ def test_csv_comes_back_with_the_line_where_each_row_starts(tmp_path, lines, fil
 def test_a_file_of_a_folder_comes_back_whole(tmp_path, text, file):
     codec, packer, block = file
     path = written(tmp_path, "a.txt", text, codec, packer)
-
     assert texts_of(path, encoding=codec, block_bytes=block, format="folder") == [text]
 
 
 def test_a_pattern_is_expanded_sorted(tmp_path):
     for name in ("b.txt", "a.txt"):
         (tmp_path / name).write_text(name)
-
     assert texts_of(str(tmp_path / "*.txt")) == ["a.txt", "b.txt"]
 
 
@@ -114,14 +111,12 @@ def test_a_pattern_is_expanded_sorted(tmp_path):
 )
 def test_standard_input_is_json_lines_unless_a_format_is_named(monkeypatch, name, content, expected):
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-
     assert [(d.id, d.text) for d in read(["-"], InputOptions(format=name))] == expected
 
 
 def test_fingerprints_features_and_metadata_are_read(tmp_path):
     line = '{"id":"a","s":"00000000000000ff","f":[["x",1],[2,0.5]],"lang":"zh","n":{"k":1}}\n'
     path, table = written(tmp_path, "a.jsonl", line), written(tmp_path, "a.csv", 'id,f\n1,"[[""x"", 2]]"\n')
-
     (by_simhash,) = read([path], InputOptions(simhash_field="s", metadata_fields=("lang", "n", "no")))
     by_features = read([path, table], InputOptions(features_field="f"))
 
@@ -132,7 +127,6 @@ def test_fingerprints_features_and_metadata_are_read(tmp_path):
 def test_progress_ends_at_the_total(tmp_path):
     paths = [written(tmp_path, "a.txt", "天\n地", packer=".gz"), written(tmp_path, "b.txt", "x")]
     progress = Progress()
-
     list(read(paths, progress=progress))
 
     assert progress.bytes_read == total_bytes(paths) > 0
@@ -199,7 +193,6 @@ def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusa
     texts = ['{"id": 1, "text": "一二三"}', "", '{"id": "b", "text": ""}', '{"text": "四", "n": 5}']
     path = written(tmp_path, "a.jsonl", "\n".join([*texts, "{broken", '["no"]', "{}"]), codec)
     options = InputOptions(encoding="auto" if codec == "utf-16" else codec, metadata_fields=("n",))
-
     scanned = list(scan_lines([path], options))
     assert all(isinstance(each, JsonLine) for each in scanned)
 

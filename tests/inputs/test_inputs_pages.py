@@ -49,7 +49,6 @@ def read_page(folder, content):
 )
 def test_a_page_is_read_as_it_declares(tmp_path, label, codec, text):
     content = page(text, f'<meta http-equiv="Content-Type" content="text/html; charset={label}">').encode(codec)
-
     assert read_page(tmp_path, content).text == text
 
 
@@ -57,7 +56,6 @@ def test_a_page_is_read_as_it_declares(tmp_path, label, codec, text):
 @pytest.mark.parametrize("head", ["", "<meta charset=utf-8>", "<meta charset=base64>", "<meta charset=klingon>"])
 def test_a_page_that_declares_nothing_or_wrongly_is_detected(tmp_path, codec, text, head):
     script = "<script>" + "var x = 'plain';\n" * 10_000 + "</script>"
-
     assert read_page(tmp_path, page(text, head + script).encode(codec)).text == text
 
 
@@ -69,7 +67,6 @@ def test_a_byte_order_mark_wins_over_what_a_page_declares(tmp_path, codec):
 def test_an_encoding_that_is_named_is_for_pages_that_declare_none(tmp_path):
     (tmp_path / "a.html").write_bytes(page(RUSSIAN).encode("koi8_r"))
     (tmp_path / "b.html").write_bytes(page(RUSSIAN, "<meta charset=utf-8>").encode())
-
     got = read([str(tmp_path)], InputOptions(encoding="koi8-r"))
 
     assert [record.text for record in got] == [RUSSIAN, RUSSIAN]
@@ -78,7 +75,6 @@ def test_an_encoding_that_is_named_is_for_pages_that_declare_none(tmp_path):
 def test_a_few_bytes_that_are_no_characters_do_not_cost_the_page(tmp_path):
     content = page(CHINESE * 20, "<meta charset=utf-8>").encode()
     cut = content.replace("高兴".encode(), "高".encode() + b"\xe5\x85", 1)
-
     assert read_page(tmp_path, cut).text == (CHINESE * 20).replace("高兴", "高\ufffd", 1)
 
 
@@ -88,7 +84,6 @@ def test_the_frame_of_a_site_is_left_out(tmp_path, lang, layout):
     words = {"zh": TRADITIONAL, "en": "It rained all day and nobody went out to see the river rise."}[lang]
     lines = [f"{words} {number}" for number in range(10)]
     content = Site(layout, lang).page("\n".join(lines), "Some title").encode()
-
     text = read_page(tmp_path, content).text
 
     assert len(content.decode()) > 9 * len("".join(lines))
@@ -97,7 +92,6 @@ def test_the_frame_of_a_site_is_left_out(tmp_path, lang, layout):
 
 def test_title_and_address_are_metadata(tmp_path):
     content = Site(1, "zh").page(CHINESE * 5, "出 游").encode()
-
     (found,) = read_bytes(tmp_path, content, "a.html")
     (chosen,) = read_bytes(tmp_path, content, "a.html", metadata_fields=("url", "author"))
 
@@ -108,15 +102,12 @@ def test_title_and_address_are_metadata(tmp_path):
 
 def test_the_title_for_those_who_share_a_page_is_preferred(tmp_path):
     head = '<meta property="og:title" content=" Rain  again "><meta property="og:url" content="https://a.example/">'
-
     found = read_page(tmp_path, page(FRENCH, head).encode())
-
     assert found.metadata == {"title": "Rain again", "url": "https://a.example/"}
 
 
 def test_a_long_title_is_cut_and_a_long_address_left_out(tmp_path):
     head = '<meta property="og:title" content="{}"><link rel="canonical" href="https://a.example/{}">'
-
     long_title = read_page(tmp_path, page(CHINESE, head.format("汉" * 300, "x" * 300)).encode())
     long_address = read_page(tmp_path, page(CHINESE, head.format("汉" * 200, "x" * 500)).encode())
 
@@ -143,7 +134,6 @@ NO_TAG = "the page is not HTML: its first 50 characters name no html, and it has
 def test_what_is_no_page_is_refused_by_name(tmp_path, content, reason):
     (tmp_path / "a.html").write_bytes(content)
     (tmp_path / "b.html").write_text(page(CHINESE))
-
     first, second = read([str(tmp_path)])
 
     assert isinstance(first, Reject)
@@ -163,7 +153,6 @@ def test_a_page_of_very_many_elements_or_entities_is_taken_whole(tmp_path):
 def test_nothing_is_extracted_until_it_is_asked_for(tmp_path):
     path = tmp_path / "a.html.gz"
     path.write_bytes(gzip.compress(page(CHINESE).encode()))
-
     (found,) = scan([str(path)], InputOptions(keep_raw=True))
 
     assert isinstance(found, Page)
@@ -192,9 +181,7 @@ def test_a_folder_of_mixed_files_is_read_by_their_names_sorted_and_without_hidde
 @pytest.mark.parametrize("tag", ["font", "b", "div", "table><td", "span", "article"])
 def test_nothing_behind_unclosed_tags_is_lost(tag):
     paragraphs = [f"Paragraph {number} says {number * 7919} things." for number in range(900)]
-
     text = main_text("<html><body>" + "".join(f"<{tag}><p>{paragraph}</p>" for paragraph in paragraphs)).text
-
     assert [paragraph for paragraph in paragraphs if paragraph not in text] == []
 
 
@@ -203,7 +190,6 @@ def test_nothing_behind_unclosed_tags_is_lost(tag):
 def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
     # Faults before it must not hide the one that matters.
     record = read_page(tmp_path, f"<html><body>{'</i>' * 300}{f'<{tag}>' * depth}words".encode())
-
     assert isinstance(record, Reject)
     assert record.reason == "the page is nested more than 2,000 levels deep"
 
@@ -212,7 +198,6 @@ def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
 def test_a_page_with_a_tag_of_too_many_attributes_is_refused(tmp_path, count, refused):
     # In quotes, or a comment, a bracket ends no tag; the parser itself would take minutes for the longest of these.
     attributes = " ".join(f"a{number}='>'" for number in range(count))
-
     record = read_page(tmp_path, f"<html><body><!--><p>{CHINESE}</p><div {attributes}><p>{CHINESE}</p>".encode())
 
     assert isinstance(record, Reject) == refused
@@ -224,7 +209,6 @@ def test_a_page_with_a_tag_of_too_many_attributes_is_refused(tmp_path, count, re
 def test_the_encoding_of_a_page_with_unended_markup_is_found_in_linear_time(tmp_path, start):
     # With the square of their number this takes hours.
     content = CHINESE.encode("gb18030") * 20 + start * (2_000_000 // len(start))
-
     assert isinstance(read_page(tmp_path, content), Document | Reject)
 
 

@@ -31,7 +31,6 @@ def test_rows_come_back_in_order(tmp_path, group, compression):
     texts = TEXTS[: min(len(TEXTS), group * 50)]
     columns = {"text": texts, "id": range(len(texts)), "n": [None] * len(texts)}
     path = write(tmp_path / "a.parquet", columns, row_group_size=group, compression=compression)
-
     got = shown(read([path]))
 
     assert got == [(row, str(row - 1), text) for row, text in enumerate(texts, 1)]
@@ -42,7 +41,6 @@ def test_rows_come_back_in_order(tmp_path, group, compression):
 )
 def test_strings_of_every_kind_are_read(tmp_path, kind):
     path = write(tmp_path / "a.parquet", {"text": pa.array(["a", "b", "a"]).cast(kind)})
-
     assert shown(read([path])) == [(row, f"{path}:{row}", text) for row, text in enumerate("aba", 1)]
 
 
@@ -84,7 +82,6 @@ def test_metadata_are_what_json_knows(tmp_path):
 def test_own_fingerprints_and_features_are_read(tmp_path):
     columns = {"id": ["a"], "h": pa.array([2**64 - 1], pa.uint64()), "f": ['[["x", 2]]']}
     path = write(tmp_path / "a.parquet", columns)
-
     (by_simhash,) = read([path], InputOptions(simhash_field="h"))
     (by_features,) = read([path], InputOptions(features_field="f"))
 
@@ -96,7 +93,6 @@ def test_a_bad_row_is_refused_by_its_number_and_kept_as_json(tmp_path):
     not_utf8 = pa.array([b"\xff\xfe"]).view(pa.string())
     text = pa.concat_arrays([pa.array(["good", None, " "]), not_utf8, pa.array(["last"])])
     path = write(tmp_path / "a.parquet", {"id": ["1", "2", "3", "4", None], "text": text, "other": range(5)})
-
     got = list(read([path]))
 
     assert shown(got) == [
@@ -110,7 +106,6 @@ def test_a_damaged_row_group_costs_its_own_rows_only(tmp_path):
     path = tmp_path / "a.parquet"
     write(path, {"id": range(9), "text": [f"text {n}" for n in range(9)]}, row_group_size=3, compression="zstd")
     overwrite(path, pq.ParquetFile(path).metadata.row_group(1).column(1).dictionary_page_offset)
-
     got = shown(read([str(path)]))
 
     assert [entry[0] for entry in got] == [1, 2, 3, 4, 7, 8, 9]
@@ -156,7 +151,6 @@ def test_memory_does_not_grow_with_a_row_group(tmp_path):
     columns = {"text": [f"{number} " * 8_000 for number in range(1_000, 1_800)]}
     path = write(tmp_path / "a.parquet", columns, use_dictionary=False, compression="none", write_batch_size=10)
     before = pa.total_allocated_bytes()
-
     held = max(pa.total_allocated_bytes() - before for _ in read([path]))
 
     assert total_bytes([path]) > 30 << 20
@@ -166,7 +160,6 @@ def test_memory_does_not_grow_with_a_row_group(tmp_path):
 def test_a_value_in_an_unknown_time_zone_is_refused_and_the_others_are_read(tmp_path):
     times = pa.array([datetime.datetime(2026, 1, 1), None]).cast(pa.timestamp("us", "Mars/Phobos"))
     path = write(tmp_path / "a.parquet", {"text": ["a", "b"], "time": times})
-
     refused, read_one = read([path], InputOptions(metadata_fields=("time",)))
 
     assert refused.place.line == 1
@@ -178,7 +171,6 @@ def test_a_value_in_an_unknown_time_zone_is_refused_and_the_others_are_read(tmp_
 def test_text_in_columns_of_bytes_is_read_in_its_encoding(tmp_path, encoding):
     texts = pa.array(["一二".encode(encoding), b"\xff"], pa.binary())
     path = write(tmp_path / "a.parquet", {"text": texts, "id": pa.array([b"k1", b"k2"], pa.large_binary())})
-
     one, refused = read([path], InputOptions(encoding=encoding))
 
     assert (one.id, one.text) == ("k1", "一二")
@@ -193,5 +185,4 @@ def test_parquet_of_standard_input_is_refused():
 def test_a_column_whose_lists_differ_in_kind_from_batch_to_batch_is_one_of_json():
     batches = [[{"tags": ["a"]}], [{"tags": [1]}]]
     tables = [batch_of(rows, schema_of_rows(batches)).to_pylist() for rows in batches]
-
     assert tables == [[{"tags": '["a"]'}], [{"tags": "[1]"}]]

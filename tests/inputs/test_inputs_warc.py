@@ -85,7 +85,6 @@ PACKS = {
 @pytest.mark.parametrize("block", [1, 997, 1 << 20])
 def test_a_crawl_is_read_however_it_is_compressed(tmp_path, pack, name, block):
     found = read_bytes(tmp_path, PACKS[pack](crawl_of(12)), name, block_bytes=block)
-
     assert shown(found) == [url(number) for number in range(12)]
 
 
@@ -184,7 +183,6 @@ def test_the_servers_encoding_goes_first_then_the_pages(tmp_path):
 
 def test_a_whole_record_is_kept_byte_for_byte(tmp_path):
     data = crawl_of(3, compressed=False).bytes()
-
     records = scan_bytes(tmp_path, data, "a.warc", keep_raw=True)
 
     assert len(records) == 3

@@ -99,7 +99,6 @@ def test_damage_anywhere_costs_no_record_that_it_does_not_touch(tmp_path, packed
 def test_damage_in_a_file_that_is_one_member_costs_the_rest_of_it(tmp_path):
     whole = gzip.compress(gzip.decompress(crawl_of(200).bytes()))
     data = whole[: len(whole) // 2] + b"\xff" * 64 + whole[len(whole) // 2 + 64 :]
-
     *before, last = read_bytes(tmp_path, data)
 
     assert [record.id for record in before] == [url(number) for number in range(len(before))]

@@ -79,7 +79,6 @@ def test_every_link_of_the_site_leads_to_a_file_and_a_place_in_it(site):
 
 def test_nothing_is_loaded_from_elsewhere(site):
     loaded = re.compile(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//')
-
     assert [str(path) for path in site.rglob("*.html") if loaded.search(path.read_text(encoding="utf-8"))] == []
 
 

@@ -56,7 +56,6 @@ def test_a_folder_is_cleaned(tmp_path):
     (tmp_path / "corpus").mkdir()
     for number in range(3):
         write_jsonl(tmp_path / "corpus" / f"{number}.jsonl", RECORDS[number::3])
-
     [said] = call("clean_folder.py", tmp_path / "corpus", tmp_path / "clean")
 
     parts = sorted((tmp_path / "clean").iterdir())
@@ -164,7 +163,6 @@ def test_a_table_is_read_by_happybase_alone(version):
 def test_all_examples_pass_a_strict_type_check(tmp_path):
     words = ["--strict", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path]
     paths = [*sorted(EXAMPLES.glob("*.py")), EXAMPLES / "scrapy_project" / "news"]
-
     python("-m", "mypy", *words, *paths, cwd=EXAMPLES, MYPYPATH=str(ROOT))
 
     assert len(paths) >= 8

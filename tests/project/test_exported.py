@@ -132,7 +132,6 @@ def modules():
 
 def test_no_message_of_the_library_names_an_option():
     texts = [(f"{name}:{line}", text) for name, path in modules() for line, text in literals(path)]
-
     assert [(place, text) for place, text in texts if options() & set(OPTION.findall(text))] == []
 
 

@@ -100,7 +100,6 @@ def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_ot
 def test_the_example_of_pandas_says_how_to_install_what_no_extra_brings():
     [sentence] = re.findall(r"\n(.+)\n\n<!-- pandas -->", pages()[Path("README.md")])
     [extra] = re.findall(r"the extra `(\w+)`", sentence)
-
     brought = {name.split("[")[0] for name in needed(Requirement(f"simhash-hbase[{extra}]"), {})}
 
     assert "pyarrow" in brought
@@ -120,15 +119,12 @@ def test_a_contributor_sees_a_test_pass(fresh):
 
 def test_the_first_example_says_what_it_is_shown_to_say(fresh):
     installed(fresh, "examples")
-
     done = carry_out(fresh, commands("examples"))
-
     assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown("examples")]
 
 
 def test_the_quickstart_ends_with_a_report_and_with_commands_that_work(fresh):
     provide(fresh, "")
-
     done = carry_out(fresh, "./scripts/quickstart")
 
     assert "百科-蚕" in (fresh / ".cache/quickstart/report.html").read_text(encoding="utf-8")
@@ -171,7 +167,6 @@ def assert_kept_what_was_decided(folder):
 def test_the_example_of_the_library_prints_what_it_is_shown_to_print(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     example = blocks("python")["library"]
-
     exec(example, {})
 
     [printed] = re.findall(r"print\(.*\)  # (.*)", example)
@@ -196,7 +191,6 @@ def test_the_crawlers_of_the_page_keep_what_they_are_shown_to_keep(fresh):
     installed(fresh, "crawlers")
     port = str(free_port())
     (fresh / "spider.py").write_text(blocks("python")["spider"].replace("8000", port))
-
     done = carry_out(fresh, f"{STOP_SERVER}\n{commands('crawlers').replace('8000', port)}")
 
     kept = {line["url"] for name in ("one", "two") for line in read_lines(fresh / f"{name}.jsonl")}

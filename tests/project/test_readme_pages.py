@@ -51,13 +51,11 @@ def test_every_link_leads_somewhere(page):
 def test_every_file_of_the_project_that_a_page_names_is_there(page):
     folders = (ROOT, ROOT / page.parent)
     named = set(NAMED.findall(FENCED.sub("", PAGES[page])))
-
     assert {name for name in named if not any(any(folder.glob(name)) for folder in folders)} == set()
 
 
 def test_the_format_that_a_page_names_is_that_of_new_indexes():
     named = [number for page in PAGES.values() for number in re.findall(r'"format": (\d+)', page)]
-
     assert named == [str(FORMAT)]
 
 
@@ -96,5 +94,4 @@ def test_the_first_page_is_short_and_its_pictures_are_small():
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_chart_of_the_first_page_is_that_of_the_measurements(theme):
     drawn = (ROOT / "docs" / "pictures" / f"peers-{theme}.svg").read_text(encoding="utf-8")
-
     assert drawn == chart(THEMES[theme]), "python docs/chart.py draws it anew"

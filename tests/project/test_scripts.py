@@ -88,7 +88,6 @@ def test_a_run_of_tests_has_what_it_needs_and_nothing_else(script, words, collec
 def test_a_quick_run_fails_where_lint_fails(script, tmp_path):
     lint = tmp_path / "clone" / "scripts" / "lint"
     lint.write_text("#!/bin/sh\necho a fault; exit 3\n")
-
     _, done = script("test", "--quick")
 
     assert (done.returncode, done.stdout) == (3, "a fault\n")
@@ -97,7 +96,6 @@ def test_a_quick_run_fails_where_lint_fails(script, tmp_path):
 def test_the_shares_of_lines_and_branches_are_told_apart():
     totals = {"num_statements": 4_000, "covered_lines": 3_900, "num_branches": 200, "covered_branches": 181}
     command, given = [sys.executable, ROOT / "scripts" / "covered.py"], json.dumps({"totals": totals})
-
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
 
     assert done.stdout == "lines: 97.5 % of 4,000\nbranches: 90.5 % of 200\n"
@@ -117,7 +115,6 @@ def test_a_picture_needs_chromium_and_names_the_font_that_is_missing(script, tmp
     for each in (name, "fc-list") if name else ():
         program(tmp_path / "bin" / each)
     (tmp_path / "report.html").touch()
-
     calls, done = script("picture", str(tmp_path / "report.html"))
 
     assert "fonts-noto-cjk" in done.stderr
@@ -171,7 +168,6 @@ def test_a_file_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_p
 def test_a_quickstart_replaces_only_the_earlier_run_of_its_kind(script, tmp_path, monkeypatch, words, folder):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus.jsonl").touch()
-
     calls, _ = script("quickstart", *words)
 
     assert [call for call in calls if call.startswith("rm ")] == [f"rm -rf .cache/{folder}"]
@@ -214,7 +210,6 @@ def test_a_quickstart_in_hbase_ends_with_what_removes_its_table(script, tmp_path
 
 def test_an_extra_that_is_not_there_is_refused_at_once_with_those_that_are(script, tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path / "clone")
-
     calls, done = script("install", "html,htlm", PYTHON=sys.executable)
 
     assert (calls, done.returncode) == ([], 1)

@@ -43,7 +43,6 @@ def sources():
 
 def test_the_python_of_the_pages_is_typed(tmp_path):
     files = sources()
-
     assert len(files) > len(pages()) / 4
     assert checked(tmp_path, files) == (0, f"Success: no issues found in {len(files)} source files\n")
 
@@ -74,7 +73,6 @@ TOLD = {
 
 def test_a_wrong_option_and_a_wrong_type_are_told_before_they_run(tmp_path):
     files = {f"used{number}.py": f"{code}\n" for number, code in enumerate(TOLD)}
-
     _, printed = checked(tmp_path, files)
 
     told = set(re.findall(r"^(\w+\.py):(\d+): error: .*\[([\w-]+)\]$", printed, re.MULTILINE))

@@ -91,7 +91,6 @@ def test_of_many_originals_around_a_point_those_are_listed_that_one_of_its_copie
     targets, sources = np.array([8, 8, 8, 8, 9, 9]), np.array([5, 2, 7, 4, 6, 3])
     distances, dissimilarities = np.array([1, 2, 1, 2, 3, 3], np.int32), np.array([0.5, 0.5, 0.2, 0.1, -0.1, 0.0])
     same = np.zeros(1000)
-
     chosen = deciding.nameable(targets, sources, distances, dissimilarities)
 
     # The best, then the best of those before it, and so on: a copy between 2 and 4 can name the first alone.

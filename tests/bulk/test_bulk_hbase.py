@@ -23,7 +23,6 @@ from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.hbase
-
 PROFILE = Profile.resolve(analyzer="shingle", match="distance")
 SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
 

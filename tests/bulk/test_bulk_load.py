@@ -219,36 +219,24 @@ def test_what_changed_after_the_load_began_wins(index, tmp_path):
     assert index.query_simhash(SHARED[300]).matches[0].id == "document 9"
 
 
-def test_an_index_with_documents_is_refused(index, tmp_path):
-    run(index, tmp_path, [document(1)])
-    with pytest.raises(InvalidArgument, match="`into_existing`"):
-        run(index, tmp_path, [document(2)])
-
-
-def test_into_existing_moves_known_ids_and_loads_the_rest(index, make_index, tmp_path):
+def test_into_existing_alone_moves_known_ids_and_loads_the_rest_with_removed_ones(index, make_index, tmp_path):
     run(index, tmp_path, documents(50))
+    list(index.remove_many(["document 40"]))
     more = [document(number, simhash=SHARED[200 + number] if number < 10 else None) for number in range(90)]
+    with pytest.raises(InvalidArgument, match="`into_existing`"):
+        run(index, tmp_path, more)
+
     done, _, _ = run(index, tmp_path, more, into_existing=True)
 
-    assert (done.documents, done.known, done.moved) == (90, 50, 10)
+    assert (done.documents, done.known, done.moved) == (90, 49, 10)
     assert contents(index)[1] == added(make_index, more)[1]
     assert not index.query_simhash(SHARED[3]).matches
-    assert index.query_simhash(SHARED[203]).matches[0].id == "document 3"
-    assert index.query_simhash(SHARED[70]).matches[0].id == "document 70"
+    for number, simhash in ((3, SHARED[203]), (40, SHARED[40]), (70, SHARED[70])):
+        assert index.query_simhash(simhash).matches[0].id == f"document {number}"
     before = contents(index)
-
     done, _, _ = run(index, tmp_path, more, into_existing=True)
-
     assert (done.known, done.moved) == (90, 0)
     assert contents(index) == before
-
-
-def test_a_removed_id_comes_back_into_an_existing_index(index, tmp_path):
-    run(index, tmp_path, documents(10))
-    list(index.remove_many(["document 4"]))
-    run(index, tmp_path, documents(20), into_existing=True)
-
-    assert index.query_simhash(SHARED[4]).matches[0].id == "document 4"
 
 
 def test_two_loads_at_a_time_are_refused(index, tmp_path):

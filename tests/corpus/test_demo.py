@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 from demo import EDITS, FRAMES, WORDS, chinese, documents
-from show import Duplicate, choose_of_both, main
+from show import main
 from support.corpus import write_jsonl
 from support.fresh_clone import ROOT
 from support.sketching import jaccard
@@ -82,12 +82,6 @@ def test_another_process_prints_the_same_corpus_as_json_lines(corpus):
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, check=True)
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert records == [{"id": text.id, "lang": text.lang, "text": text.text} for text in corpus]
-
-
-def test_pairs_are_chosen_from_both_scripts():
-    duplicates = [Duplicate(name, "duplicate", "x", 1, 0.9) for name in ("甲", "乙", *map(str, range(20)))]
-    chosen = choose_of_both(duplicates, 4)
-    assert [pair.id.isascii() for pair in chosen] == [True, True, False, False]
 
 
 def test_a_pair_is_shown_with_both_texts_and_that_of_the_duplicate_is_kept_to_query_with(tmp_path, capsys):

@@ -16,12 +16,8 @@ LIKELY = st.text(alphabet="ab雨停了。.\n 常在", max_size=60)
 ITEMS = st.lists(st.sampled_from("abcd"), max_size=30)
 
 
-def left(pieces):
-    return "".join(piece.left for piece in pieces)
-
-
-def right(pieces):
-    return "".join(piece.right for piece in pieces)
+def sides(pieces):
+    return "".join(piece.left for piece in pieces), "".join(piece.right for piece in pieces)
 
 
 def longest_common(a, b):
@@ -80,7 +76,7 @@ def test_sequences_that_can_be_cut_again_and_again_end():
 def test_pieces_give_both_texts_back(a, b):
     pieces = word_differences(a, b)
 
-    assert (left(pieces), right(pieces)) == (a, b)
+    assert sides(pieces) == (a, b)
     assert {piece.kind for piece in word_differences(a, a)} <= {"same"}
     assert "".join(word + blanks for word, blanks in words(a)) == a
 
@@ -130,7 +126,7 @@ def test_words_are_those_of_the_language(text, expected):
 def test_what_differs_is_marked_as_a_reader_would(a, b, marked):
     pieces = word_differences(a, b)
     assert [tuple(piece) for piece in pieces if piece.kind != "same"] == marked
-    assert (left(pieces), right(pieces)) == (a, b)
+    assert sides(pieces) == (a, b)
 
 
 def test_in_edited_copies_little_is_marked():
@@ -150,5 +146,5 @@ def test_a_text_of_megabytes_is_compared_in_a_bounded_table():
     b = a.replace("word77 ", "other ").replace("word500 ", "")
     pieces = word_differences(a, b)
 
-    assert (left(pieces), right(pieces)) == (a, b)
+    assert sides(pieces) == (a, b)
     assert sum(len(piece.left) for piece in pieces if piece.kind != "same") < len(a) / 100

@@ -15,18 +15,16 @@ def expected(a, b):
     """Sum each feature's part in the gaps of the differing bits; its hash is the fingerprint of itself."""
     lengths = [sqrt(sum(weight * weight for weight in side.values())) for side in (a, b)]
     differing = fingerprint(a.items()) ^ fingerprint(b.items())
-    parts = {name: [] for name in {**a, **b}}
-    for bit in range(64):
-        if differing >> bit & 1:
-            for name, part in parts.items():
-                sign = 1 if fingerprint([name]) >> bit & 1 else -1
-                part.append(sign * (a.get(name, 0) / lengths[0] - b.get(name, 0) / lengths[1]))
-    gaps = [sum(column) for column in zip(*parts.values(), strict=True)]
-    total = sum(map(abs, gaps))
-    return {
-        name: sum(x if gap > 0 else -x for x, gap in zip(part, gaps, strict=True)) / total
-        for name, part in parts.items()
-    }
+    differences = {name: a.get(name, 0) / lengths[0] - b.get(name, 0) / lengths[1] for name in {**a, **b}}
+    hashes = {name: fingerprint([name]) for name in differences}
+    shares, total = dict.fromkeys(differences, 0.0), 0.0
+    for bit in (bit for bit in range(64) if differing >> bit & 1):
+        parts = {name: part if hashes[name] >> bit & 1 else -part for name, part in differences.items()}
+        gap = sum(parts.values())
+        total += abs(gap)
+        for name, part in parts.items():
+            shares[name] += part if gap > 0 else -part
+    return {name: share / total for name, share in shares.items()}
 
 
 @pytest.mark.slow

@@ -13,8 +13,6 @@ from simhash_hbase.features.chunks import analyse, analyse_chunk
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject, extract
 
 pytestmark = pytest.mark.slow
-
-
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 OPTIONS = InputOptions()
 BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
@@ -34,6 +32,10 @@ def page(number, *, raw=None):
 def document(number):
     text = "!?" if number % 9 == 0 else f"A text of number {number} " * 20
     return Document(str(number), text, None, None, {"n": number}, Place("a.jsonl", number), None)
+
+
+def documents(count):
+    return map(document, range(count))
 
 
 def reject(number):
@@ -100,17 +102,17 @@ class Pool:
 
 @pytest.mark.parametrize("starts", [True, False])
 def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts):
-    here, expected = [], alone(records(800))
+    here, expected = [], alone(documents(800))
     monkeypatch.setattr(Pool, "starts", starts)
     monkeypatch.setattr(chunks, "analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts))
-    made = list(analyse(records(800), ANALYSIS, workers=2, pool=Pool()))
+    made = list(analyse(documents(800), ANALYSIS, workers=2, pool=Pool()))
 
     assert told(made) == expected
     assert len(here) == (0 if starts else len(made))
 
 
 def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monkeypatch):
-    begun, here, expected = [], [], alone(records(800))
+    begun, here, expected = [], [], alone(documents(800))
 
     class Slow(Pool):
         def submit(self, _, *parts):
@@ -129,7 +131,7 @@ def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monk
 
     monkeypatch.setattr(chunks, "analyse_chunk", analysed)
 
-    assert told(analyse(records(800), ANALYSIS, workers=2, pool=Slow())) == expected
+    assert told(analyse(documents(800), ANALYSIS, workers=2, pool=Slow())) == expected
 
 
 def test_a_page_keeps_its_own_bytes():
@@ -165,6 +167,6 @@ def test_short_first_chunks_are_short_in_characters(monkeypatch):
 def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
     started = []
     monkeypatch.setattr("simhash_hbase.features.workers.Workers", lambda *_: started.append(1) or Pool())
-    list(analyse(map(document, range(count)), ANALYSIS, workers=2, soon=True))
+    list(analyse(documents(count), ANALYSIS, workers=2, soon=True))
 
     assert bool(started) == starts

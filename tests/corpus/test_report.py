@@ -84,12 +84,9 @@ def test_a_long_equal_passage_is_shown_at_its_ends():
 
 
 def test_a_long_change_is_cut_and_the_rest_counted():
-    a, b = "甲" * (differences.CHANGE_CHARACTERS + 500), "乙" * 10
-
-    assert pair_rows([TextPiece("changed", a, b)]) == [
-        [[a[: differences.CHANGE_CHARACTERS], b]],
-        Gap(500, 0, equal=False),
-    ]
+    most = differences.CHANGE_CHARACTERS
+    a, b = "甲" * (most + 500), "乙" * 10
+    assert pair_rows([TextPiece("changed", a, b)]) == [[[a[:most], b]], Gap(500, 0, equal=False)]
 
 
 def test_a_pair_that_is_long_all_the_same_is_cut_at_its_end():

@@ -21,8 +21,6 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.workers import TooMuchWork, Worker, Workers
 
 pytestmark = pytest.mark.slow
-
-
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 
 

@@ -169,6 +169,8 @@ NO_FINGERPRINTS = (b'"xyz"', b"-1", b"1.0", b"true", b"null", b"1844674407370955
         ("a.jsonl.zst", GOOD, {}, "is not"),
         ("a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n" * 100, {}, "binary"),
         ("a.csv", b"id,text\r1,x\r", {}, r"a carriage return without a line feed: make line ends \n or \r\n"),
+        ("a.parquet", b"", {}, "cannot be read as Parquet"),
+        ("a.parquet", b"no Parquet at all, but long enough", {}, "cannot be read as Parquet"),
         ("a.warc", NO_CRAWL, {}, "the record is damaged: no WARC record begins here"),
         ("a.warc.gz", NO_CRAWL, {}, "the record is damaged: the file has data outside its gzip members"),
         ("a.jsonl", '{"id":"文","text":"ab'.encode() + b'\xff"}', {}, "the bytes are not utf-8: 0xff at byte 23"),

@@ -13,8 +13,6 @@ from support.imported import IMPORT_ALL
 from simhash_hbase.inputs import Document, Sources, read, total_bytes
 
 pytestmark = pytest.mark.slow
-
-
 READ = f"""{IMPORT_ALL}
 import json, os, sys
 os.setgroups([]), os.setgid(65534), os.setuid(65534)

@@ -11,10 +11,12 @@ from types import SimpleNamespace
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.corpora import first_texts
 from support.crawls import crawl_of, page, text_of, url
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import Document, InputOptions, Place, Progress, extract, parse_simhash, read, total_bytes
+from simhash_hbase.inputs.encodings import detect
 from simhash_hbase.inputs.reading import scan_lines
 from simhash_hbase.inputs.records import JsonLine
 
@@ -29,8 +31,6 @@ PACKERS = st.sampled_from(["", ".gz", ".zst"])
 BLOCKS = st.integers(1, 40)
 FILES = st.tuples(CODECS, PACKERS, BLOCKS)
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-
-
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 
 
@@ -170,13 +170,10 @@ def test_options_are_checked_on_construction(wrong):
 
 @given(st.integers(0, 2**64 - 1))
 def test_a_fingerprint_is_read_in_every_form(value):
-    assert {parse_simhash(form) for form in (value, f"{value:016x}", f"{value:016X}", hex(value))} == {value}
-
-
-def test_a_short_run_of_digits_is_decimal_and_sixteen_are_hex():
-    assert parse_simhash("18446744073709551615") == 2**64 - 1
-    assert parse_simhash("0000000000000010") == 16
-    assert parse_simhash("10") == 10
+    forms = [value, f"{value:016x}", f"{value:016X}", hex(value)]
+    # Sixteen digits are hexadecimal.
+    forms += [str(value)] if len(str(value)) != 16 else []
+    assert {parse_simhash(form) for form in forms} == {value}
 
 
 WRONG = ["", "ff", "-1", "0x", "0x10000000000000000", "1" * 21, "１", " 1", -1, 2**64, True, 10**5000]
@@ -198,3 +195,32 @@ def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusa
 
     later = [replace(record, raw=None) for record in map(extract, pickle.loads(pickle.dumps(scanned)))]
     assert later == [replace(record, raw=None) for record in read([path], options)]
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("utf-8", "今天的天气很好，我们去公园。"),
+        ("gb18030", "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"),
+        ("big5", "今天的天氣很好，我們和孩子們去公園散步，大家都很高興。"),
+        ("cp932", "今日は天気がいいので、公園へ散歩に行きました。"),
+        ("cp949", "오늘은 날씨가 좋아서 공원에 산책을 갔습니다."),
+        ("cp1251", "Сегодня хорошая погода, и мы пошли гулять в парк."),
+        ("cp1252", "Le café était très agréable, voilà l’été."),
+    ],
+)
+def test_auto_reads_a_file_in_its_encoding(tmp_path, codec, text):
+    assert texts_of(written(tmp_path, "a.txt", text, codec), encoding="auto") == [text]
+
+
+@pytest.mark.parametrize("cut", range(1, 20))
+def test_a_sample_cut_inside_a_character_is_still_utf_8(cut):
+    assert detect("今天的天气很好".encode()[:-cut]) == "utf-8"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("corpus", "codec"), [("lctt_zh_edit", "gb18030"), ("laws_tw_versions", "big5")])
+@pytest.mark.parametrize("size", [200, 5000])
+def test_corpus_documents_are_detected(corpus, codec, size):
+    found = [detect(text.encode(codec, "ignore")[:size]) for text in first_texts(corpus, 100)]
+    assert found.count(codec) >= 99

@@ -59,9 +59,17 @@ def test_a_page_that_declares_nothing_or_wrongly_is_detected(tmp_path, codec, te
     assert read_page(tmp_path, page(text, head + script).encode(codec)).text == text
 
 
-@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
-def test_a_byte_order_mark_wins_over_what_a_page_declares(tmp_path, codec):
-    assert read_page(tmp_path, page(CHINESE, "<meta charset=gbk>").encode(codec)).text == CHINESE
+@pytest.mark.parametrize(
+    ("label", "codec"),
+    [
+        *(("gbk", codec) for codec in ("utf-8-sig", "utf-16", "utf-32")),
+        *((label, "utf-8") for label in ("utf-16", "UTF-16LE", "utf-16be", "utf-32")),
+    ],
+)
+def test_a_byte_order_mark_wins_over_what_a_page_declares_and_a_page_that_says_so_in_ascii_is_not_wide(
+    tmp_path, label, codec
+):
+    assert read_page(tmp_path, page(CHINESE, f"<meta charset={label}>").encode(codec)).text == CHINESE
 
 
 def test_an_encoding_that_is_named_is_for_pages_that_declare_none(tmp_path):
@@ -95,24 +103,23 @@ def test_title_and_address_are_metadata(tmp_path):
     (found,) = read_bytes(tmp_path, content, "a.html")
     (chosen,) = read_bytes(tmp_path, content, "a.html", metadata_fields=("url", "author"))
 
-    assert found.metadata == {"title": found.metadata["title"], "url": "https://site1.example/出游"}
     assert found.metadata["title"].startswith("出 游 - ")
+    assert found.metadata == {"title": found.metadata["title"], "url": "https://site1.example/出游"}
     assert chosen.metadata == {"url": "https://site1.example/出游"}
 
 
-def test_the_title_for_those_who_share_a_page_is_preferred(tmp_path):
-    head = '<meta property="og:title" content=" Rain  again "><meta property="og:url" content="https://a.example/">'
-    found = read_page(tmp_path, page(FRENCH, head).encode())
-    assert found.metadata == {"title": "Rain again", "url": "https://a.example/"}
-
-
-def test_a_long_title_is_cut_and_a_long_address_left_out(tmp_path):
-    head = '<meta property="og:title" content="{}"><link rel="canonical" href="https://a.example/{}">'
-    long_title = read_page(tmp_path, page(CHINESE, head.format("汉" * 300, "x" * 300)).encode())
-    long_address = read_page(tmp_path, page(CHINESE, head.format("汉" * 200, "x" * 500)).encode())
-
-    assert long_title.metadata == {"title": "汉" * 199 + "…", "url": "https://a.example/" + "x" * 300}
-    assert long_address.metadata == {"title": "汉" * 200}
+@pytest.mark.parametrize(
+    ("title", "path", "metadata"),
+    [
+        (" Rain  again ", "", {"title": "Rain again", "url": "https://a.example/"}),
+        ("汉" * 300, "x" * 300, {"title": "汉" * 199 + "…", "url": "https://a.example/" + "x" * 300}),
+        ("汉" * 200, "x" * 500, {"title": "汉" * 200}),
+    ],
+    ids=["for those who share it", "a long title is cut", "a long address is left out"],
+)
+def test_the_title_and_address_that_a_page_gives_to_others_are_preferred(tmp_path, title, path, metadata):
+    head = f'<meta property="og:title" content="{title}"><meta property="og:url" content="https://a.example/{path}">'
+    assert read_page(tmp_path, page(CHINESE, head).encode()).metadata == metadata
 
 
 NO_TAG = "the page is not HTML: its first 50 characters name no html, and it has at most one element"
@@ -224,8 +231,3 @@ def test_the_tables_to_be_opened_are_those_of_the_definition():
 
         assert len(found) == len(set(found))
         assert set(found) == set(definition(tree))
-
-
-@pytest.mark.parametrize("label", ["utf-16", "UTF-16LE", "utf-16be", "utf-32"])
-def test_a_page_that_says_it_is_wide_in_ascii_is_not(tmp_path, label):
-    assert read_page(tmp_path, page(CHINESE, f"<meta charset={label}>").encode()).text == CHINESE

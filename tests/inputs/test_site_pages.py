@@ -10,8 +10,6 @@ from simhash_hbase import create_index
 from simhash_hbase.inputs import read
 
 pytestmark = pytest.mark.slow
-
-
 ARTICLES = 20
 SITES = 10
 FRAMES = 5

@@ -21,7 +21,6 @@ from support.serving import Server
 from simhash_hbase.stores.hbase.launcher.home import users_folder
 
 pytestmark = pytest.mark.slow
-
 PACKAGE = "simhash_hbase"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # Every module of the kernel that is compiled has this line.
@@ -38,7 +37,6 @@ def python_of(folder):
 
 
 def install(python, *wanted):
-    """Install with pip and its own settings."""
     command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -96,7 +94,6 @@ def test_the_metadata_names_the_licence_and_its_file(built):
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata.get_all("License-File") == ["LICENSE"]
     assert wheel[name.replace("METADATA", "licenses/LICENSE")] == (ROOT / "LICENSE").read_bytes()
-    assert "near-duplicate" in metadata["Keywords"]
     # The package has no address of its own yet: those that are there lead to the papers.
     assert all(", https://doi.org/" in link for link in metadata.get_all("Project-URL"))
 

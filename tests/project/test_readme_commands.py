@@ -3,13 +3,11 @@
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from support.fresh_clone import (
-    ROOT,
     assert_printed,
     blocks,
     clone,
@@ -245,16 +243,6 @@ def test_blocks_that_are_run_one_after_the_other_in_one_clone_do_not_make_the_sa
 
     assert len(made) >= least
     assert sorted(set(made)) == sorted(made)
-
-
-# Files that blocks make which are run elsewhere, or only by a user. The last one may be a link to an environment.
-ELSEWHERE = ["keys", "news.index/data.mdb", "unfinished/load.json", "decisions/part-0", "work/load.json",
-             "wire.index/x", "nowhere/.venv"]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ELSEWHERE)
-def test_what_other_blocks_leave_in_a_clone_is_ignored(name):
-    assert subprocess.run(["git", "check-ignore", "--quiet", name], cwd=ROOT, check=False).returncode == 0
 
 
 OUTSIDE = re.compile(r"(s3|hdfs|spark)://|kubectl|systemctl|hbase> ")

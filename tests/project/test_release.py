@@ -16,14 +16,6 @@ RELEASED = re.compile(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", re.MULTILIN
 RUN_SCRIPT = re.compile(r"(?:\./)?(scripts/[\w.-]+)(?: (--[\w-]+))?")
 
 
-def test_groups_are_made_of_extras():
-    extras = PROJECT["project"]["optional-dependencies"]
-    for requirements in PROJECT["dependency-groups"].values():
-        for requirement in requirements:
-            [named] = re.findall(r"^simhash-hbase\[([\w,]+)\]$", requirement)
-            assert set(named.split(",")) <= set(extras)
-
-
 def test_the_version_is_in_one_place_and_the_changelog_has_it_first():
     released = RELEASED.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
 

@@ -100,10 +100,9 @@ def test_of_many_originals_around_a_point_those_are_listed_that_one_of_its_copie
 
 def test_rows_of_parquet_and_packed_text_in_the_order_of_their_files(spark, tmp_path):
     records = [record for record in corpus() if len(record.get("text", "")) > 9 and "id" in record][:150]
-    half = len(records) // 2
-    for name, some in (("b.parquet", records[:half]), ("a.parquet", records[half:])):
-        pq.write_table(pa.Table.from_pylist(some), tmp_path / name, row_group_size=20)
-    rows = [str(tmp_path / "b.parquet"), str(tmp_path / "a.parquet")]
+    rows = [str(tmp_path / name) for name in ("b.parquet", "a.parquet")]
+    for path, some in zip(rows, (records[:75], records[75:]), strict=True):
+        pq.write_table(pa.Table.from_pylist(some), path, row_group_size=20)
     packed = tmp_path / "lines.txt.gz"
     packed.write_bytes(gzip.compress("\n".join(record["text"] for record in records).encode()))
 
@@ -169,18 +168,17 @@ def rows_of(simhashes, profile):
     entries = Entries.of_fingerprints([""] * len(simhashes), simhashes)
     prefixes = asked_prefixes(profile, entries, profile.rule)
     owners, columns = np.nonzero(prefixes != NO_PREFIX)
-    rows = prefixes[owners, columns]
-    order = np.lexsort((owners, rows))
-    owners, rows = owners[order], rows[order]
-    empty = Sketches.of_entries(entries).packed()
+    order = np.lexsort((owners, prefixes[owners, columns]))
+    owners, columns = owners[order], columns[order]
+    sketches = Sketches.of_entries(entries).packed()
     return batch_of(
         MEETING,
-        prefix=signed(rows),
-        cell=np.zeros(len(rows), np.int32),
-        slot=np.full(len(rows), -1, np.int32),
+        prefix=signed(prefixes[owners, columns]),
+        cell=np.zeros(len(owners), np.int32),
+        slot=np.full(len(owners), -1, np.int32),
         point=owners,
         simhash=signed(simhashes[owners]),
-        sketch=[empty[at] for at in owners],
+        sketch=[sketches[at] for at in owners],
     )
 
 

@@ -184,13 +184,17 @@ def test_a_damaged_part_is_analysed_again(index, make_index, tmp_path):
 
 
 @pytest.mark.parametrize("into_existing", [False, True])
-def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path, clock, into_existing):
+def test_a_load_that_died_while_writing_is_completed_by_the_same_input(
+    index, make_index, tmp_path, clock, into_existing
+):
     records = documents(100)
     with pytest.raises(KeyboardInterrupt):
         run(index, tmp_path, records, writer=DyingWriter(index.store), into_existing=into_existing)
     noted = read_manifest(tmp_path / "work")
     assert read_open_load(index.store).token == noted.token
     clock.advance(days=1)
+    with pytest.raises(InvalidInput, match="the same input"):
+        run(index, tmp_path, records[1:], into_existing=into_existing)
 
     done, _, analysed = run(index, tmp_path, records, into_existing=into_existing)
 
@@ -198,14 +202,6 @@ def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path
     assert contents(index) == added(make_index, records)
     assert {cell.timestamp for cell in all_cells(index.store)} == {noted.stamp}
     assert read_open_load(index.store) is None
-
-
-def test_another_input_cannot_finish_what_was_being_written(index, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        run(index, tmp_path, documents(100), writer=DyingWriter(index.store))
-
-    with pytest.raises(InvalidInput, match="the same input"):
-        run(index, tmp_path, documents(100)[1:])
 
 
 def test_what_changed_after_the_load_began_wins(index, tmp_path):

@@ -12,16 +12,12 @@ from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
 from simhash_hbase.stores.hbase.launcher import downloads
 
 
-@pytest.fixture
-def make_conf(tmp_path):
-    """Return what writes a configuration folder with a root folder."""
-
-    def make(root):
-        words = f"<property><name>hbase.rootdir</name><value>{root}</value></property>" if root else ""
-        (tmp_path / "hbase-site.xml").write_text(f"<configuration>{words}</configuration>")
-        return tmp_path
-
-    return make
+def configuration(folder, root):
+    """Write a configuration with a root folder, and return its folder."""
+    folder.mkdir(exist_ok=True)
+    words = f"<property><name>hbase.rootdir</name><value>{root}</value></property>" if root else ""
+    (folder / "hbase-site.xml").write_text(f"<configuration>{words}</configuration>")
+    return folder
 
 
 @pytest.fixture
@@ -48,23 +44,21 @@ def docker(tmp_path, monkeypatch):
         ("hdfs://one/hbase", "/user/me/", "/user/me/simhash-hbase-load-token"),
     ],
 )
-def test_a_staging_folder_is_below_what_is_named_or_beside_the_data_of_a_local_hbase(make_conf, root, named, folder):
-    assert staging_folder(make_conf(root), named, "token") == folder
+def test_a_staging_folder_is_below_what_is_named_or_beside_the_data_of_a_local_hbase(tmp_path, root, named, folder):
+    assert staging_folder(configuration(tmp_path, root), named, "token") == folder
 
 
 @pytest.mark.parametrize(
     ("root", "message"), [("hdfs://one/hbase", "`staging=PATH`"), ("", "`staging=PATH`"), (None, r"no hbase-site.xml")]
 )
-def test_a_cluster_needs_a_staging_folder_and_a_configuration(make_conf, tmp_path, root, message):
-    conf = tmp_path if root is None else make_conf(root)
+def test_a_cluster_needs_a_staging_folder_and_a_configuration(tmp_path, root, message):
+    conf = tmp_path if root is None else configuration(tmp_path, root)
     with pytest.raises(InvalidArgument, match=message):
         staging_folder(conf, None, "token")
 
 
 def test_the_configuration_of_a_server_here_is_found_by_its_ports(tmp_path):
-    conf = tmp_path / "conf"
-    conf.mkdir()
-    (conf / "hbase-site.xml").write_text("<configuration></configuration>")
+    conf = configuration(tmp_path / "conf", "")
     (tmp_path / "ports.json").write_text(json.dumps({"thrift1": 1001, "thrift2": 1002}))
 
     assert local_configuration(tmp_path, [("127.0.0.1", 1002)]) == conf

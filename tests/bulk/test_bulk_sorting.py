@@ -15,8 +15,6 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows, distinct, pack_rows
 
-SCHEMES = [Scheme(5, 2), Scheme(4, 1), Scheme(7, 3)]
-
 
 def draw(count, *, seed=1, repeated=0):
     found = np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64)
@@ -32,7 +30,7 @@ def joined(pieces):
     return BlockRows(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+@pytest.mark.parametrize("scheme", [Scheme(5, 2), Scheme(4, 1), Scheme(7, 3)], ids=str)
 @pytest.mark.parametrize("rows_a_pass", [1 << 30, 5_000, 700])
 def test_rows_in_passes_are_the_rows_of_all_at_once(scheme, rows_a_pass):
     simhashes = np.append(draw(3_000, repeated=500), np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64))

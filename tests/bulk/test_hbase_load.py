@@ -44,8 +44,7 @@ def load(tmp_path):
 
 
 def test_a_server_of_this_machine_is_found_alone(load):
-    done = load(SIMHASH_HBASE_HOME=status_with("conf")["folder"])
-    assert done.record["way"] == "HFiles"
+    assert load(SIMHASH_HBASE_HOME=status_with("conf")["folder"]).record["way"] == "HFiles"
 
 
 def test_configuration_and_staging_folder_are_taken_as_named(load, tmp_path):
@@ -58,8 +57,7 @@ def test_configuration_and_staging_folder_are_taken_as_named(load, tmp_path):
 
 
 def test_a_container_loads_files_by_itself(load):
-    done = load("--container", status_with("container")["container"])
-    assert done.record["way"] == "HFiles"
+    assert load("--container", status_with("container")["container"]).record["way"] == "HFiles"
 
 
 def test_behind_a_gateway_alone_rows_are_put(load, tmp_path):

@@ -15,6 +15,16 @@ from simhash_hbase.inputs import Document, Place, Reject, read
 from simhash_hbase.inputs.streams import gunzip
 
 GOOD = b'{"id":"good","text":"x"}'
+NO_FEATURES = (
+    b"5", b"[]", b'["a"]', b'[["a"]]', b"[[null,1]]", b'[["a","1"]]', b'[["a",true]]', b"[[-1,1]]",
+    b"[[18446744073709551616,1]]",
+)  # fmt: skip
+FOLDER, FEATURES = {"format": "folder"}, {"features_field": "f"}
+PACKED = ("jsonl.gz", "jsonl.zst", "txt.gz", "warc.gz", "warc.zst", "html.gz")
+NO_CRAWL = b"something else\n" * 100_000
+NO_FINGERPRINTS = (b'"xyz"', b"-1", b"1.0", b"true", b"null", b"18446744073709551616")
+LONG = "文" * 400_000
+COMPRESS = {".gz": gzip.compress, "zst": zstandard.compress}
 
 
 @pytest.mark.parametrize(
@@ -47,12 +57,6 @@ def test_a_bad_json_line_is_refused_with_its_bytes(tmp_path, line, reason):
     assert got[1].raw == line
     assert reason in got[1].reason
     assert got[2].place.line == 4
-
-
-NO_FEATURES = (
-    b"5", b"[]", b'["a"]', b'[["a"]]', b"[[null,1]]", b'[["a","1"]]', b'[["a",true]]', b"[[-1,1]]",
-    b"[[18446744073709551616,1]]",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("features", NO_FEATURES)
@@ -149,12 +153,6 @@ def test_rejects_are_written_whole(tmp_path):
     assert base64.b64decode(row["raw_base64"]) == b"\xff\xfe\xfd"
 
 
-FOLDER, FEATURES = {"format": "folder"}, {"features_field": "f"}
-PACKED = ("jsonl.gz", "jsonl.zst", "txt.gz", "warc.gz", "warc.zst", "html.gz")
-NO_CRAWL = b"something else\n" * 100_000
-NO_FINGERPRINTS = (b'"xyz"', b"-1", b"1.0", b"true", b"null", b"18446744073709551616")
-
-
 @pytest.mark.parametrize(
     ("name", "data", "options", "reason"),
     [
@@ -218,10 +216,6 @@ def test_the_fields_of_a_record_without_the_one_are_listed_in_bounds(tmp_path, r
     first, second = read_bytes(tmp_path, f"{record}\n{record}".encode(), "a.jsonl", **{given: "x"})
     assert first.reason == f"the field 'x' is missing; it has {listed}: name the right one with `{given}`"
     assert second.reason == "the field 'x' is missing"
-
-
-LONG = "文" * 400_000
-COMPRESS = {".gz": gzip.compress, "zst": zstandard.compress}
 
 
 @pytest.mark.parametrize(

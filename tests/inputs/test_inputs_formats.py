@@ -30,6 +30,7 @@ CODECS = st.sampled_from(["utf-8", "utf-8-sig", "gb18030", "utf-16", "utf-16-be"
 FILES = st.tuples(CODECS, st.sampled_from(["", ".gz", ".zst"]), st.integers(1, 40))
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
+WRONG = ["", "ff", "-1", "0x", "0x10000000000000000", "1" * 21, "１", " 1", -1, 2**64, True]
 
 
 def written(folder, name, text, codec="utf-8", packer=""):
@@ -174,10 +175,7 @@ def test_a_fingerprint_is_read_in_every_form(value):
     assert {parse_simhash(form) for form in forms} == {value}
 
 
-WRONG = ["", "ff", "-1", "0x", "0x10000000000000000", "1" * 21, "１", " 1", -1, 2**64, True, 10**5000]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{wrong!r:.25}" if wrong in WRONG[:-1] else "huge")
+@pytest.mark.parametrize("wrong", [*WRONG, pytest.param(10**5000, id="huge")])
 def test_anything_else_is_no_fingerprint(wrong):
     with pytest.raises(InvalidArgument):
         parse_simhash(wrong)

@@ -11,8 +11,6 @@ from simhash_hbase.inputs import read
 
 pytestmark = pytest.mark.slow
 ARTICLES = 20
-SITES = 10
-FRAMES = 5
 
 
 def articles():
@@ -29,8 +27,8 @@ def pages(tmp_path_factory):
     """Return a folder of 200 pages: each article in five frames, in each frame ten articles of its language."""
     folder = tmp_path_factory.mktemp("pages")
     for number, (lang, title, text) in enumerate(articles()):
-        for frame in range(FRAMES):
-            site = (number + frame) % SITES
+        for frame in range(5):
+            site = (number + frame) % 10
             (folder / f"{number:02} {lang} {site}.html").write_text(Site(site, lang).page(text, title))
     return folder
 

@@ -218,14 +218,10 @@ NAMELESS = ["./scripts/hbase up", "./scripts/hbase up", "./scripts/quickstart", 
 
 
 def test_every_block_that_a_test_could_run_has_a_name():
-    first = [
-        re.sub(r" *#.*", "", next(iter(split(block))))
-        for text in pages().values()
-        for name, block in re.findall(r"(<!-- \w+ -->\n)?```console\n(.*?)```", text, re.DOTALL)
-        if not name
-    ]
+    pattern = re.compile(r"(<!-- \w+ -->\n)?```console\n(.*?)```", re.DOTALL)
+    nameless = [block for text in pages().values() for name, block in pattern.findall(text) if not name]
 
-    assert sorted(first) == NAMELESS
+    assert sorted(re.sub(r" *#.*", "", next(iter(split(block)))) for block in nameless) == NAMELESS
 
 
 MADE = {

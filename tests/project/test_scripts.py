@@ -75,7 +75,9 @@ RUNS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "collected", "in_order", "together"), RUNS, ids=lambda words: str(words)[:24])
+@pytest.mark.parametrize(
+    ("words", "collected", "in_order", "together"), RUNS, ids=["plain", "HBase", "quick", "coverage"]
+)
 def test_a_run_of_tests_has_what_it_needs_and_nothing_else(script, words, collected, in_order, together):
     calls, done = script("test", *words, COLLECTED=collected)
 

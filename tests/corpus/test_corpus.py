@@ -117,8 +117,11 @@ def scanned(tree, monkeypatch):
     [("dedup", False), ("dedup", True), ("add", False), ("query", False), ("fingerprint", False), ("load", False)],
 )
 def test_a_command_walks_through_the_input_once_whatever_is_asked_for(cli, tmp_path, tree, scanned, name, pattern):
-    index_in(tmp_path / "i").close()
-    target = ["--analyzer", "shingle"] if name == "fingerprint" else [f"file:{tmp_path / 'i'}"]
+    if name == "dedup":
+        target = [f"file:{tmp_path / 'new'}", "--create"]
+    else:
+        index_in(tmp_path / "i").close()
+        target = ["--analyzer", "shingle"] if name == "fingerprint" else [f"file:{tmp_path / 'i'}"]
     named = [tree / str(number) for number in range(3)] if pattern else [tree]
     written = ["output", "clusters", "report", "results", "rejects"] if name == "dedup" else ["rejects"]
     words = [word for option in written for word in (f"--{option}", tmp_path / option)]

@@ -54,8 +54,11 @@ def decided(spark, sources, settings=None, *, analysis=None, **options):
     return [row.value for row in done.lines.collect()], done, refused
 
 
-@pytest.mark.parametrize("keep", ["first", "longest", "best:score", "rank:source=paper,wire"])
-def test_lines_in_many_splits_and_a_hot_prefix_in_many_parts_in_every_order_of_preference(spark, tmp_path, keep):
+# With the option every prefix that more than two points share is divided.
+@pytest.mark.parametrize(
+    ("keep", "options"), [("first", {"hot": 2}), ("longest", {}), ("best:score", {}), ("rank:source=paper,wire", {})]
+)
+def test_splits_and_hot_prefixes_decide_as_one_machine_in_every_order_of_preference(spark, tmp_path, keep, options):
     sources = ("wire", "paper", "blog")
     records = [
         {**record, "score": at * 7 % 5 if at % 50 else None, "source": sources[at % 3]}
@@ -65,8 +68,7 @@ def test_lines_in_many_splits_and_a_hot_prefix_in_many_parts_in_every_order_of_p
     settings = InputOptions(preference=Preference.parse(keep))
     expected, summary = decisions_of_one_machine([source], keep=keep)
 
-    # Every prefix that more than two points share is divided.
-    lines, done, refused = decided(spark, [source], settings, hot=2)
+    lines, done, refused = decided(spark, [source], settings, **options)
 
     assert len(Input.of(spark, [source], settings).order.splits) > 3
     assert lines == expected

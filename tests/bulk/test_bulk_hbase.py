@@ -23,20 +23,13 @@ from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.hbase
-
 PROFILE = Profile.resolve(analyzer="shingle", match="distance")
 SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
 
 
 @pytest.fixture(scope="module")
-def status():
-    """Return what the launcher tells of the running server."""
-    return server_status()
-
-
-@pytest.fixture(scope="module")
-def tools(status, tmp_path_factory):
-    return find_tools(jars=Path(status["jars"]), cache=tmp_path_factory.mktemp("cache"))
+def tools(tmp_path_factory):
+    return find_tools(jars=Path(server_status()["jars"]), cache=tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture
@@ -48,9 +41,9 @@ def index():
 
 
 @pytest.fixture
-def make_writer(status, tools):
+def make_writer(tools):
     def make(table):
-        conf = Path(status["conf"])
+        conf = Path(server_status()["conf"])
         return HFileWriter(tools.program(conf), table, staging_folder(conf, None, table))
 
     return make
@@ -72,7 +65,9 @@ def table_of(index):
     return index.store.url.rpartition("/")[2]
 
 
-def test_files_hold_what_puts_would_have_written(index, make_writer, tmp_path):
+def test_files_hold_what_puts_would_have_written_and_change_nothing_when_they_are_loaded_again(
+    index, make_writer, tmp_path
+):
     spool = filled(index, tmp_path / "hbase")
     writer = make_writer(table_of(index))
     model = Index.create(MemoryStore(), PROFILE)
@@ -85,16 +80,8 @@ def test_files_hold_what_puts_would_have_written(index, make_writer, tmp_path):
     assert contents(index.store) == contents(model.store)
     assert {name: files.cells for name, files in writer.done.items()} == {"d": 6_000, "b": 30_000}
     assert [files.files for files in writer.done.values()] == [7, 7]
-
-
-def test_a_second_load_of_the_same_files_changes_nothing(index, make_writer, tmp_path):
-    spool = filled(index, tmp_path / "work")
     load(index, spool, make_writer(table_of(index)))
-    before = contents(index.store)
-
-    load(index, spool, make_writer(table_of(index)))
-
-    assert contents(index.store) == before
+    assert contents(index.store) == contents(model.store)
 
 
 class Twice:
@@ -128,7 +115,6 @@ class Twice:
 
 def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_alone(index, make_writer, tmp_path):
     old, new = make_writer(table_of(index)), make_writer(table_of(index))
-
     load(index, filled(index, tmp_path / "work"), Twice(old, new))
 
     # Their bytes may differ: the files hold the time, compressed.
@@ -141,7 +127,6 @@ def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_
 def test_loaded_documents_can_be_moved_and_removed_at_once(index, make_writer, tmp_path):
     load(index, filled(index, tmp_path / "work"), make_writer(table_of(index)))
     free = int(SIMHASHES[1]) ^ (2**64 - 1)
-
     index.add_entries(Analysis(PROFILE).fingerprints(["document 1"], [free]).entries)
     removed = dict(index.remove_many(["document 2"]))
 
@@ -152,7 +137,7 @@ def test_loaded_documents_can_be_moved_and_removed_at_once(index, make_writer, t
     assert index.query_simhash(int(SIMHASHES[3])).matches[0].id == "document 3"
 
 
-def test_a_stream_that_breaks_off_loads_nothing_and_leaves_no_files(index, make_writer, status):
+def test_a_stream_that_breaks_off_loads_nothing_and_leaves_no_files(index, make_writer):
     writer = make_writer(table_of(index))
 
     def broken():
@@ -163,7 +148,7 @@ def test_a_stream_that_breaks_off_loads_nothing_and_leaves_no_files(index, make_
         writer.write(broken(), [], timestamp=1)
 
     assert contents(index.store) == ([], [])
-    assert not list(Path(status["folder"]).glob(f"**/*-staging/{table_of(index)}"))
+    assert not list(Path(server_status()["folder"]).glob(f"**/*-staging/{table_of(index)}"))
 
 
 def test_java_says_why_in_a_sentence(index, make_writer):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.bruteforce import entries
 from support.rows import all_cells, all_pairs
 
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load, spool as spool_module
@@ -20,6 +21,10 @@ def document(number, *, simhash=None):
     value = SHARED[number] if simhash is None else simhash
     metadata = {"number": number} if number % 3 == 0 else None
     return Document(f"document {number}", None, value, None, metadata, Place("input", number + 1), b"raw")
+
+
+def documents(count):
+    return [document(number) for number in range(count)]
 
 
 @pytest.fixture(autouse=True)
@@ -46,24 +51,28 @@ class CountingAnalysis(Analysis):
         return super().fingerprints(ids, simhashes, metadata)
 
 
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
 class DyingWriter(StoreWriter):
-    """Writes all cells and no row, then dies."""
+    """Writes all cells and no row before it is interrupted."""
 
     def write(self, cells, rows, *, timestamp):
         super().write(cells, [], timestamp=timestamp)
-        raise Killed
+        raise KeyboardInterrupt
 
 
 def spool_of(index, tmp_path):
     return Spool(tmp_path / "work", index.store.url, index.profile)
 
 
+def filled(index, tmp_path, records):
+    """Analyse records as a command does that is killed before it writes."""
+    spool = spool_of(index, tmp_path)
+    begin(index, spool)
+    list(spool.fill(records, CountingAnalysis(index.profile)))
+    return spool
+
+
 def run(index, tmp_path, records, *, writer=None, **options):
-    """Do what the command does; return what was loaded and what was refused."""
+    """Do what the command does; return what was loaded, what was refused, and how many documents were analysed."""
     spool = spool_of(index, tmp_path)
     begin(index, spool, **options)
     analysis = CountingAnalysis(index.profile)
@@ -87,8 +96,7 @@ def added(make_index, records):
 
 
 def test_a_loaded_index_holds_what_an_added_one_does(index, make_index, tmp_path):
-    records = [document(number) for number in range(100)]
-
+    records = documents(100)
     done, rejects, _ = run(index, tmp_path, records)
 
     assert (done.documents, done.known, rejects) == (100, 0, [])
@@ -97,29 +105,21 @@ def test_a_loaded_index_holds_what_an_added_one_does(index, make_index, tmp_path
     assert not (tmp_path / "work").exists()
 
 
-def test_all_cells_lie_a_minute_behind_the_store(make_memory_index, tmp_path, clock):
-    index = make_memory_index()
-
-    run(index, tmp_path, [document(number) for number in range(10)])
-
-    assert {cell.timestamp for cell in all_cells(index.store)} == {clock.ms - 60_000}
-
-
-def test_a_loaded_document_was_added_when_the_load_began(index, tmp_path, clock):
-    run(index, tmp_path, [document(0)])
+def test_cells_lie_a_minute_behind_the_store_and_their_documents_were_added_when_the_load_began(index, tmp_path, clock):
+    run(index, tmp_path, documents(10))
 
     [stored] = index.get_many(["document 0"])
+    assert {cell.timestamp for cell in all_cells(index.store)} == {clock.ms - 60_000}
     assert stored.added == stored.seen == rfc3339(clock.ms)
     assert [match.added for match in index.query_simhash(SHARED[0], since=rfc3339(clock.ms)).matches] == [stored.added]
 
 
 def test_a_loaded_document_is_found_changed_and_removed(index, tmp_path):
-    run(index, tmp_path, [document(number) for number in range(50)])
-
+    run(index, tmp_path, documents(50))
     [match] = index.query_simhash(SHARED[7] ^ 0b101).matches
     assert (match.id, match.distance) == ("document 7", 2)
 
-    index.add_entries(Analysis(index.profile).fingerprints(["document 7"], [SHARED[300]]).entries)
+    index.add_entries(entries({"document 7": SHARED[300]}))
     assert index.get("document 7").simhash == SHARED[300]
     assert not index.query_simhash(SHARED[7]).matches
 
@@ -128,20 +128,18 @@ def test_a_loaded_document_is_found_changed_and_removed(index, tmp_path):
 
 
 def test_a_folder_keeps_what_is_not_the_loads(index, tmp_path):
-    kept = tmp_path / "work" / "mine.txt"
-    kept.parent.mkdir()
-    kept.write_text("mine")
-
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "mine.txt").write_text("mine")
     run(index, tmp_path, [document(1)])
 
-    assert list(kept.parent.iterdir()) == [kept]
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["mine.txt"]
+
+
+AGAIN = Document("document 3", None, 5, None, None, Place("input", 999), b"again")
 
 
 def test_a_repeated_id_is_refused_with_its_place(index, tmp_path):
-    records = [document(number) for number in range(60)]
-    again = Document("document 3", None, 5, None, None, Place("input", 999), b"again")
-
-    done, rejects, _ = run(index, tmp_path, [*records, again])
+    done, rejects, _ = run(index, tmp_path, [*documents(60), AGAIN])
 
     assert done.documents == 60
     assert [(str(r.place), r.raw, r.id) for r in rejects] == [("input:999", b"again", "document 3")]
@@ -150,31 +148,25 @@ def test_a_repeated_id_is_refused_with_its_place(index, tmp_path):
 
 
 def test_finished_parts_are_not_analysed_again(index, tmp_path):
-    records = [document(number) for number in range(100)]
-    bad = Reject(Place("input", 0), "bad", b"", None)
+    records, bad = documents(100), Reject(Place("input", 0), "bad", b"", None)
     records.insert(5, bad)
     spool = spool_of(index, tmp_path)
     begin(index, spool)
     parts = spool.fill(records, CountingAnalysis(index.profile))
-    next(parts)
-    next(parts)
+    next(parts), next(parts)
     parts.close()
 
-    again = Document("document 3", None, 5, None, None, Place("input", 999), b"again")
-    done, rejects, analysed = run(index, tmp_path, [*records, again])
+    done, rejects, analysed = run(index, tmp_path, [*records, AGAIN])
 
     assert done.documents == 100
-    assert [reject.place for reject in rejects] == [bad.place, again.place]
+    assert [reject.place for reject in rejects] == [bad.place, AGAIN.place]
     assert analysed == 101 - 59
     assert not index.verify().wrong
 
 
 def test_an_input_that_changed_is_analysed_from_there_on(index, make_index, tmp_path):
-    spool = spool_of(index, tmp_path)
-    begin(index, spool)
-    list(spool.fill([document(number) for number in range(100)], CountingAnalysis(index.profile)))
+    filled(index, tmp_path, documents(100))
     changed = [document(number, simhash=1 if number == 45 else None) for number in range(100)]
-
     _, _, analysed = run(index, tmp_path, changed)
 
     assert analysed == 70
@@ -182,27 +174,27 @@ def test_an_input_that_changed_is_analysed_from_there_on(index, make_index, tmp_
 
 
 def test_a_damaged_part_is_analysed_again(index, make_index, tmp_path):
-    records = [document(number) for number in range(100)]
-    spool = spool_of(index, tmp_path)
-    begin(index, spool)
-    list(spool.fill(records, CountingAnalysis(index.profile)))
+    filled(index, tmp_path, documents(100))
     part = tmp_path / "work" / "part-000002"
     part.write_bytes(part.read_bytes()[:-1] + b"?")
-
-    _, _, analysed = run(index, tmp_path, records)
+    _, _, analysed = run(index, tmp_path, documents(100))
 
     assert analysed == 40
-    assert contents(index) == added(make_index, records)
+    assert contents(index) == added(make_index, documents(100))
 
 
 @pytest.mark.parametrize("into_existing", [False, True])
-def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path, clock, into_existing):
-    records = [document(number) for number in range(100)]
-    with pytest.raises(Killed):
+def test_a_load_that_died_while_writing_is_completed_by_the_same_input(
+    index, make_index, tmp_path, clock, into_existing
+):
+    records = documents(100)
+    with pytest.raises(KeyboardInterrupt):
         run(index, tmp_path, records, writer=DyingWriter(index.store), into_existing=into_existing)
     noted = read_manifest(tmp_path / "work")
     assert read_open_load(index.store).token == noted.token
     clock.advance(days=1)
+    with pytest.raises(InvalidInput, match="the same input"):
+        run(index, tmp_path, records[1:], into_existing=into_existing)
 
     done, _, analysed = run(index, tmp_path, records, into_existing=into_existing)
 
@@ -212,23 +204,10 @@ def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path
     assert read_open_load(index.store) is None
 
 
-def test_another_input_cannot_finish_what_was_being_written(index, tmp_path):
-    records = [document(number) for number in range(100)]
-    with pytest.raises(Killed):
-        run(index, tmp_path, records, writer=DyingWriter(index.store))
-
-    with pytest.raises(InvalidInput, match="the same input"):
-        run(index, tmp_path, records[1:])
-
-
 def test_what_changed_after_the_load_began_wins(index, tmp_path):
-    spool = spool_of(index, tmp_path)
-    begin(index, spool)
-    list(spool.fill([document(number) for number in range(40)], CountingAnalysis(index.profile)))
-    index_of_another = Analysis(index.profile).fingerprints(["document 9"], [SHARED[300]]).entries
+    spool = filled(index, tmp_path, documents(40))
     spool.manifest.writing = True
-    index.add_entries(index_of_another)
-
+    index.add_entries(entries({"document 9": SHARED[300]}))
     load(index, spool, StoreWriter(index.store))
 
     assert index.get("document 9").simhash == SHARED[300]
@@ -236,44 +215,28 @@ def test_what_changed_after_the_load_began_wins(index, tmp_path):
     assert index.query_simhash(SHARED[300]).matches[0].id == "document 9"
 
 
-def test_an_index_with_documents_is_refused(index, tmp_path):
-    run(index, tmp_path, [document(1)])
-
-    with pytest.raises(InvalidArgument, match="`into_existing`"):
-        run(index, tmp_path, [document(2)])
-
-
-def test_into_existing_moves_known_ids_and_loads_the_rest(index, make_index, tmp_path):
-    run(index, tmp_path, [document(number) for number in range(50)])
+def test_into_existing_alone_moves_known_ids_and_loads_the_rest_with_removed_ones(index, make_index, tmp_path):
+    run(index, tmp_path, documents(50))
+    list(index.remove_many(["document 40"]))
     more = [document(number, simhash=SHARED[200 + number] if number < 10 else None) for number in range(90)]
+    with pytest.raises(InvalidArgument, match="`into_existing`"):
+        run(index, tmp_path, more)
 
     done, _, _ = run(index, tmp_path, more, into_existing=True)
 
-    assert (done.documents, done.known, done.moved) == (90, 50, 10)
+    assert (done.documents, done.known, done.moved) == (90, 49, 10)
     assert contents(index)[1] == added(make_index, more)[1]
     assert not index.query_simhash(SHARED[3]).matches
-    assert index.query_simhash(SHARED[203]).matches[0].id == "document 3"
-    assert index.query_simhash(SHARED[70]).matches[0].id == "document 70"
+    for number, simhash in ((3, SHARED[203]), (40, SHARED[40]), (70, SHARED[70])):
+        assert index.query_simhash(simhash).matches[0].id == f"document {number}"
     before = contents(index)
-
     done, _, _ = run(index, tmp_path, more, into_existing=True)
-
     assert (done.known, done.moved) == (90, 0)
     assert contents(index) == before
 
 
-def test_a_removed_id_comes_back_into_an_existing_index(index, tmp_path):
-    run(index, tmp_path, [document(number) for number in range(10)])
-    list(index.remove_many(["document 4"]))
-
-    run(index, tmp_path, [document(number) for number in range(20)], into_existing=True)
-
-    assert index.query_simhash(SHARED[4]).matches[0].id == "document 4"
-
-
 def test_two_loads_at_a_time_are_refused(index, tmp_path):
     begin_load(index.store, "another")
-
     with pytest.raises(StoreBusy, match="not finished"):
         run(index, tmp_path, [document(1)])
 
@@ -283,7 +246,5 @@ def test_two_loads_at_a_time_are_refused(index, tmp_path):
 
 def test_the_folder_of_another_load_is_refused(index, make_index, tmp_path):
     spool_of(index, tmp_path)
-    other = make_index(scheme="4x1")
-
     with pytest.raises(InvalidArgument, match="unfinished load"):
-        spool_of(other, tmp_path)
+        spool_of(make_index(scheme="4x1"), tmp_path)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import stat
 import sys
 from pathlib import Path
 
@@ -13,16 +12,12 @@ from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
 from simhash_hbase.stores.hbase.launcher import downloads
 
 
-@pytest.fixture
-def make_conf(tmp_path):
-    """Return what writes a configuration folder with a root folder."""
-
-    def make(root):
-        words = f"<property><name>hbase.rootdir</name><value>{root}</value></property>" if root else ""
-        (tmp_path / "hbase-site.xml").write_text(f"<configuration>{words}</configuration>")
-        return tmp_path
-
-    return make
+def configuration(folder, root):
+    """Write a configuration with a root folder, and return its folder."""
+    folder.mkdir(exist_ok=True)
+    words = f"<property><name>hbase.rootdir</name><value>{root}</value></property>" if root else ""
+    (folder / "hbase-site.xml").write_text(f"<configuration>{words}</configuration>")
+    return folder
 
 
 @pytest.fixture
@@ -33,7 +28,7 @@ def docker(tmp_path, monkeypatch):
         program = tmp_path / "bin" / "docker"
         program.parent.mkdir()
         program.write_text(f"#!/bin/sh\necho \"$@\" >> {tmp_path}/asked\nprintf '{answer}'\nexit {code}\n")
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
         return tmp_path / "asked"
 
@@ -49,28 +44,24 @@ def docker(tmp_path, monkeypatch):
         ("hdfs://one/hbase", "/user/me/", "/user/me/simhash-hbase-load-token"),
     ],
 )
-def test_a_staging_folder_is_below_what_is_named_or_beside_the_data_of_a_local_hbase(make_conf, root, named, folder):
-    assert staging_folder(make_conf(root), named, "token") == folder
+def test_a_staging_folder_is_below_what_is_named_or_beside_the_data_of_a_local_hbase(tmp_path, root, named, folder):
+    assert staging_folder(configuration(tmp_path, root), named, "token") == folder
 
 
-@pytest.mark.parametrize("root", ["hdfs://one/hbase", None])
-def test_a_cluster_needs_a_staging_folder(make_conf, root):
-    with pytest.raises(InvalidArgument, match="`staging=PATH`"):
-        staging_folder(make_conf(root), None, "token")
+@pytest.mark.parametrize(
+    ("root", "message"), [("hdfs://one/hbase", "`staging=PATH`"), ("", "`staging=PATH`"), (None, r"no hbase-site.xml")]
+)
+def test_a_cluster_needs_a_staging_folder_and_a_configuration(tmp_path, root, message):
+    conf = tmp_path if root is None else configuration(tmp_path, root)
+    with pytest.raises(InvalidArgument, match=message):
+        staging_folder(conf, None, "token")
 
 
-def test_a_folder_without_a_configuration_is_refused(tmp_path):
-    with pytest.raises(InvalidArgument, match=r"no hbase-site.xml"):
-        staging_folder(tmp_path, None, "token")
-
-
-def test_the_configuration_of_a_server_here_is_found_by_its_ports(make_conf, tmp_path):
-    make_conf("file:///data/hbase").joinpath("hbase-site.xml").rename(tmp_path / "site")
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "site").rename(tmp_path / "conf" / "hbase-site.xml")
+def test_the_configuration_of_a_server_here_is_found_by_its_ports(tmp_path):
+    conf = configuration(tmp_path / "conf", "")
     (tmp_path / "ports.json").write_text(json.dumps({"thrift1": 1001, "thrift2": 1002}))
 
-    assert local_configuration(tmp_path, [("127.0.0.1", 1002)]) == tmp_path / "conf"
+    assert local_configuration(tmp_path, [("127.0.0.1", 1002)]) == conf
     assert local_configuration(tmp_path, [("127.0.0.1", 1003)]) is None
     assert local_configuration(tmp_path, [("elsewhere", 1002)]) is None
     assert local_configuration(tmp_path / "nothing", [("127.0.0.1", 1002)]) is None
@@ -78,9 +69,7 @@ def test_the_configuration_of_a_server_here_is_found_by_its_ports(make_conf, tmp
 
 def test_a_container_is_asked_for_the_class_path_of_its_hbase(docker, tmp_path):
     asked = docker(answer=r"java\0-cp\0/tmp/x:/opt/hbase/lib/*\0HMaster\0")
-
     (tmp_path / "classes").mkdir()
-
     words = container_program("some", tmp_path / "classes")
 
     assert words[:4] == ["docker", "exec", "--interactive", "some"]
@@ -88,17 +77,17 @@ def test_a_container_is_asked_for_the_class_path_of_its_hbase(docker, tmp_path):
     assert asked.read_text().splitlines()[1].endswith(" /tmp/simhash-hbase-classes")
 
 
-def test_a_container_without_hbase_is_refused(docker, tmp_path):
-    docker(answer=r"sh\0-c\0sleep\0")
-
-    with pytest.raises(StoreRefused, match="no HBase runs in container some"):
-        container_program("some", tmp_path)
-
-
-def test_an_engine_that_does_not_answer_is_worth_another_try(docker, tmp_path):
-    docker(answer="", code=1)
-
-    with pytest.raises(StoreUnavailable, match="docker exec failed"):
+@pytest.mark.parametrize(
+    ("answer", "code", "error", "message"),
+    [
+        (r"sh\0-c\0sleep\0", 0, StoreRefused, "no HBase runs in container some"),
+        # Worth another try.
+        ("", 1, StoreUnavailable, "docker exec failed"),
+    ],
+)
+def test_a_container_without_hbase_or_answer_is_an_error_of_its_own(docker, tmp_path, answer, code, error, message):
+    docker(answer=answer, code=code)
+    with pytest.raises(error, match=message):
         container_program("some", tmp_path)
 
 

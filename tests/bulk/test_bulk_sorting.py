@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.rows import pairs_of
 
 from simhash_hbase.bulk.hfiles import pack_stream
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, document_cells, sorted_rows
@@ -13,8 +14,6 @@ from simhash_hbase.inputs import Place, Reject
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows, distinct, pack_rows
-
-SCHEMES = [Scheme(5, 2), Scheme(4, 1), Scheme(7, 3)]
 
 
 def draw(count, *, seed=1, repeated=0):
@@ -31,21 +30,16 @@ def joined(pieces):
     return BlockRows(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+@pytest.mark.parametrize("scheme", [Scheme(5, 2), Scheme(4, 1), Scheme(7, 3)], ids=str)
 @pytest.mark.parametrize("rows_a_pass", [1 << 30, 5_000, 700])
 def test_rows_in_passes_are_the_rows_of_all_at_once(scheme, rows_a_pass):
     simhashes = np.append(draw(3_000, repeated=500), np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64))
-
     found = joined(sorted_rows(Corpus.of(scheme, simhashes), rows_a_pass=rows_a_pass))
-
-    wanted = block_rows(scheme, simhashes)
-    assert np.array_equal(found.prefixes, wanted.prefixes)
-    assert np.array_equal(found.simhashes, wanted.simhashes)
+    assert pairs_of(found) == pairs_of(block_rows(scheme, simhashes))
 
 
 def test_passes_are_about_as_large_as_wanted_also_where_fingerprints_are_crowded():
     crowded = distinct(draw(20_000) >> np.uint64(20))
-
     sizes = [len(rows.prefixes) for rows in sorted_rows(Corpus.of(Scheme(5, 2), crowded), rows_a_pass=20_000)]
 
     # Two of the ten tables have the same segment for all: those rows cannot be cut.
@@ -71,16 +65,13 @@ def test_sorted_cells_are_all_cells_in_the_order_of_their_keys(tmp_path, ranges)
 @pytest.mark.parametrize("qualifier", [b"\x00" * 16, b"\x05" * 16 + b"\x00" * 7 + b"\x01", b"\x05" * 17 + b"\x00" * 7])
 def test_a_key_that_ends_with_zero_bytes_keeps_them(qualifier):
     keys = np.array([b"\x01\x02\x03\x04\x00" + b"\x07" * 8 + qualifier], dtype=KEY)
-
     [cell] = CellBlock(keys, [b"value"]).cells(3)
-
     assert (cell.row, cell.qualifier) == (b"\x01\x02\x03\x04\x00" + b"\x07" * 8, qualifier)
 
 
 def test_the_stream_says_how_long_everything_is():
     block = document_cells(entries_of(draw(2)), 5, 0)
     rows = BlockRows(np.array([1, 2], np.uint64), np.array([3, 4], np.uint64))
-
     stream = io.BytesIO(b"".join(pack_stream([block], [rows], timestamp=7)))
 
     assert stream.read(12) == b"SHB1" + (7).to_bytes(8, "big")
@@ -94,29 +85,22 @@ def test_the_stream_says_how_long_everything_is():
     assert stream.read() == b"\x00"
 
 
-def test_seen_ids_know_every_digest_of_many_batches():
-    names = id_digests(str(number * number % 700) for number in range(2_000))
+def test_seen_ids_know_every_digest_of_many_batches_and_those_that_end_with_zero_bytes():
+    zeros = np.array([b"\x01" * 15 + b"\x00", b"\x01" * 15 + b"\x01", b"\x01" * 14 + b"\x00\x00"], dtype=DIGEST)
+    names = np.append(id_digests(str(number * number % 700) for number in range(2_000)), zeros)
     seen, known, came = SeenIds(), set(), []
 
-    for first in range(0, 2_000, 30):
+    for first in range(0, len(names), 30):
         came += seen.add(names[first : first + 30]).tolist()
 
-    wanted = [not (digest not in known and not known.add(digest)) for digest in names.tolist()]
-    assert came == wanted
+    assert came == [not (digest not in known and not known.add(digest)) for digest in names.tolist()]
     assert len(seen) == len(known)
-
-
-def test_digests_that_differ_by_a_zero_byte_at_the_end_are_two():
-    digests = np.array([b"\x01" * 15 + b"\x00", b"\x01" * 15 + b"\x01", b"\x01" * 14 + b"\x00\x00"], dtype=DIGEST)
-
-    assert SeenIds().add(digests).tolist() == [False, False, False]
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path):
     rejects = [Reject(Place("a\udcff.txt", 3), "no id", b"\xff\x00", None), Reject(Place("b", 0), "gone", b"", "id")]
     simhashes, segments, present = banded(50)
     part = Part(replace(entries_of(simhashes), bands=segments, shingles=300 * present.astype(np.uint32)), rejects)
-
     found = read_part(tmp_path / "part", write_part(tmp_path / "part", part))
 
     assert found.rejects == rejects
@@ -139,12 +123,9 @@ def banded(count, *, seed=3, bands=6):
 def test_sketch_rows_come_with_the_block_rows_in_one_order(rows_a_pass):
     simhashes, segments, present = banded(2_000)
     scheme = Scheme(5, 2)
-
     found = joined(sorted_rows(Corpus.of(scheme, simhashes, segments, present), rows_a_pass=rows_a_pass))
 
-    pairs = list(zip(found.prefixes.tolist(), found.simhashes.tolist(), strict=True))
-    blocks = block_rows(scheme, simhashes)
-    expected = set(zip(blocks.prefixes.tolist(), blocks.simhashes.tolist(), strict=True))
+    expected = set(pairs_of(block_rows(scheme, simhashes)))
     for simhash, own, has in zip(simhashes.tolist(), segments.tolist(), present.tolist(), strict=True):
         expected |= {(segment << 8 | 11 + band, simhash) for band, segment in enumerate(own) if has}
-    assert pairs == sorted(expected)
+    assert pairs_of(found) == sorted(expected)

@@ -7,13 +7,12 @@ import pytest
 from support.sites import Site
 
 from simhash_hbase import Profile
+from simhash_hbase.features import chunks
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse, analyse_chunk
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject, extract
 
 pytestmark = pytest.mark.slow
-
-
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 OPTIONS = InputOptions()
 BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
@@ -21,7 +20,7 @@ BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
 
 @pytest.fixture(autouse=True)
 def _short_chunks(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr(chunks, "CHUNK_DOCUMENTS", 50)
 
 
 def page(number, *, raw=None):
@@ -35,6 +34,10 @@ def document(number):
     return Document(str(number), text, None, None, {"n": number}, Place("a.jsonl", number), None)
 
 
+def documents(count):
+    return map(document, range(count))
+
+
 def reject(number):
     return Reject(Place("a.warc", number), "damaged", b"raw", str(number))
 
@@ -45,40 +48,37 @@ def records(count):
 
 
 def told(chunks):
-    """Write down all that comes of chunks, without where one ends."""
+    """Return all that comes of chunks, without where one ends: what is kept with its entry, and what is refused."""
+    kept, refused = [], []
     for chunk in chunks:
+        assert len(chunk.entries) == len(chunk.kept)
         for at, found in enumerate(chunk.kept):
             entry = chunk.entries
-            yield found, entry.ids[at], int(entry.simhashes[at]), entry.sketches[at].tobytes(), entry.metadata[at]
+            analysed = entry.ids[at], int(entry.simhashes[at]), entry.sketches[at].tobytes(), entry.metadata[at]
+            kept.append((found, *analysed))
+        refused += chunk.rejects
+    return kept, refused
 
 
-def refused(chunks):
-    return [reject for chunk in chunks for reject in chunk.rejects]
+def alone(records):
+    return told(analyse(records, ANALYSIS))
 
 
 def test_pages_become_what_their_texts_do():
     mixed = list(records(100))
-    plain = [extract(record) for record in mixed]
-
-    assert list(told(analyse(mixed, ANALYSIS))) == list(told(analyse(plain, ANALYSIS)))
-    assert refused(analyse(mixed, ANALYSIS)) == refused(analyse(plain, ANALYSIS))
+    assert alone(mixed) == alone(map(extract, mixed))
 
 
 def test_refused_pages_are_in_the_order_of_the_input():
-    numbers = [reject.place.line for reject in refused(analyse(records(200), ANALYSIS))]
-
+    numbers = [reject.place.line for reject in alone(records(200))[1]]
     assert numbers == sorted(numbers)
     assert {0, 3, 9, 10, 20, 45} <= set(numbers)
 
 
 def test_nothing_depends_on_the_number_of_processes():
-    alone = list(analyse(records(300), ANALYSIS))
-
     several = list(analyse(records(300), ANALYSIS, workers=2))
-
-    assert len(alone) > 1
-    assert list(told(several)) == list(told(alone))
-    assert refused(several) == refused(alone)
+    assert len(several) > 1
+    assert told(several) == alone(records(300))
 
 
 class Pool:
@@ -102,22 +102,17 @@ class Pool:
 
 @pytest.mark.parametrize("starts", [True, False])
 def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts):
-    here = []
+    here, expected = [], alone(documents(800))
     monkeypatch.setattr(Pool, "starts", starts)
-    monkeypatch.setattr(
-        "simhash_hbase.features.chunks.analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts)
-    )
-    alone = list(analyse(records(800), ANALYSIS))
-    here.clear()
+    monkeypatch.setattr(chunks, "analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts))
+    made = list(analyse(documents(800), ANALYSIS, workers=2, pool=Pool()))
 
-    chunks = list(analyse(records(800), ANALYSIS, workers=2, pool=Pool()))
-
-    assert list(told(chunks)) == list(told(alone))
-    assert len(here) == (0 if starts else len(chunks))
+    assert told(made) == expected
+    assert len(here) == (0 if starts else len(made))
 
 
 def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monkeypatch):
-    begun = []
+    begun, here, expected = [], [], alone(documents(800))
 
     class Slow(Pool):
         def submit(self, _, *parts):
@@ -127,36 +122,29 @@ def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monk
                 begun.append((future, parts))
             return future
 
-    here = []
-
     def analysed(*parts):
         here.append(1)
         if len(here) == 2:
             future, waiting = begun[0]
-            future.set_result(analyse_chunk(*[ANALYSIS, *waiting]))
+            future.set_result(analyse_chunk(ANALYSIS, *waiting))
         return analyse_chunk(*parts)
 
-    monkeypatch.setattr("simhash_hbase.features.chunks.analyse_chunk", analysed)
+    monkeypatch.setattr(chunks, "analyse_chunk", analysed)
 
-    chunks = list(analyse(records(800), ANALYSIS, workers=2, pool=Slow()))
-
-    monkeypatch.undo()
-    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 50)
-    assert list(told(chunks)) == list(told(analyse(records(800), ANALYSIS)))
+    assert told(analyse(documents(800), ANALYSIS, workers=2, pool=Slow())) == expected
 
 
 def test_a_page_keeps_its_own_bytes():
     (chunk,) = analyse([page(1, raw=b"as it came"), page(10, raw=b"as it came, too")], ANALYSIS)
-
     assert [found.raw for found in chunk.kept] == [b"as it came"]
     assert [reject.raw for reject in chunk.rejects] == [b"as it came, too"]
 
 
 def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
-    (chunk,) = analyse([page(0), page(10), page(20)], ANALYSIS)
+    kept, refused = alone([page(0), page(10), page(20)])
 
-    assert (len(chunk.entries), chunk.kept) == (0, [])
-    assert [reject.reason for reject in chunk.rejects] == [
+    assert kept == []
+    assert [reject.reason for reject in refused] == [
         "the text is empty",
         "the page is not HTML: its first 50 characters name no html, and it has at most one element",
         "the text has no usable words, so it has no fingerprint",
@@ -164,33 +152,21 @@ def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
 
 
 def test_where_results_are_wanted_soon_the_first_chunks_are_short():
-    mixed = list(records(400))
-
-    chunks = list(analyse(mixed, ANALYSIS, soon=True))
-
-    assert [chunk.records for chunk in chunks] == [1, 1, 1, 2, 4, 7, 13, 25, *[50] * 6, 46]
-    assert list(told(chunks)) == list(told(analyse(mixed, ANALYSIS)))
-    assert refused(chunks) == refused(analyse(mixed, ANALYSIS))
+    made = list(analyse(records(400), ANALYSIS, soon=True))
+    assert [chunk.records for chunk in made] == [1, 1, 1, 2, 4, 7, 13, 25, *[50] * 6, 46]
+    assert told(made) == alone(records(400))
 
 
 def test_short_first_chunks_are_short_in_characters(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_CHARACTERS", 256 * 400)
-
+    monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 256 * 400)
     sizes = [chunk.records for chunk in analyse(map(document, range(1, 9)), ANALYSIS, soon=True)]
-
     assert sizes == [1, 1, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("count", "starts"), [(54, False), (104, False), (105, True)])
 def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
     started = []
-    monkeypatch.setattr("simhash_hbase.features.workers.Workers", lambda *_: started.append(1) or pytest.fail("starts"))
+    monkeypatch.setattr("simhash_hbase.features.workers.Workers", lambda *_: started.append(1) or Pool())
+    list(analyse(documents(count), ANALYSIS, workers=2, soon=True))
 
-    chunks = analyse(map(document, range(count)), ANALYSIS, workers=2, soon=True)
-
-    if starts:
-        with pytest.raises(pytest.fail.Exception):
-            list(chunks)
-    else:
-        list(chunks)
     assert bool(started) == starts

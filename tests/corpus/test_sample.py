@@ -1,47 +1,132 @@
-"""A sample of a corpus to learn from: lines of JSON that leave it again are not decoded."""
+"""A sample of a corpus to learn from: what leaves it again is not decoded, what stays may be cut early."""
 
-import json
+import multiprocessing
+from concurrent.futures import Future
 
 import pytest
+from support.corpus import write_jsonl
+from support.results import Printed
 
-from simhash_hbase.corpus import Watch, sample
-from simhash_hbase.corpus.sample import NothingToLearn, texts_of
+from simhash_hbase import create_index
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, run, sample
+from simhash_hbase.corpus.sample import EarlyCut, NothingToLearn, texts_of
+from simhash_hbase.errors import WorkerLost
 from simhash_hbase.inputs import InputOptions, lines
+from simhash_hbase.kernel.texts import Batch
+
+TEXTS = [f"第{number}篇文章说的是第{number}件事，我们都知道{number % 7}。" for number in range(60)]
 
 
 @pytest.fixture
-def corpus_file(tmp_path, monkeypatch):
-    """Return a writer of JSON lines, of which a sample has four."""
+def write(tmp_path, monkeypatch):
+    """Return what writes a corpus of which four texts are learned from; each other one is a part of its own."""
     monkeypatch.setattr(sample, "LEARN_FROM", 4)
-
-    def write(*texts):
-        path = tmp_path / "corpus.jsonl"
-        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-        return str(path)
-
-    return write
+    monkeypatch.setattr(sample, "PART_SIZE", 1)
+    monkeypatch.setattr(run, "AHEAD_BYTES", 1)
+    return lambda *texts: str(write_jsonl(tmp_path / "corpus.jsonl", [{"text": text} for text in texts]))
 
 
-def test_only_lines_that_the_sample_keeps_are_decoded(corpus_file, monkeypatch):
+@pytest.fixture
+def corpus_file(write):
+    return write(*TEXTS)
+
+
+def decided(path, workers, **options):
+    """Decide a corpus by an index that is made of it; return the index's table of words, too."""
+    printed, reading = Printed(), Reading(workers=workers)
+    with (
+        Deduplication([path], DedupOptions(learn=True), reading=reading, lines=printed) as corpus,
+        create_index("memory:", learn_from=corpus.texts(), workers=workers, **options) as index,
+    ):
+        corpus.run(index)
+        return printed.lines, index.profile
+
+
+@pytest.mark.parametrize("options", [{}, {"seed": 7}, {"hash": "md5"}, {"top": 5}])
+def test_decisions_are_those_of_one_worker(corpus_file, options):
+    assert decided(corpus_file, 3, **options) == decided(corpus_file, 1, **options)
+
+
+class Here:
+    """A pool that works in this process; where `is_lost`, nothing is cut before there is an analysis."""
+
+    is_lost = False
+
+    def __init__(self, _):
+        self._analysis = None
+
+    def start(self):
+        pass
+
+    def begin(self, analysis):
+        self._analysis = analysis
+
+    def submit(self, function, *arguments):
+        future = Future()
+        future.set_running_or_notify_cancel()
+        if self.is_lost and self._analysis is None:
+            future.set_exception(WorkerLost("it was killed"))
+        else:
+            future.set_result(function(self._analysis, *arguments))
+        return future
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def early(monkeypatch):
+    """Return the list of what is cut early, in this process."""
+    cut, take = [], EarlyCut.take
+    monkeypatch.setattr(run, "Workers", Here)
+    monkeypatch.setattr(EarlyCut, "take", lambda self: cut.extend(taken := take(self)) or taken)
+    return cut
+
+
+def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, early):
+    cut, count = [], Batch.count
+    monkeypatch.setattr(Batch, "count", lambda self, **named: cut.extend(self.texts) or count(self, **named))
+    decided(corpus_file, 2)
+
+    assert sorted(text for text in cut if text in TEXTS) == sorted(TEXTS)
+    assert len(early) > 1
+
+
+def test_no_more_is_cut_early_than_memory_is_meant_for_it(corpus_file, monkeypatch, early):
+    monkeypatch.setattr(sample, "EARLY_SIZE", 1)
+    decided(corpus_file, 2)
+    assert len(early) == 1
+
+
+def test_a_process_that_is_killed_costs_what_it_cut(corpus_file, monkeypatch, early):
+    monkeypatch.setattr(Here, "is_lost", True)
+    assert decided(corpus_file, 2) == decided(corpus_file, 1)
+    assert not early
+
+
+def test_where_nothing_is_decided_no_process_stays(corpus_file):
+    with Deduplication([corpus_file], DedupOptions(learn=True), reading=Reading(workers=4)) as corpus:
+        list(corpus.texts())
+    assert multiprocessing.active_children() == []
+
+
+def test_only_lines_that_the_sample_keeps_are_decoded(write, monkeypatch):
     decoded, decode = [], lines.json_record
     monkeypatch.setattr(lines, "json_record", lambda line: decoded.append(line) or decode(line))
-    path = corpus_file(*(f"text {number}" for number in range(50)))
-
+    path = write(*(f"text {number}" for number in range(50)))
     texts = list(texts_of([path], InputOptions(), Watch()))
 
     assert len(set(texts)) == len(texts) == len(decoded) == 4
 
 
-def test_refused_records_of_the_sample_are_counted_and_the_first_is_named(corpus_file):
+def test_refused_records_of_the_sample_are_counted_and_the_first_is_named(write):
     notes = []
-    path = corpus_file("one", "", "three", None)
+    path = write("one", "", "three", None)
 
     assert list(texts_of([path], InputOptions(), Watch(note=notes.append))) == ["one", "three"]
     assert notes == [f"2 records of the sample were refused, the first: {path}:2: the text is empty"]
 
 
-def test_a_sample_of_refused_records_names_the_first(corpus_file):
-    with pytest.raises(
-        NothingToLearn, match=r"no document to learn the idf from: .*corpus\.jsonl:1: the text is empty"
-    ):
-        list(texts_of([corpus_file("", "")], InputOptions(), Watch()))
+def test_a_sample_of_refused_records_names_the_first(write):
+    with pytest.raises(NothingToLearn, match=r"no document to learn the idf from: .*\.jsonl:1: the text is empty"):
+        list(texts_of([write("", "")], InputOptions(), Watch()))

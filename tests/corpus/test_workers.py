@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from support.patience import END_S
 from support.results import with_helpers
+from support.serving import wait_for
 
 from simhash_hbase import Profile
 from simhash_hbase.errors import WorkerLost
@@ -20,8 +21,6 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.workers import TooMuchWork, Worker, Workers
 
 pytestmark = pytest.mark.slow
-
-
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 
 
@@ -52,12 +51,7 @@ def pool(processes):
 
 def said(path):
     """Return the process id that a job writes."""
-    ended = threading.Event()
-    for _ in range(int(END_S / 0.02)):
-        if path.exists() and (text := path.read_text()):
-            return int(text)
-        ended.wait(0.02)
-    raise AssertionError("the job did not begin")
+    return int(wait_for(lambda: path.exists() and path.read_text()))
 
 
 def test_a_process_that_is_killed_costs_its_own_job(tmp_path):
@@ -81,12 +75,9 @@ def blocked_signals(analysis):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
 def test_the_first_process_of_a_program_starts_with_ctrl_c_blocked():
     """Whose first process also starts multiprocessing's tracker, which unblocks it."""
-    code = (
-        "from corpus.test_workers import ANALYSIS, Worker, blocked_signals\n"
-        "if __name__ == '__main__': print(Worker(ANALYSIS).call(blocked_signals))"
-    )
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env=with_helpers(), capture_output=True, text=True, check=True)
+    imported = "from corpus.test_workers import ANALYSIS, Worker, blocked_signals"
+    code = f"{imported}\nif __name__ == '__main__': print(Worker(ANALYSIS).call(blocked_signals))"
+    done = subprocess.run([sys.executable, "-c", code], env=with_helpers(), capture_output=True, text=True, check=True)
 
     assert int(done.stdout) & 1 << signal.SIGINT - 1
 
@@ -107,10 +98,8 @@ def test_processes_that_are_killed_while_others_start_fail_nothing_else():
             for process in multiprocessing.active_children():
                 process.kill()
             for job in jobs:
-                try:
+                with suppress(WorkerLost):
                     assert job.result(END_S) != os.getpid()
-                except WorkerLost:
-                    continue
     assert multiprocessing.active_children() == []
 
 
@@ -118,7 +107,6 @@ def test_closing_ends_processes_that_work(tmp_path):
     workers = pool(1)
     job, waiting = workers.submit(stay, tmp_path / "a"), workers.submit(its_pid)
     said(tmp_path / "a")
-
     workers.close()
 
     with pytest.raises(WorkerLost):
@@ -135,17 +123,16 @@ def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done():
         assert worker.call(its_pid, seconds=60) != os.getpid()
 
 
+def grow(analysis):
+    bytearray(b"x" * (64 << 20))
+    return os.getpid()
+
+
 def test_a_process_that_has_grown_is_replaced():
     with closing(Worker(ANALYSIS, most_grown=0)) as worker, pytest.raises(WorkerLost):
         worker.call(its_pid)
     with closing(Worker(ANALYSIS, most_grown=32 << 20)) as worker:
-        first = worker.call(grow)
-        assert worker.call(its_pid) != first
-
-
-def grow(analysis):
-    bytearray(b"x" * (64 << 20))
-    return os.getpid()
+        assert worker.call(grow) != worker.call(its_pid)
 
 
 def test_a_nice_process_gives_way_to_the_others():
@@ -164,13 +151,9 @@ def test_a_process_that_was_started_ahead_does_the_first_job_unless_it_was_kille
         workers.begin(ANALYSIS)
 
         assert (workers.submit(its_pid).result(END_S) == process.pid) != is_killed
-
-
-def test_a_process_that_was_started_ahead_and_not_needed_is_ended():
-    with closing(Workers(2)) as workers:
-        workers.start()
+    with closing(Workers(2)) as unneeded:
+        unneeded.start()
         assert len(multiprocessing.active_children()) == 2
-
     assert multiprocessing.active_children() == []
 
 
@@ -182,8 +165,7 @@ def test_jobs_before_the_analysis_have_none_and_all_jobs_after_it_have_it():
     with closing(Workers(2)) as workers:
         workers.start()
         before = [workers.submit(has_analysis) for _ in range(3)]
-        assert not any(job.result(END_S) for job in before)
-
+        assert [job.result(END_S) for job in before] == [False] * 3
         workers.begin(ANALYSIS)
 
         assert all(job.result(END_S) for job in [workers.submit(has_analysis) for _ in range(6)])

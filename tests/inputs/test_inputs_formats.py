@@ -11,10 +11,12 @@ from types import SimpleNamespace
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.corpora import first_texts
 from support.crawls import crawl_of, page, text_of, url
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import Document, InputOptions, Place, Progress, extract, parse_simhash, read, total_bytes
+from simhash_hbase.inputs.encodings import detect
 from simhash_hbase.inputs.reading import scan_lines
 from simhash_hbase.inputs.records import JsonLine
 
@@ -25,13 +27,10 @@ LINES = TEXTS.map(lambda text: text.replace("\n", "/").replace("\r", "/")).filte
     lambda text: not text.isspace() and not text.startswith("\ufeff")
 )
 CODECS = st.sampled_from(["utf-8", "utf-8-sig", "gb18030", "utf-16", "utf-16-be", "utf-32"])
-PACKERS = st.sampled_from(["", ".gz", ".zst"])
-BLOCKS = st.integers(1, 40)
-FILES = st.tuples(CODECS, PACKERS, BLOCKS)
+FILES = st.tuples(CODECS, st.sampled_from(["", ".gz", ".zst"]), st.integers(1, 40))
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-
-
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
+WRONG = ["", "ff", "-1", "0x", "0x10000000000000000", "1" * 21, "１", " 1", -1, 2**64, True]
 
 
 def written(folder, name, text, codec="utf-8", packer=""):
@@ -59,25 +58,24 @@ def test_json_lines_come_back(tmp_path, texts, file, ascii_only, end):
 @pytest.mark.slow
 @QUICK
 @given(st.lists(LINES), FILES, st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_text_lines_come_back(tmp_path, lines, file, end, ended):
+def test_text_lines_come_back_with_their_bytes(tmp_path, lines, file, end, ended):
     codec, packer, block = file
     path = written(tmp_path, "a.txt", end.join(lines) + end * ended, codec, packer)
-
-    got = list(read([path], InputOptions(encoding=codec, block_bytes=block)))
+    got = list(read([path], InputOptions(encoding=codec, block_bytes=block, keep_raw=True)))
 
     assert [d.text for d in got] == lines
     assert [d.id for d in got] == [f"{path}:{n}" for n in range(1, len(lines) + 1)]
+    assert [d.raw.decode(codec) for d in got] == lines
 
 
 @pytest.mark.slow
 @QUICK
-@given(st.lists(LINES), CODECS, PACKERS, BLOCKS, st.sampled_from([",", "\t"]))
-def test_csv_comes_back_with_the_line_where_each_row_starts(tmp_path, lines, codec, packer, block, delimiter):
-    texts = [line.replace("/", '\n"') for line in lines]
-    out = io.StringIO()
+@given(st.lists(LINES), FILES, st.sampled_from([",", "\t"]))
+def test_csv_comes_back_with_the_line_where_each_row_starts(tmp_path, lines, file, delimiter):
+    codec, packer, block = file
+    texts, starts, out = [line.replace("/", '\n"') for line in lines], [], io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerow(["id", "text"])
-    starts = []
     for number, text in enumerate(texts):
         starts.append(out.getvalue().count("\n") + 1)
         writer.writerow([number, text])
@@ -85,44 +83,20 @@ def test_csv_comes_back_with_the_line_where_each_row_starts(tmp_path, lines, cod
 
     got = list(read([path], InputOptions(encoding=codec, block_bytes=block)))
 
-    assert [d.text for d in got] == texts
-    assert [d.place.line for d in got] == starts
+    assert [(d.text, d.place.line) for d in got] == list(zip(texts, starts, strict=True))
 
 
 @QUICK
-@given(TEXTS.filter(lambda t: not t.startswith("\ufeff")), CODECS, PACKERS, BLOCKS)
-def test_a_file_of_a_folder_comes_back_whole(tmp_path, text, codec, packer, block):
+@given(TEXTS.filter(lambda t: not t.startswith("\ufeff")), FILES)
+def test_a_file_of_a_folder_comes_back_whole(tmp_path, text, file):
+    codec, packer, block = file
     path = written(tmp_path, "a.txt", text, codec, packer)
-
     assert texts_of(path, encoding=codec, block_bytes=block, format="folder") == [text]
-
-
-@pytest.mark.slow
-@QUICK
-@given(st.lists(LINES, min_size=1), st.sampled_from(["utf-8", "gb18030", "utf-16-le"]), BLOCKS)
-def test_raw_bytes_are_those_of_the_file(tmp_path, lines, codec, block):
-    path = written(tmp_path, "a.txt", "\n".join(lines), codec)
-
-    got = read([path], InputOptions(encoding=codec, block_bytes=block, keep_raw=True))
-
-    assert [d.raw for d in got] == [line.encode(codec) for line in lines]
-
-
-def test_a_folder_is_read_sorted_without_hidden_files(tmp_path):
-    (tmp_path / "b").mkdir()
-    (tmp_path / ".git").mkdir()
-    for name in ("b/x.md", "a.txt", ".hidden", ".git/config"):
-        (tmp_path / name).write_text(f"text of {name}")
-
-    got = list(read([str(tmp_path)]))
-
-    assert [(d.id, d.text) for d in got] == [("a.txt", "text of a.txt"), ("b/x.md", "text of b/x.md")]
 
 
 def test_a_pattern_is_expanded_sorted(tmp_path):
     for name in ("b.txt", "a.txt"):
         (tmp_path / name).write_text(name)
-
     assert texts_of(str(tmp_path / "*.txt")) == ["a.txt", "b.txt"]
 
 
@@ -136,34 +110,22 @@ def test_a_pattern_is_expanded_sorted(tmp_path):
 )
 def test_standard_input_is_json_lines_unless_a_format_is_named(monkeypatch, name, content, expected):
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-
     assert [(d.id, d.text) for d in read(["-"], InputOptions(format=name))] == expected
 
 
 def test_fingerprints_features_and_metadata_are_read(tmp_path):
-    path = written(
-        tmp_path, "a.jsonl", '{"id":"a","s":"00000000000000ff","f":[["x",1],[2,0.5]],"lang":"zh","n":{"k":1}}\n'
-    )
-
+    line = '{"id":"a","s":"00000000000000ff","f":[["x",1],[2,0.5]],"lang":"zh","n":{"k":1}}\n'
+    path, table = written(tmp_path, "a.jsonl", line), written(tmp_path, "a.csv", 'id,f\n1,"[[""x"", 2]]"\n')
     (by_simhash,) = read([path], InputOptions(simhash_field="s", metadata_fields=("lang", "n", "no")))
-    (by_features,) = read([path], InputOptions(features_field="f"))
+    by_features = read([path, table], InputOptions(features_field="f"))
 
     assert by_simhash == Document("a", None, 255, None, {"lang": "zh", "n": {"k": 1}}, Place(path, 1), None)
-    assert by_features.features == (("x", 1.0), (2, 0.5))
-
-
-def test_a_csv_cell_holds_features_as_json(tmp_path):
-    path = written(tmp_path, "a.csv", 'id,f\n1,"[[""x"", 2]]"\n')
-
-    (got,) = read([path], InputOptions(features_field="f"))
-
-    assert got.features == (("x", 2.0),)
+    assert [document.features for document in by_features] == [(("x", 1.0), (2, 0.5)), (("x", 2.0),)]
 
 
 def test_progress_ends_at_the_total(tmp_path):
     paths = [written(tmp_path, "a.txt", "天\n地", packer=".gz"), written(tmp_path, "b.txt", "x")]
     progress = Progress()
-
     list(read(paths, progress=progress))
 
     assert progress.bytes_read == total_bytes(paths) > 0
@@ -179,12 +141,10 @@ def test_an_address_of_another_kind_is_refused_without_its_password(name):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("no.txt", "does not exist"),
-        ("*.none", "no file matches"),
-        ("a.odd", "`format="),
+        ("no.txt", "does not exist"), ("*.none", "no file matches"), ("a.odd", "`format="),
         ("a.parquet.gz", "decompress it first"),
     ],
-)
+)  # fmt: skip
 def test_a_source_that_cannot_be_read_is_refused_before_any_reading(tmp_path, name, message):
     good = written(tmp_path, "good.txt", "x")
     if name.startswith("a."):
@@ -197,18 +157,11 @@ def test_a_source_that_cannot_be_read_is_refused_before_any_reading(tmp_path, na
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"format": "xml"},
-        {"encoding": "klingon"},
-        {"encoding": "cp037"},
-        {"encoding": "base64"},
-        {"simhash_field": "s", "features_field": "f"},
-        {"id_field": ""},
-        {"text_field": "id"},
-        {"metadata_fields": "lang"},
-        {"block_bytes": 0},
-        {"max_record_bytes": 0},
+        *({"encoding": name} for name in ("klingon", "cp037", "base64")),
+        {"simhash_field": "s", "features_field": "f"}, {"id_field": ""}, {"text_field": "id"},
+        {"metadata_fields": "lang"}, {"block_bytes": 0}, {"max_record_bytes": 0}, {"format": "xml"},
     ],
-)
+)  # fmt: skip
 def test_options_are_checked_on_construction(wrong):
     with pytest.raises(InvalidArgument):
         InputOptions(**wrong)
@@ -217,33 +170,12 @@ def test_options_are_checked_on_construction(wrong):
 @given(st.integers(0, 2**64 - 1))
 def test_a_fingerprint_is_read_in_every_form(value):
     forms = [value, f"{value:016x}", f"{value:016X}", hex(value)]
-
+    # Sixteen digits are hexadecimal.
+    forms += [str(value)] if len(str(value)) != 16 else []
     assert {parse_simhash(form) for form in forms} == {value}
 
 
-def test_a_short_run_of_digits_is_decimal_and_sixteen_are_hex():
-    assert parse_simhash("18446744073709551615") == 2**64 - 1
-    assert parse_simhash("0000000000000010") == 16
-    assert parse_simhash("10") == 10
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "",
-        "ff",
-        "-1",
-        "0x",
-        "0x10000000000000000",
-        "1" * 21,
-        "１",
-        " 1",
-        -1,
-        2**64,
-        True,
-        pytest.param(10**5000, id="huge"),
-    ],
-)
+@pytest.mark.parametrize("wrong", [*WRONG, pytest.param(10**5000, id="huge")])
 def test_anything_else_is_no_fingerprint(wrong):
     with pytest.raises(InvalidArgument):
         parse_simhash(wrong)
@@ -251,14 +183,40 @@ def test_anything_else_is_no_fingerprint(wrong):
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "gb18030"])
 def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusals(tmp_path, codec):
-    path = tmp_path / "a.jsonl"
     texts = ['{"id": 1, "text": "一二三"}', "", '{"id": "b", "text": ""}', '{"text": "四", "n": 5}']
-    lines = [*texts, "{broken", '["no"]', "{}"]
-    path.write_bytes("\n".join(lines).encode(codec))
+    path = written(tmp_path, "a.jsonl", "\n".join([*texts, "{broken", '["no"]', "{}"]), codec)
     options = InputOptions(encoding="auto" if codec == "utf-16" else codec, metadata_fields=("n",))
-
-    scanned = list(scan_lines([str(path)], options))
+    scanned = list(scan_lines([path], options))
     assert all(isinstance(each, JsonLine) for each in scanned)
 
     later = [replace(record, raw=None) for record in map(extract, pickle.loads(pickle.dumps(scanned)))]
-    assert later == [replace(record, raw=None) for record in read([str(path)], options)]
+    assert later == [replace(record, raw=None) for record in read([path], options)]
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("utf-8", "今天的天气很好，我们去公园。"),
+        ("gb18030", "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"),
+        ("big5", "今天的天氣很好，我們和孩子們去公園散步，大家都很高興。"),
+        ("cp932", "今日は天気がいいので、公園へ散歩に行きました。"),
+        ("cp949", "오늘은 날씨가 좋아서 공원에 산책을 갔습니다."),
+        ("cp1251", "Сегодня хорошая погода, и мы пошли гулять в парк."),
+        ("cp1252", "Le café était très agréable, voilà l’été."),
+    ],
+)
+def test_auto_reads_a_file_in_its_encoding(tmp_path, codec, text):
+    assert texts_of(written(tmp_path, "a.txt", text, codec), encoding="auto") == [text]
+
+
+@pytest.mark.parametrize("cut", range(1, 20))
+def test_a_sample_cut_inside_a_character_is_still_utf_8(cut):
+    assert detect("今天的天气很好".encode()[:-cut]) == "utf-8"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("corpus", "codec"), [("lctt_zh_edit", "gb18030"), ("laws_tw_versions", "big5")])
+@pytest.mark.parametrize("size", [200, 5000])
+def test_corpus_documents_are_detected(corpus, codec, size):
+    found = [detect(text.encode(codec, "ignore")[:size]) for text in first_texts(corpus, 100)]
+    assert found.count(codec) >= 99

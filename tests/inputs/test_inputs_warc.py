@@ -1,15 +1,17 @@
-"""Crawls are read as crawlers write them."""
+"""Crawls are read as crawlers write them; a damaged record is refused by its place, and the rest goes on."""
 
 import gzip
+import re
 import zlib
 
 import brotli
 import pytest
 import zstandard
-from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, shown, url
+from hypothesis import HealthCheck, given, settings, strategies as st
+from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, scan_bytes, shown, text_of, url
 
 from simhash_hbase.features.chunks import BYTES_A_CHARACTER, Chunk
-from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, scan, total_bytes
+from simhash_hbase.inputs import Document, Page, Progress, Reject, scan, total_bytes
 from simhash_hbase.inputs.options import PAGE_BYTES
 
 RUSSIAN = "Сегодня хорошая погода, и мы пошли гулять в парк."
@@ -52,63 +54,49 @@ def test_what_is_no_page_is_counted_by_its_kind(tmp_path):
     assert progress.bytes_read == total_bytes([str(tmp_path / "a.warc.gz")])
 
 
-def test_pages_without_http_texts_and_pages_without_a_type_are_read(tmp_path):
+@pytest.mark.parametrize("name", ["a.warc.gz", "CC-MAIN-1.warc.wet.gz"])
+def test_pages_without_http_texts_and_pages_without_a_type_are_read(tmp_path, name):
+    typed, said = [("Content-Type", "x/y")], {"WARC-Identified-Payload-Type": "text/html"}
     crawl = Crawl()
     crawl.other(url(1), "resource", page("a saved page"), "text/html")
-    crawl.other(url(2), "conversion", RUSSIAN.encode(), "text/plain")
+    crawl.other(url(2), "conversion", f"{RUSSIAN}\nmore".encode(), "text/plain")
     crawl.answer(url(3), b"plain <b>words</b>", [("Content-Type", "text/plain")])
     crawl.answer(url(4), b"\n<!-- x --><!DOCTYPE html>" + page("no type"), [])
     crawl.answer(url(5), page("it says XML"), [("Content-Type", "application/xhtml+xml")])
-    crawl.answer(
-        url(6), page("it says bytes"), [("Content-Type", "x/y")], more={"WARC-Identified-Payload-Type": "text/html"}
-    )
+    crawl.answer(url(6), page("it says bytes"), typed, more=said)
 
-    found = read_bytes(tmp_path, crawl.bytes())
+    found = read_bytes(tmp_path, crawl.bytes(), name)
 
-    assert [(record.id, record.text) for record in found] == [
-        (url(1), "a saved page"), (url(2), RUSSIAN), (url(3), "plain <b>words</b>"), (url(4), "no type"),
-        (url(5), "it says XML"), (url(6), "it says bytes"),
-    ]  # fmt: skip
+    texts = ["a saved page", f"{RUSSIAN}\nmore", "plain <b>words</b>", "no type", "it says XML", "it says bytes"]
+    assert [(record.id, record.text) for record in found] == [(url(n), text) for n, text in enumerate(texts, 1)]
 
 
-def test_a_wet_file_is_read_by_its_name(tmp_path):
-    crawl = Crawl()
-    crawl.info()
-    for number in range(3):
-        crawl.other(url(number), "conversion", f"{RUSSIAN} {number}\nmore".encode(), "text/plain")
+PACKS = {
+    "as it is": lambda crawl: crawl.bytes(),
+    "plain": lambda crawl: gzip.decompress(crawl.bytes()),
+    "one member": lambda crawl: gzip.compress(gzip.decompress(crawl.bytes())),
+    "members across records": lambda crawl: cut_in_members(gzip.decompress(crawl.bytes()), 700),
+    "zstd": lambda crawl: zstandard.compress(gzip.decompress(crawl.bytes())),
+    "padded": lambda crawl: crawl.bytes() + b"\0" * 5000,
+    "blank lines": lambda crawl: gzip.decompress(crawl.bytes()).replace(b"\r\n\r\nWARC/", b"\r\n\r\n\r\n\r\nWARC/"),
+}
 
-    found = read_bytes(tmp_path, crawl.bytes(), "CC-MAIN-1.warc.wet.gz")
 
-    assert [(record.id, record.text) for record in found] == [(url(n), f"{RUSSIAN} {n}\nmore") for n in range(3)]
-
-
-@pytest.mark.parametrize(
-    "pack",
-    [
-        pytest.param(lambda crawl: crawl.bytes(), id="as it is"),
-        pytest.param(lambda crawl: gzip.decompress(crawl.bytes()), id="plain"),
-        pytest.param(lambda crawl: gzip.compress(gzip.decompress(crawl.bytes())), id="one member"),
-        pytest.param(lambda crawl: cut_in_members(gzip.decompress(crawl.bytes()), 700), id="members across records"),
-        pytest.param(lambda crawl: zstandard.compress(gzip.decompress(crawl.bytes())), id="zstd"),
-        pytest.param(lambda crawl: crawl.bytes() + b"\0" * 5000, id="padded"),
-        pytest.param(
-            lambda crawl: gzip.decompress(crawl.bytes()).replace(b"\r\n\r\nWARC/", b"\r\n\r\n\r\n\r\nWARC/"),
-            id="blank lines",
-        ),
-    ],
-)
+@pytest.mark.parametrize("pack", PACKS)
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
 @pytest.mark.parametrize("block", [1, 997, 1 << 20])
 def test_a_crawl_is_read_however_it_is_compressed(tmp_path, pack, name, block):
-    crawl = crawl_of(12)
-
-    found = read_bytes(tmp_path, pack(crawl), name, block_bytes=block)
-
+    found = read_bytes(tmp_path, PACKS[pack](crawl_of(12)), name, block_bytes=block)
     assert shown(found) == [url(number) for number in range(12)]
 
 
 def cut_in_members(data, size):
     return b"".join(gzip.compress(data[at : at + size]) for at in range(0, len(data), size))
+
+
+def cut_in_chunks(data, size):
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in [*chunks, b""])
 
 
 @pytest.mark.parametrize(
@@ -123,25 +111,15 @@ def cut_in_members(data, size):
         ("identity", bytes),
         ("gzip, br", lambda data: brotli.compress(gzip.compress(data))),
         # Decoded when it was stored, under the server's own headers.
-        ("gzip", bytes),
-        ("br", bytes),
-        ("deflate", bytes),
+        *((coding, bytes) for coding in ("gzip", "br", "deflate")),
     ],
 )
 @pytest.mark.parametrize("chunked", [False, True, "only in name"])
 def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
-    content = page(RUSSIAN * 50)
-    body = pack(content)
-    headers = [*HTML, ("Content-Encoding", coding)]
-    if chunked:
-        headers.append(("Transfer-Encoding", "chunked"))
-    if chunked is True:
-        body = b"".join(
-            b"%x\r\n%s\r\n" % (len(body[at : at + 99]), body[at : at + 99]) for at in range(0, len(body), 99)
-        )
-        body += b"0\r\n\r\n"
+    body = pack(page(RUSSIAN * 50))
+    headers = [*HTML, ("Content-Encoding", coding)] + [("Transfer-Encoding", "chunked")] * bool(chunked)
     crawl = Crawl()
-    crawl.answer(url(1), body, headers)
+    crawl.answer(url(1), cut_in_chunks(body, 99) if chunked is True else body, headers)
 
     (found,) = read_bytes(tmp_path, crawl.bytes())
 
@@ -150,18 +128,12 @@ def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
 
 def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
     """A crawl of small coded pages is read a thousand documents at a time, unless they are known to be long."""
-    crawl = Crawl()
+    crawl, chunk = Crawl(), Chunk()
+    headers = [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")]
     for number in range(3):
-        crawl.answer(
-            url(number),
-            gzip.compress(b"word " * 400_000),
-            [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")],
-        )
-    path = tmp_path / "a.warc"
-    path.write_bytes(crawl.bytes())
+        crawl.answer(url(number), gzip.compress(b"word " * 400_000), headers)
 
-    chunk = Chunk()
-    for record in scan([str(path)]):
+    for record in scan_bytes(tmp_path, crawl.bytes()):
         chunk.add(record)
 
     assert chunk.characters * BYTES_A_CHARACTER == 3 * 2_000_000
@@ -212,13 +184,11 @@ def test_the_servers_encoding_goes_first_then_the_pages(tmp_path):
 
 
 def test_a_whole_record_is_kept_byte_for_byte(tmp_path):
-    crawl = crawl_of(3, compressed=False)
-    path = tmp_path / "a.warc"
-    path.write_bytes(crawl.bytes())
+    data = crawl_of(3, compressed=False).bytes()
+    records = scan_bytes(tmp_path, data, "a.warc", keep_raw=True)
 
-    raw = [record.raw for record in scan([str(path)], InputOptions(keep_raw=True))]
-
-    assert b"".join(raw) == crawl.bytes()
+    assert len(records) == 3
+    assert b"".join(record.raw for record in records) == data
 
 
 @pytest.mark.parametrize("compressed", [True, False])
@@ -231,3 +201,107 @@ def test_a_long_record_is_passed_over_without_being_held(tmp_path, compressed):
 
     assert shown(read_bytes(tmp_path, crawl.bytes(), "a.warc", progress=progress)) == [url(1), url(3)]
     assert progress.skipped == {"content of type video/mp4": 1}
+
+
+def middle(record):
+    return len(record) // 2
+
+
+EDITS = {
+    "a length too long": (rb"Content-Length: (\d+)", rb"Content-Length: 9\1"),
+    "a length too short": (rb"Content-Length: \d(\d+)", rb"Content-Length: \1"),
+    "no length": (rb"Content-Length: \d+\r\n", b""),
+    "no beginning": (rb"^WARC/", b"WORC/"),
+    "no answer": (rb"HTTP/1.1 200", b"HTTQ/1.1 200"),
+}
+LONG_EDITS = {
+    "a length far too long": (rb"Content-Length: (\d+)", rb"Content-Length: 99999\1"),
+    "a length of 20 digits": (rb"Content-Length: \d", b"Content-Length: " + b"9" * 20),
+    "a length of 5,000 digits": (rb"Content-Length: \d", b"Content-Length: " + b"9" * 5000),
+    "a length that is none": (rb"Content-Length: \d", b"Content-Length: x"),
+}
+BYTES = {
+    "a flipped byte": lambda r: r[: middle(r)] + bytes([r[middle(r)] ^ 0x55]) + r[middle(r) + 1 :],
+    "missing bytes": lambda r: r[: middle(r)] + r[middle(r) + 40 :],
+    "inserted bytes": lambda r: r[: middle(r)] + b"\xee" * 40 + r[middle(r) :],
+    "its second half": lambda r: r[: middle(r)],
+    "zeros": lambda r: r[: middle(r)] + bytes(len(r) - middle(r)),
+}
+MEMBERS = {
+    "a wrong checksum": lambda r: r[:-6] + bytes([r[-6] ^ 1]) + r[-5:],
+    "a wrong header": lambda r: b"\xff" + r[1:],
+}
+
+
+def hurt(record, kind, *, compressed):
+    """Damage the bytes of a record; its text is edited below the compression."""
+    if kind in BYTES | MEMBERS:
+        return (BYTES | MEMBERS)[kind](record)
+    plain = gzip.decompress(record) if compressed else record
+    edited = re.sub(*(EDITS | LONG_EDITS)[kind], plain, count=1)
+    return gzip.compress(edited) if compressed else edited
+
+
+@pytest.mark.parametrize(
+    ("kind", "compressed"),
+    [*((kind, True) for kind in BYTES | MEMBERS | EDITS), *((kind, False) for kind in BYTES | EDITS | LONG_EDITS)],
+)
+@pytest.mark.parametrize("number", [0, 3, 6])
+@pytest.mark.parametrize("block", [101, 1 << 20])
+def test_damage_costs_one_record(tmp_path, kind, compressed, number, block):
+    crawl = crawl_of(7, compressed=compressed)
+    start, stop = crawl.place(number)
+    data = crawl.bytes()
+    data = data[:start] + hurt(data[start:stop], kind, compressed=compressed) + data[stop:]
+
+    found = scan_bytes(tmp_path, data, "a.warc.gz" if compressed else "a.warc", block_bytes=block)
+
+    [refused] = [record for record in found if isinstance(record, Reject)]
+    assert [record.id for record in found if isinstance(record, Page)] == [url(n) for n in range(7) if n != number]
+    assert refused.place.line == number + 1
+    assert refused.id == (None if kind in ("a wrong header", "no beginning") else url(number))
+
+
+CRAWLS = {packed: crawl_of(6, compressed=packed) for packed in (True, False)}
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.booleans(), st.floats(0, 1), st.integers(0, 900), st.one_of(st.binary(max_size=64), st.just(bytes(500))))
+def test_damage_anywhere_costs_no_record_that_it_does_not_touch(tmp_path, packed, place, length, by):
+    crawl = CRAWLS[packed]
+    data = crawl.bytes()
+    # Not where it is seen what kind of a file it is.
+    start = max(int(place * len(data)), 16)
+    path = tmp_path / ("a.warc.gz" if packed else "a.warc")
+    path.write_bytes(data[:start] + by + data[start + length :])
+    progress = Progress()
+
+    found = list(scan([str(path)], None, progress))
+
+    spans = map(crawl.place, range(6))
+    whole = {url(n) for n, (a, b) in enumerate(spans) if b <= start or a >= start + length}
+    read = {record.id: record.content for record in found if isinstance(record, Page)}
+    assert whole <= set(read), (packed, start, length, by)
+    assert all(content == page(text_of(n)) for n in range(6) if (content := read.get(url(n))) is not None)
+    if len(read) < 6:
+        assert progress.skipped or any(isinstance(record, Reject) for record in found)
+
+
+def test_damage_in_a_file_that_is_one_member_costs_the_rest_of_it(tmp_path):
+    whole = gzip.compress(gzip.decompress(crawl_of(200).bytes()))
+    data = whole[: len(whole) // 2] + b"\xff" * 64 + whole[len(whole) // 2 + 64 :]
+    *before, last = read_bytes(tmp_path, data)
+
+    assert [record.id for record in before] == [url(number) for number in range(len(before))]
+    assert 50 < len(before) < 150
+    assert "the gzip data is damaged" in last.reason
+
+
+@pytest.mark.parametrize("junk", [b"junk", b"\x1f\x8b\x08junk" * 99])
+def test_junk_behind_the_last_record_is_told(tmp_path, junk):
+    found = read_bytes(tmp_path, crawl_of(2).bytes() + junk)
+
+    assert shown(found)[:2] == [url(0), url(1)]
+    assert "data outside its gzip members" in found[2].reason
+    assert len(found) == 3

@@ -4,17 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from articles import COPY, HEAT, LIBRARY, METRO
 from demo import write_pages
+from support.corpus import write_jsonl
 from support.demonstration import chinese_with_copies
 from support.fresh_clone import ROOT
 from support.hbase_server import address, hbase_options, tables
 from support.listening import folder_served
-from support.patience import END_S
 from support.serving import serving
 from support.spark import java_home
 
@@ -25,18 +26,18 @@ EXAMPLES = ROOT / "examples"
 RECORDS = [{"id": text.id, "text": text.text} for text in chinese_with_copies()]
 
 
-def call(name, *words, stdin=None, **variables):
-    """Run an example, and return the lines that it prints."""
+def python(*words, stdin=None, cwd=None, **variables):
+    """Run Python, and return the lines that it prints."""
     done = subprocess.run(
-        [sys.executable, EXAMPLES / name, *map(str, words)],
-        input=stdin, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
+        [sys.executable, *map(str, words)],
+        input=stdin, cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
 
-def jsonl(records):
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+def call(name, *words, **given):
+    return python(EXAMPLES / name, *words, **given)
 
 
 def assert_one_of_each_is_kept(kept):
@@ -54,8 +55,7 @@ def url(request, tmp_path):
 def test_a_folder_is_cleaned(tmp_path):
     (tmp_path / "corpus").mkdir()
     for number in range(3):
-        (tmp_path / "corpus" / f"{number}.jsonl").write_text(jsonl(RECORDS[number::3]), encoding="utf-8")
-
+        write_jsonl(tmp_path / "corpus" / f"{number}.jsonl", RECORDS[number::3])
     [said] = call("clean_folder.py", tmp_path / "corpus", tmp_path / "clean")
 
     parts = sorted((tmp_path / "clean").iterdir())
@@ -65,21 +65,15 @@ def test_a_folder_is_cleaned(tmp_path):
     assert_one_of_each_is_kept(kept)
 
 
-def test_of_two_writers_at_once_one_keeps_each_text(url):
-    command = [sys.executable, EXAMPLES / "seen_before.py", url]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+def test_of_two_writers_at_once_one_keeps_each_text(url, tmp_path):
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", RECORDS)
     # The first makes the index, so that the second one does not do so at the same moment.
     assert call("seen_before.py", url, "zero", stdin="") == []
-    writers = [subprocess.Popen([*command, name], **pipes) for name in ("one", "two")]
-    for writer in writers:
-        writer.stdin.write(jsonl(RECORDS))
-        writer.stdin.close()
 
-    kept = [line.strip() for writer in writers for line in writer.stdout]
+    with ThreadPoolExecutor() as threads:
+        calls = [threads.submit(call, "seen_before.py", url, name, stdin=corpus.read_text()) for name in ("one", "two")]
+    kept = [line for ended in calls for line in ended.result()]
 
-    assert [writer.wait(END_S) for writer in writers] == [0, 0]
-    for writer in writers:
-        writer.stdout.close()
     names = [name.partition("/")[2] for name in kept]
     assert len(set(names)) == len(names)
     assert_one_of_each_is_kept(names)
@@ -92,12 +86,8 @@ def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
     write_pages(chinese_with_copies(), str(tmp_path / "site"))
     with folder_served(tmp_path / "site") as site:
         words = ["-m", "scrapy", "crawl", "site", "-a", f"start={site}/", "-o", tmp_path / "articles.jsonl"]
-        done = subprocess.run(
-            [sys.executable, *words], cwd=EXAMPLES / "scrapy_project", env={**os.environ, "NEWS_INDEX": url},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        python(*words, cwd=EXAMPLES / "scrapy_project", NEWS_INDEX=url)
 
-    assert done.returncode == 0, done.stderr
     articles = [json.loads(line) for line in (tmp_path / "articles.jsonl").read_text(encoding="utf-8").splitlines()]
     assert 0 < len(articles) < len(RECORDS)
     assert len({article["url"] for article in articles}) == len(articles)
@@ -105,9 +95,7 @@ def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
 
 
 def test_tables_of_three_libraries_lose_their_near_copies(tmp_path):
-    (tmp_path / "corpus.jsonl").write_text(jsonl(RECORDS), encoding="utf-8")
-
-    frame, marked, dataset = call("frames.py", tmp_path / "corpus.jsonl")
+    frame, marked, dataset = call("frames.py", write_jsonl(tmp_path / "corpus.jsonl", RECORDS))
 
     left = int(frame.split()[1])
     assert 0 < left < len(RECORDS)
@@ -133,12 +121,14 @@ def test_a_client_asks_the_service(tmp_path):
     url = f"file:{tmp_path}/wire.index"
     with create_index(url) as index:
         list(index.add_many([("wire/1", METRO), ("wire/2", HEAT)]))
-    asked = jsonl([{"id": "paper/7", "text": COPY}, {"id": "paper/8", "text": LIBRARY}, {"id": "blank", "text": "…"}])
+    documents = {"paper/7": COPY, "paper/8": LIBRARY, "blank": "…"}
+    given = "".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in documents.items())
 
     with serving(url, tmp_path) as server:
-        answers = call("ask_service.py", server.address, stdin=asked, SIMHASH_HBASE_API_KEY=server.keys["read"])
+        copy, new, blank = call(
+            "ask_service.py", server.address, stdin=given, SIMHASH_HBASE_API_KEY=server.keys["read"]
+        )
 
-    copy, new, blank = answers
     assert copy.startswith("paper/7 is near wire/1, ")
     assert "similarity 0.9" in copy
     assert [new, blank] == ["paper/8 is new", "blank has no usable words"]
@@ -146,18 +136,12 @@ def test_a_client_asks_the_service(tmp_path):
 
 def test_programs_are_compared_by_their_identifiers(url, tmp_path):
     source = (EXAMPLES / "demo.py").read_text(encoding="utf-8")
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    programs = {
-        "demo": source,
-        "copied": source.replace("SEED = 7", "SEED = 8\nUNUSED = None"),
-        "other": (EXAMPLES / "show.py").read_text(encoding="utf-8"),
-        "empty": "",
-    }
-    for name, program in programs.items():
-        (folder / f"{name}.py").write_text(program, encoding="utf-8")
+    copied = source.replace("SEED = 7", "SEED = 8\nUNUSED = None")
+    other = (EXAMPLES / "show.py").read_text(encoding="utf-8")
+    for name, program in {"demo": source, "copied": copied, "other": other, "empty": ""}.items():
+        (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
 
-    said = call("own_fingerprints.py", url, folder)
+    said = call("own_fingerprints.py", url, tmp_path)
 
     assert [line.rpartition(":")[0] for line in said] == ["copied.py is near demo.py", "demo.py is near copied.py"]
 
@@ -179,10 +163,6 @@ def test_a_table_is_read_by_happybase_alone(version):
 def test_all_examples_pass_a_strict_type_check(tmp_path):
     words = ["--strict", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path]
     paths = [*sorted(EXAMPLES.glob("*.py")), EXAMPLES / "scrapy_project" / "news"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *words, *paths], cwd=EXAMPLES, env={**os.environ, "MYPYPATH": str(ROOT)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    python("-m", "mypy", *words, *paths, cwd=EXAMPLES, MYPYPATH=str(ROOT))
 
-    assert done.returncode == 0, done.stdout
     assert len(paths) >= 8

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import click
@@ -19,18 +20,14 @@ from simhash_hbase import errors
 from simhash_hbase.cli.app import COMMANDS, cli
 from simhash_hbase.cli.exits import PARAMETERS, in_options
 
-# Modules that need an optional dependency, or that run when they are imported.
-LEFT_OUT = ("simhash_hbase.__main__",)
-MODULES = [
-    found.name
-    for found in pkgutil.walk_packages(simhash_hbase.__path__, "simhash_hbase.")
-    if found.name not in LEFT_OUT
-]
+# One runs when it is imported.
+MODULES = {module.name for module in pkgutil.walk_packages(simhash_hbase.__path__, "simhash_hbase.")} - {
+    "simhash_hbase.__main__"
+}
 PACKAGE = Path(simhash_hbase.__file__).parent
-ERRORS = [getattr(errors, name) for name in errors.__all__]
 
 
-@pytest.mark.parametrize("name", ["simhash_hbase", *MODULES])
+@pytest.mark.parametrize("name", ["simhash_hbase", *sorted(MODULES)])
 def test_every_public_name_exists_and_is_listed_once(name):
     try:
         module = importlib.import_module(name)
@@ -61,26 +58,15 @@ def test_completion_shows_the_public_names_alone():
         simhash_hbase.nothing  # noqa: B018
 
 
-def test_every_error_is_a_public_name():
-    defined = {
-        name for name, kind in vars(errors).items() if inspect.isclass(kind) and kind.__module__ == errors.__name__
-    }
-
-    assert defined == set(errors.__all__) <= set(simhash_hbase.__all__)
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
-def test_every_error_has_one_base_and_is_worth_another_try_or_not(error):
-    assert issubclass(error, errors.SimhashError)
-    assert error.__doc__
-    if error not in (errors.SimhashError, errors.Retryable, errors.Permanent):
-        assert issubclass(error, errors.Retryable) != issubclass(error, errors.Permanent)
-
-
-def test_the_tree_in_the_module_s_text_is_the_real_one():
+def test_every_error_is_public_drawn_in_the_tree_of_its_module_and_worth_another_try_or_not():
+    defined = {kind for kind in vars(errors).values() if inspect.isclass(kind) and kind.__module__ == errors.__name__}
     drawn = [line.split("──")[1].split()[0] for line in errors.__doc__.splitlines() if "──" in line]
 
-    assert sorted(drawn) == sorted(set(errors.__all__) - {"SimhashError"})
+    assert {error.__name__ for error in defined} == set(errors.__all__) <= set(simhash_hbase.__all__)
+    assert sorted([*drawn, "SimhashError"]) == sorted(errors.__all__)
+    assert [error for error in defined if not (issubclass(error, errors.SimhashError) and error.__doc__)] == []
+    for error in defined - {errors.SimhashError, errors.Retryable, errors.Permanent}:
+        assert issubclass(error, errors.Retryable) != issubclass(error, errors.Permanent), error
 
 
 def type_names():
@@ -91,11 +77,10 @@ def type_names():
             if isinstance(node, ast.ClassDef):
                 yield node.name, f"{path}:{node.lineno}"
         for node in tree.body:
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    # One letter alone is a type variable.
-                    if isinstance(target, ast.Name) and re.fullmatch(r"_*[A-Z][A-Za-z]*[a-z][A-Za-z]*", target.id):
-                        yield target.id, f"{path}:{node.lineno}"
+            for target in getattr(node, "targets", [getattr(node, "target", None)]):
+                # One letter alone is a type variable.
+                if isinstance(target, ast.Name) and re.fullmatch(r"_*[A-Z][A-Za-z]*[a-z][A-Za-z]*", target.id):
+                    yield target.id, f"{path}:{node.lineno}"
 
 
 def test_a_type_name_means_one_thing_in_the_package():
@@ -111,6 +96,7 @@ PROGRAMS = ("cli", "stores/hbase/launcher")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 
+@cache
 def options():
     context = click.Context(cli)
     waiting = [cli.get_command(context, name) for name in COMMANDS]
@@ -139,22 +125,13 @@ def modules():
 
 
 def test_no_message_of_the_library_names_an_option():
-    known = options()
-    named = [
-        (name, line, word)
-        for name, path in modules()
-        for line, text in literals(path)
-        for word in OPTION.findall(text)
-        if word in known
-    ]
-    assert named == []
+    texts = [(f"{name}:{line}", text) for name, path in modules() for line, text in literals(path)]
+    assert [(place, text) for place, text in texts if options() & set(OPTION.findall(text))] == []
 
 
-def test_every_parameter_of_a_message_is_an_option_of_the_command_line():
-    assert {in_options(f"`{name}`") for name in PARAMETERS} <= options()
-
-
-def test_every_parameter_that_a_message_names_is_known():
+def test_every_parameter_that_a_message_names_is_known_and_an_option_of_the_command_line():
     texts = [text for _, path in modules() for _, text in literals(path)]
     named = {word for text in texts for word in re.findall(r"`([a-z_]+)(?:=|`)", text)}
+
     assert named - set(PARAMETERS) == {"object"}  # What msgspec writes of a type.
+    assert {in_options(f"`{name}`") for name in PARAMETERS} <= options()

@@ -21,17 +21,13 @@ from support.serving import Server
 from simhash_hbase.stores.hbase.launcher.home import users_folder
 
 pytestmark = pytest.mark.slow
-
 PACKAGE = "simhash_hbase"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # Every module of the kernel that is compiled has this line.
 COMPILED = b"import uncompiled as cython\n"
 # What `load` and `hbase up` need and no Python file is.
-DATA = {
-    "py.typed", "bulk/hfile_loader/HFileLoader.java",
-    *(f"stores/hbase/launcher/files/{name}" for name in (
-        "jars.lock", "compiler.lock", "requirements.txt", "site.properties", "jvm.options", "log4j2.properties")),
-}  # fmt: skip
+LAUNCHER = "jars.lock", "compiler.lock", "requirements.txt", "site.properties", "jvm.options", "log4j2.properties"
+DATA = {"py.typed", "bulk/hfile_loader/HFileLoader.java", *(f"stores/hbase/launcher/files/{name}" for name in LAUNCHER)}
 
 
 def python_of(folder):
@@ -41,7 +37,6 @@ def python_of(folder):
 
 
 def install(python, *wanted):
-    """Install with pip and its own settings."""
     command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -80,17 +75,15 @@ def test_wheel_and_sdist_hold_the_whole_package_and_nothing_else_of_it(built):
     words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", PACKAGE]
     listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     wanted = {name: (ROOT / name).read_bytes() for name in listed if (ROOT / name).is_file()}
-
-    compiled = {name.replace(".py", EXTENSION_SUFFIXES[0]) for name, content in wanted.items() if COMPILED in content}
+    modules = [f"{PACKAGE}/kernel/shared.py", *(name for name, content in wanted.items() if COMPILED in content)]
+    compiled = {name.replace(".py", EXTENSION_SUFFIXES[0]) for name in modules}
+    beside = {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO", "scripts/build_kernel.py"}
 
     assert {f"{PACKAGE}/{name}" for name in DATA} <= set(wanted)
-    compiled.add(f"{PACKAGE}/kernel/shared{EXTENSION_SUFFIXES[0]}")
     assert {name for name in wheel if ".dist-info/" not in name} == set(wanted) | compiled
     assert {name: wheel[name] for name in wanted} == wanted
     assert {name: sdist[name] for name in sdist if name.startswith(f"{PACKAGE}/")} == wanted
-    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO", "scripts/build_kernel.py"} <= set(
-        sdist
-    )
+    assert beside <= set(sdist)
 
 
 def test_the_metadata_names_the_licence_and_its_file(built):
@@ -100,9 +93,7 @@ def test_the_metadata_names_the_licence_and_its_file(built):
 
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata.get_all("License-File") == ["LICENSE"]
-    text = wheel[name.replace("METADATA", "licenses/LICENSE")].decode()
-    assert text.split("\n", 3)[1:3] == [f"{'':33}Apache License", f"{'':27}Version 2.0, January 2004"]
-    assert "near-duplicate" in metadata["Keywords"]
+    assert wheel[name.replace("METADATA", "licenses/LICENSE")] == (ROOT / "LICENSE").read_bytes()
     # The package has no address of its own yet: those that are there lead to the papers.
     assert all(", https://doi.org/" in link for link in metadata.get_all("Project-URL"))
 
@@ -134,11 +125,10 @@ def installed(environment, tmp_path):
     }
 
     def call(script):
-        done = call.run(script)
+        done = run(folder, script, **variables)
         assert done.returncode == 0, (script, done.stdout, done.stderr)
         return done.stdout
 
-    call.run = lambda script: run(folder, script, **variables)
     call.folder, call.program = folder, environment / "bin" / "simhash-hbase"
     return call
 
@@ -164,11 +154,8 @@ def test_the_commands_work_where_the_checkout_cannot_be_imported(installed):
 
 def assert_served(installed, name):
     log = installed.folder / "log"
-    words = ["serve", "file:news.index", "--port", "0", "--no-auth"]
-    with (
-        log.open("wb") as stream,
-        subprocess.Popen([installed.program, *words], stderr=stream, cwd=installed.folder) as process,
-    ):
+    words = [installed.program, "serve", "file:news.index", "--port", "0", "--no-auth"]
+    with log.open("wb") as stream, subprocess.Popen(words, stderr=stream, cwd=installed.folder) as process:
         try:
             server = Server(process, log, {})
             with server.client() as client:

@@ -3,13 +3,11 @@
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from support.fresh_clone import (
-    ROOT,
     assert_printed,
     blocks,
     clone,
@@ -42,13 +40,28 @@ TESTED_ELSEWHERE = {
 }
 
 
-def commands(block):
-    return "\n".join(split(block))
+def commands(name):
+    return "\n".join(split(blocks()[name]))
 
 
-def installed(folder, block):
+def shown(name):
+    """Return the lines that a block shows behind its commands."""
+    return [line for lines in split(blocks()[name]).values() for line in lines]
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def carry_out(folder, script):
+    done = run(folder, script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def installed(folder, name):
     """Provide what the block's own first line installs."""
-    [extras] = INSTALL.findall(commands(block))
+    [extras] = INSTALL.findall(commands(name))
     provide(folder, extras)
 
 
@@ -60,45 +73,31 @@ def fresh(tmp_path):
 
 
 def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_other(fresh, monkeypatch):
-    found = blocks()
-    assert set(found) - TESTED_ELSEWHERE == {"first", "claims", "plan", "upkeep"}
-    installed(fresh, found["first"])
+    assert set(blocks()) - TESTED_ELSEWHERE == {"first", "claims", "plan", "upkeep"}
+    installed(fresh, "first")
 
-    first = run(fresh, commands(found["first"]))
-    claims = run(fresh, commands(found["claims"]))
-    plan = run(fresh, ACTIVATED + commands(found["plan"]))
-    upkeep = run(fresh, ACTIVATED + commands(found["upkeep"]))
-    reindex = run(fresh, ACTIVATED + commands(found["reindex"]))
+    first = carry_out(fresh, commands("first"))
+    claims = carry_out(fresh, commands("claims"))
+    plan = carry_out(fresh, ACTIVATED + commands("plan"))
+    upkeep = carry_out(fresh, ACTIVATED + commands("upkeep"))
+    carry_out(fresh, ACTIVATED + commands("reindex"))
 
-    assert [done.returncode for done in (first, claims, plan, upkeep, reindex)] == [0] * 5, [
-        done.stderr for done in (first, claims, plan, upkeep, reindex)
-    ]
-    assert first.stdout.splitlines() == [line for line in found["first"].splitlines() if line.startswith("{")]
-    shown = [line for lines in split(found["claims"]).values() for line in lines]
-    assert claims.stdout.splitlines() == shown
-    planned = [line for lines in split(found["plan"]).values() for line in lines]
-    assert (plan.stdout + plan.stderr).splitlines() == planned
-    assert_pandas_keeps_as_many(fresh, blocks("python")["pandas"], monkeypatch)
+    assert first.stdout.splitlines() == [line for line in blocks()["first"].splitlines() if line.startswith("{")]
+    assert claims.stdout.splitlines() == shown("claims")
+    assert (plan.stdout + plan.stderr).splitlines() == shown("plan")
+    decisions, names = read_lines(fresh / "decisions.jsonl"), {}
+    monkeypatch.chdir(fresh)
+    exec(blocks("python")["pandas"], names)
+    assert len(names["frame"]) == sum(line["status"] == "original" for line in decisions) < len(decisions)
     gone = (fresh / "gone.txt").read_text(encoding="utf-8").splitlines()
-    assert len(gone) == 5
-    assert upkeep.stdout.count('"removed":true') == 5
+    assert len(gone) == upkeep.stdout.count('"removed":true') == 5
     missing = (fresh / "missing").read_text(encoding="utf-8").replace("\t", "").splitlines()
     assert sorted(missing) == sorted(gone)
-
-
-def test_the_first_result_is_a_near_copy_of_a_chinese_text():
-    [shown] = [json.loads(line) for line in blocks()["first"].splitlines() if line.startswith("{")]
-
-    assert shown["status"] == "duplicate"
-    assert shown["distance"] > 0
-    assert shown["similarity"] < 1
-    assert "\u4e00" <= shown["of"][0] <= "\u9fff"
 
 
 def test_the_example_of_pandas_says_how_to_install_what_no_extra_brings():
     [sentence] = re.findall(r"\n(.+)\n\n<!-- pandas -->", pages()[Path("README.md")])
     [extra] = re.findall(r"the extra `(\w+)`", sentence)
-
     brought = {name.split("[")[0] for name in needed(Requirement(f"simhash-hbase[{extra}]"), {})}
 
     assert "pyarrow" in brought
@@ -106,7 +105,6 @@ def test_the_example_of_pandas_says_how_to_install_what_no_extra_brings():
 
 
 def test_a_contributor_sees_a_test_pass(fresh):
-    contributing = blocks()["contributing"]
     provide(fresh, "test")
     program = fresh / ".venv/bin/pytest"
     # A gate has pip make it.
@@ -114,134 +112,99 @@ def test_a_contributor_sees_a_test_pass(fresh):
         program.write_text(f"#!{fresh}/.venv/bin/python\nimport sys, pytest\nsys.exit(pytest.main())\n")
         program.chmod(0o755)
 
-    done = run(fresh, commands(contributing))
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\d+ passed", done.stdout)
-
-
-def assert_pandas_keeps_as_many(folder, example, monkeypatch):
-    decisions = (folder / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
-    names: dict = {}
-    monkeypatch.chdir(folder)
-    exec(example, names)
-    assert len(names["frame"]) == sum('"status":"original"' in line for line in decisions) < len(decisions)
+    assert re.search(r"\d+ passed", carry_out(fresh, commands("contributing")).stdout)
 
 
 def test_the_first_example_says_what_it_is_shown_to_say(fresh):
-    examples = blocks()["examples"]
-    installed(fresh, examples)
-
-    done = run(fresh, commands(examples))
-
-    shown = [line for lines in split(examples).values() for line in lines]
-    assert done.returncode == 0, done.stderr
-    assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown]
+    installed(fresh, "examples")
+    done = carry_out(fresh, commands("examples"))
+    assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown("examples")]
 
 
 def test_the_quickstart_ends_with_a_report_and_with_commands_that_work(fresh):
     provide(fresh, "")
+    done = carry_out(fresh, "./scripts/quickstart")
 
-    done = run(fresh, "./scripts/quickstart")
-
-    assert done.returncode == 0, done.stderr
     assert "百科-蚕" in (fresh / ".cache/quickstart/report.html").read_text(encoding="utf-8")
     tips = [line.strip() for line in done.stdout.splitlines() if line.startswith("  .venv/bin/simhash-hbase ")]
     assert len(tips) == 3
-    decided = [json.loads(line) for line in (fresh / ".cache/quickstart/decisions.jsonl").read_bytes().splitlines()]
+    decided = read_lines(fresh / ".cache/quickstart/decisions.jsonl")
     [clean] = re.findall(r"^The cleaned corpus, without the duplicates: (.*)$", done.stdout, re.MULTILINE)
-    kept_ids = [json.loads(line)["id"] for line in (fresh / clean).read_bytes().splitlines()]
-    assert kept_ids == [decision["id"] for decision in decided if decision["status"] == "original"]
-    tried = run(fresh, "\n".join(tips))
-    assert tried.returncode == 0, tried.stderr
-    assert tried.stdout.startswith('{"query":')
+    originals = [decision["id"] for decision in decided if decision["status"] == "original"]
+    assert [record["id"] for record in read_lines(fresh / clean)] == originals
+    assert carry_out(fresh, "\n".join(tips)).stdout.startswith('{"query":')
 
 
-def test_the_tour_says_what_it_is_shown_to_say(fresh):
-    tour = blocks()["tour"]
-    installed(fresh, tour)
-    steps = split(tour)
-    assert len(steps) == 6
+@pytest.mark.parametrize(("name", "program", "count"), [("tour", None, 6), ("revisits", "crawl", 3)])
+def test_what_is_shown_step_by_step_is_printed(fresh, name, program, count):
+    installed(fresh, name)
+    if program:
+        (fresh / f"{program}.py").write_text(blocks("python")[program])
+    steps = split(blocks()[name])
+    assert len(steps) >= count
 
-    for command, shown in steps.items():
-        assert_printed(shown, run(fresh, (ACTIVATED if "install" not in command else "") + command))
+    for command, lines in steps.items():
+        assert_printed(lines, run(fresh, (ACTIVATED if "install" not in command else "") + command))
 
-    assert_kept_what_was_decided(fresh)
+    if name == "tour":
+        assert_kept_what_was_decided(fresh)
 
 
 def assert_kept_what_was_decided(folder):
-    pages = {path.relative_to(folder / "pages").as_posix() for path in (folder / "pages").rglob("*.html")}
-    decisions = [json.loads(line) for line in (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()]
-    kept = {path.relative_to(folder / "clean").as_posix() for path in (folder / "clean").rglob("*.html")}
-    assert {decision["id"] for decision in decisions} == pages
-    assert {decision["id"] for decision in decisions if decision["status"] == "original"} == kept < pages
+    pages, kept = (
+        {path.relative_to(folder / name).as_posix() for path in (folder / name).rglob("*.html")}
+        for name in ("pages", "clean")
+    )
+    decided = {line["id"]: line["status"] for line in read_lines(folder / "pages.jsonl")}
+    assert decided.keys() == pages
+    assert {name for name, status in decided.items() if status == "original"} == kept < pages
     assert "百科-蚕" in (folder / "report.html").read_text(encoding="utf-8")
-    again = [json.loads(line) for line in (folder / "today.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {(each["id"], each["status"]) for each in again} == {(each["id"], each["status"]) for each in decisions}
+    assert {line["id"]: line["status"] for line in read_lines(folder / "today.jsonl")} == decided
 
 
 def test_the_example_of_the_library_prints_what_it_is_shown_to_print(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-
     example = blocks("python")["library"]
-    [shown] = re.findall(r"print\(.*\)  # (.*)", example)
-
     exec(example, {})
 
-    assert capsys.readouterr().out == f"{shown}\n"
+    [printed] = re.findall(r"print\(.*\)  # (.*)", example)
+    assert capsys.readouterr().out == f"{printed}\n"
 
 
 @pytest.mark.parametrize("name", ["service", "shared"])
 def test_the_commands_of_the_service_print_what_they_are_shown_to_print(fresh, name):
-    service = blocks()[name]
-    installed(fresh, service)
+    installed(fresh, name)
     assert shutil.which("curl")
-    expected = [line for lines in split(service).values() for line in lines]
 
     # The last but one of the second one's commands is refused.
     refused = "set +e\n" if name == "shared" else ""
-    done = run(fresh, f"{STOP_SERVER}\n{refused}{commands(service).replace('8080', str(free_port()))}")
+    done = carry_out(fresh, f"{STOP_SERVER}\n{refused}{commands(name).replace('8080', str(free_port()))}")
 
-    assert done.returncode == 0, done.stderr
     printed = [CHANGING.sub("…", line) for line in (done.stdout + done.stderr).splitlines() if "install: " not in line]
     printed = [re.sub(r"(?<=127\.0\.0\.1:)\d+", "8080", line) for line in printed]
-    assert printed == [CHANGING.sub("…", line) for line in expected]
+    assert printed == [CHANGING.sub("…", line) for line in shown(name)]
 
 
 def test_the_crawlers_of_the_page_keep_what_they_are_shown_to_keep(fresh):
-    crawlers = blocks()["crawlers"]
-    installed(fresh, crawlers)
+    installed(fresh, "crawlers")
     port = str(free_port())
     (fresh / "spider.py").write_text(blocks("python")["spider"].replace("8000", port))
+    done = carry_out(fresh, f"{STOP_SERVER}\n{commands('crawlers').replace('8000', port)}")
 
-    done = run(fresh, f"{STOP_SERVER}\n{commands(crawlers).replace('8000', port)}")
-
-    shown = [line for lines in split(crawlers).values() for line in lines]
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[-2:] == [str(kept(fresh))] * 2
-    assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown]
+    kept = {line["url"] for name in ("one", "two") for line in read_lines(fresh / f"{name}.jsonl")}
+    assert done.stdout.split()[-2:] == [str(len(kept))] * 2
+    assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown("crawlers")]
     assert "export" not in done.stderr
-
-
-def test_the_crawl_of_the_page_gets_the_records_that_are_shown(fresh):
-    revisits = blocks()["revisits"]
-    installed(fresh, revisits)
-    (fresh / "crawl.py").write_text(blocks("python")["crawl"])
-
-    for command, shown in split(revisits).items():
-        done = run(fresh, (ACTIVATED if "install" not in command else "") + command)
-        assert_printed(shown, done)
 
 
 def test_the_blocks_of_the_command_line_keep_what_their_options_say(fresh):
     provide(fresh, "")
-    made = run(fresh, "./scripts/install")
-    ran = [run(fresh, ACTIVATED + commands(blocks()[name])) for name in ("preferred", "contained")]
-    pair = run(fresh, ACTIVATED + commands(blocks()["pair"]))
+    carry_out(fresh, "./scripts/install")
+    ran = [carry_out(fresh, ACTIVATED + commands(name)) for name in ("preferred", "contained")]
+    pair = run(fresh, ACTIVATED + commands("pair"))
 
-    assert made.returncode == 0, made.stderr
-    assert [(done.returncode, done.stdout) for done in ran] == [(0, "")] * 2, [done.stderr for done in ran]
-    records = {name: [json.loads(line) for line in (fresh / f"{name}.jsonl").read_text().splitlines()] for name in KEPT}
+    assert [done.stdout for done in ran] == ["", ""]
+    records = {name: read_lines(fresh / f"{name}.jsonl") for name in KEPT}
     assert {name: [record["id"] for record in found] for name, found in records.items()} == KEPT
     assert [decision["status"] for decision in records["contained"]] == ["original"] * 2
     assert records["contained"][1]["near"]["id"] == "1"
@@ -255,61 +218,38 @@ NAMELESS = ["./scripts/hbase up", "./scripts/hbase up", "./scripts/quickstart", 
 
 
 def test_every_block_that_a_test_could_run_has_a_name():
-    first = [
-        re.sub(r" *#.*", "", next(iter(split(block))))
-        for text in pages().values()
-        for name, block in re.findall(r"(<!-- \w+ -->\n)?```console\n(.*?)```", text, re.DOTALL)
-        if not name
-    ]
+    pattern = re.compile(r"(<!-- \w+ -->\n)?```console\n(.*?)```", re.DOTALL)
+    nameless = [block for text in pages().values() for name, block in pattern.findall(text) if not name]
 
-    assert sorted(first) == NAMELESS
+    assert sorted(re.sub(r" *#.*", "", next(iter(split(block)))) for block in nameless) == NAMELESS
 
 
-MAKES_INDEX = re.compile(r"create file:([\w.]+)|file:([\w.]+) --create|create_index\(\"file:([\w.]+)")
-MAKES_DECISIONS = re.compile(r"^\$ simhash-hbase dedup .* > ([\w.]+)", re.MULTILINE)
+MADE = {
+    "index": (re.compile(r"create file:([\w.]+)|file:([\w.]+) --create|create_index\(\"file:([\w.]+)"), 8),
+    "decisions": (re.compile(r"^\$ simhash-hbase dedup .* > ([\w.]+)", re.MULTILINE), 6),
+    "key": (re.compile(r"simhash-hbase key \S+ --name ([a-z]+)"), 2),
+}
 
 
-def test_blocks_that_are_run_one_after_the_other_in_one_clone_do_not_make_the_same_index_decisions_or_key():
+@pytest.mark.parametrize("kind", MADE)
+def test_blocks_that_are_run_one_after_the_other_in_one_clone_do_not_make_the_same(kind):
+    pattern, least = MADE[kind]
     every = [*blocks().values(), *blocks("python").values()]
-    indexes = ["".join(names) for block in every for names in MAKES_INDEX.findall(block)]
-    decisions = [name for block in every for name in MAKES_DECISIONS.findall(block)]
-    keys = [name for block in every for name in re.findall(r"simhash-hbase key \S+ --name ([a-z]+)", block)]
+    made = ["".join(match.groups(default="")) for block in every for match in pattern.finditer(block)]
 
-    assert len(indexes) >= 8
-    assert len(decisions) >= 6
-    assert len(keys) >= 2
-    for made in (indexes, decisions, keys):
-        assert sorted(set(made)) == sorted(made)
-
-
-# Files that blocks make which are run elsewhere, or only by a user. The last one may be a link to an environment.
-ELSEWHERE = ["keys", "news.index/data.mdb", "unfinished/load.json", "decisions/part-0", "work/load.json",
-             "wire.index/x", "nowhere/.venv"]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ELSEWHERE)
-def test_what_other_blocks_leave_in_a_clone_is_ignored(name):
-    assert subprocess.run(["git", "check-ignore", "--quiet", name], cwd=ROOT, check=False).returncode == 0
+    assert len(made) >= least
+    assert sorted(set(made)) == sorted(made)
 
 
 OUTSIDE = re.compile(r"(s3|hdfs|spark)://|kubectl|systemctl|hbase> ")
 
 
 def test_a_block_that_runs_only_with_something_of_the_users_says_what_it_needs():
-    found = 0
-    for path, text in pages().items():
-        for before, block in re.findall(
-            r"\n\n([^\n](?:(?!\n\n)[\s\S])*)\n\n(?:<!-- \w+ -->\n)?```console\n(.*?)```", text, re.DOTALL
-        ):
-            if OUTSIDE.search(block):
-                found += 1
-                assert re.search(r"[Nn]eeds ", before), (path, before)
-    assert found == 6
+    block = re.compile(r"\n\n([^\n](?:(?!\n\n)[\s\S])*)\n\n(?:<!-- \w+ -->\n)?```console\n(.*?)```", re.DOTALL)
+    needy = [before for text in pages().values() for before, inner in block.findall(text) if OUTSIDE.search(inner)]
 
-
-def kept(folder):
-    lines = "".join((folder / f"{name}.jsonl").read_text(encoding="utf-8") for name in ("one", "two")).splitlines()
-    return len({json.loads(line)["url"] for line in lines})
+    assert len(needy) == 6
+    assert [before for before in needy if not re.search(r"[Nn]eeds ", before)] == []
 
 
 def test_what_the_table_of_commands_has_is_all_there_is():

@@ -16,11 +16,6 @@ RELEASED = re.compile(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", re.MULTILIN
 RUN_SCRIPT = re.compile(r"(?:\./)?(scripts/[\w.-]+)(?: (--[\w-]+))?")
 
 
-def steps(workflow):
-    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
-    return [step for job in jobs.values() for step in job.get("steps", ())]
-
-
 def test_the_version_is_in_one_place_and_the_changelog_has_it_first():
     released = RELEASED.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
 
@@ -28,14 +23,6 @@ def test_the_version_is_in_one_place_and_the_changelog_has_it_first():
     assert released == sorted(released, key=Version, reverse=True)
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "simhash_hbase/__init__.py"
-
-
-def test_groups_are_made_of_extras():
-    extras = PROJECT["project"]["optional-dependencies"]
-    for requirements in PROJECT["dependency-groups"].values():
-        for requirement in requirements:
-            [named] = re.findall(r"^simhash-hbase\[([\w,]+)\]$", requirement)
-            assert set(named.split(",")) <= set(extras)
 
 
 def test_the_tests_run_on_every_version_that_is_named_and_wheels_are_built_for_them():
@@ -48,7 +35,8 @@ def test_the_tests_run_on_every_version_that_is_named_and_wheels_are_built_for_t
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_calls_scripts_that_are_there_with_options_that_they_name(workflow):
-    commands = "\n".join(step.get("run", "") for step in steps(workflow))
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values()
+    commands = "\n".join(step.get("run", "") for job in jobs for step in job.get("steps", ()))
 
     for name, option in RUN_SCRIPT.findall(commands):
         assert (ROOT / name).exists(), name

@@ -38,19 +38,6 @@ def test_a_missing_index_is_a_failure(cli, tmp_path, corpus_file, command):
     assert not (tmp_path / "copy").exists()
 
 
-@pytest.mark.parametrize("command", ["add", "stats", "query", "create"])
-def test_a_path_that_is_no_index_is_a_failure_and_stays_as_it_is(cli, tmp_path, corpus_file, command):
-    file = tmp_path / "other" / "precious.txt"
-    file.parent.mkdir()
-    file.write_text("hello")
-    words = {"add": [corpus_file], "query": ["--simhash", "0"]}
-
-    failed = cli(command, f"file:{file.parent}", *words.get(command, []))
-
-    assert str(file.parent) in failed.failure
-    assert [path.read_text() for path in file.parent.iterdir()] == ["hello"]
-
-
 @pytest.mark.parametrize("url", ["news.index", "", "file:", "ftp://example.org", "sqlite:a"])
 def test_what_is_no_address_is_wrong_usage(cli, url):
     refused = cli("stats", url)
@@ -71,22 +58,17 @@ def test_an_index_made_with_another_dictionary_is_refused_with_both(cli, tmp_pat
     cli("create", url)
     changed_profile(url, dictionary="0" * 32)
 
-    failed = cli("add", url, corpus_file)
-
-    assert "'" + "0" * 32 + "'" in failed.failure
-    assert failed.sentence.count("dictionary=") == 2
+    assert f"dictionary='{'0' * 32}'" in cli("add", url, corpus_file).failure
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_machine_that_makes_other_fingerprints_writes_none_and_reads_on(cli, filled, corpus_file, workers):
-    before = cli("stats", filled).record["documents"]
+def test_a_machine_that_makes_other_fingerprints_writes_none_and_reads_on(cli, filled, corpus_file):
     changed_profile(filled, probe="0" * 32, versions={"unicode": "3.0.0", "jieba": "0.1"})
 
-    failed = cli("add", filled, corpus_file, "--workers", str(workers))
+    failed = cli("add", filled, corpus_file)
 
     assert "made with jieba 0.1, unicode 3.0.0, here is jieba none, unicode" in failed.failure
     assert cli("query", filled, "--text", "some text").code == 1
-    assert cli("stats", filled).record["documents"] == before
+    assert cli("stats", filled).record["documents"] == 60
 
 
 @pytest.mark.slow
@@ -98,8 +80,7 @@ def test_pages_that_another_extractor_reads_are_warned_of(cli, filled, tmp_path,
     page.write_text("<html><body><p>" + "Some words of a page that go on for a while. " * 9 + "</p></body></html>")
     changed_profile(filled, extractor=extractor)
 
-    pages = run("add", filled, page)
-    texts = run("add", filled, corpus_file)
+    pages, texts = run("add", filled, page), run("add", filled, corpus_file)
 
     assert (pages.code, texts.code) == (0, 0)
     assert ("the index was made with trafilatura 0.1" in pages.err) is warned
@@ -151,7 +132,6 @@ def test_a_full_disk_is_a_failure_and_what_was_acknowledged_stays(cli, filled, s
     failed = run("add", filled, file, "--simhash-field", "simhash", "--verbose", "--quiet", preexec_fn=limited)
 
     assert failed.code == 1
-    assert "Traceback" not in failed.err
     assert "no room" in failed.sentence or "full" in failed.sentence
     acknowledged = [record["id"] for record in failed.records]
     still_whole(cli, filled, 60 + len(acknowledged))
@@ -164,15 +144,12 @@ def test_a_full_disk_is_a_failure_and_what_was_acknowledged_stays(cli, filled, s
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("room", [0, 10_000, 20_000])
 def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, room):
-    url = f"file:{tmp_path / 'a'}"
+    words = ("create", f"file:{tmp_path / 'a'}", "--analyzer", "shingle")
 
-    failed = run("create", url, "--analyzer", "shingle", preexec_fn=lambda: limited(room))
-
-    assert failed.code == 1
-    assert failed.sentence
-    assert cli("stats", url).code == 1
-    assert cli("create", url, "--analyzer", "shingle").code == 0
-    still_whole(cli, url, 0)
+    assert run(*words, preexec_fn=lambda: limited(room)).failure
+    assert cli("stats", words[1]).code == 1
+    assert cli(*words).code == 0
+    still_whole(cli, words[1], 0)
 
 
 @pytest.mark.slow
@@ -182,9 +159,8 @@ def test_a_full_disk_of_a_backup_is_named_and_not_that_of_the_index(cli, filled,
 
     failed = run("backup", filled, target, preexec_fn=lambda: limited(16_384))
 
-    assert failed.code == 1
-    assert failed.sentence.startswith(f"{target}: no room left")
-    assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == []
+    assert failed.failure.startswith(f"{target}: no room left")
+    assert list(tmp_path.glob("*copy*")) == []
     still_whole(cli, filled)
 
 
@@ -193,22 +169,18 @@ def test_the_home_folder_in_an_address_is_the_user_s(cli, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
 
     assert cli("create", "file:~/i", "--analyzer", "shingle").code == 0
-    copied = cli("backup", "file:~/i", "file:~/copy").record
+    assert cli("backup", "file:~/i", "file:~/copy").record == {"backup": f"file:{tmp_path / 'copy'}"}
 
-    assert (tmp_path / "i").is_dir()
-    assert copied == {"backup": f"file:{tmp_path / 'copy'}"}
-    assert (tmp_path / "copy").is_dir()
-    assert not (tmp_path / "~").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"i", "copy"}
 
 
 def test_a_user_without_a_home_folder_gets_no_folder_of_that_name(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("os.path.expanduser", lambda path: path)  # As it is without HOME and without an account.
     monkeypatch.chdir(tmp_path)
 
-    done = cli("create", "file:~/i", "--analyzer", "shingle")
+    refused = cli("create", "file:~/i", "--analyzer", "shingle")
 
-    assert done.code == 2
-    assert done.err == "simhash-hbase: file:~/i: this user has no home folder: name the folder by its path\n"
+    assert refused.usage_error == "file:~/i: this user has no home folder: name the folder by its path"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from support.corpus import near_copies, text, write_jsonl
+from support.corpus import text, write_jsonl
 from support.hbase_server import address, tables
 from support.results import finish, start
 
@@ -52,16 +52,6 @@ def test_processes_that_claim_near_copies_at_once_make_one_original_of_each_grou
     race(empty, simhash_file, groups=4_000, processes=3)
 
     assert cli("verify", empty).code == 0
-
-
-@pytest.mark.slow
-def test_processes_that_claim_the_same_documents_at_once_print_the_same(empty, tmp_path):
-    file = write_jsonl(tmp_path / "all.jsonl", near_copies(100, 3))
-
-    results = [finish(process) for process in [start("claim", empty, file, "--workers", "1") for _ in range(3)]]
-
-    assert [result.code for result in results] == [0, 0, 0]
-    assert len({result.out for result in results}) == 1
 
 
 @pytest.mark.hbase

@@ -53,25 +53,16 @@ def test_rejects_are_not_written_over_the_input(cli, filled, tmp_path, corpus_fi
     assert corpus_file.read_bytes() == before
 
 
-def test_two_outputs_go_to_two_files(cli, tmp_path, corpus_file):
-    url, one = f"file:{tmp_path / 'i'}", tmp_path / "one"
+def test_two_outputs_go_to_two_files_or_to_one_device(cli, url, tmp_path, corpus_file):
+    dedup, one = ("dedup", url, corpus_file, *SHINGLES), tmp_path / "one"
 
-    refused = cli("dedup", url, corpus_file, *SHINGLES, "--output", one, "--clusters", f"{tmp_path}/./one")
-    checkpoint = cli("dedup", url, corpus_file, *SHINGLES, "--results", one, "--output", f"{one}.checkpoint")
+    refused = cli(*dedup, "--output", one, "--clusters", f"{tmp_path}/./one")
+    checkpoint = cli(*dedup, "--results", one, "--output", f"{one}.checkpoint")
 
-    assert (refused.code, checkpoint.code) == (2, 2)
-    assert f"--output and --clusters both name {tmp_path}/./one" in refused.sentence
-    assert f"--output and the checkpoint both name {one}.checkpoint" in checkpoint.sentence
+    assert f"--output and --clusters both name {tmp_path}/./one" in refused.usage_error
+    assert f"--output and the checkpoint both name {one}.checkpoint" in checkpoint.usage_error
     assert not one.exists()
-
-
-def test_a_device_may_take_several_outputs(cli, tmp_path, corpus_file):
-    done = cli(
-        "dedup", f"file:{tmp_path / 'i'}", corpus_file, *SHINGLES, "--clusters", "/dev/null", "--rejects", "/dev/null"
-    )
-
-    assert done.code == 0
-    assert len(done.records) == 60
+    assert len(cli(*dedup, "--clusters", "/dev/null", "--rejects", "/dev/null").records) == 60
 
 
 @pytest.mark.parametrize("made", [False, True])
@@ -88,12 +79,5 @@ def test_an_index_in_a_folder_that_is_read_is_not_read_as_documents(cli, folder,
 def test_what_is_hidden_from_reading_may_be_written_there(cli, folder):
     done = cli("dedup", "file:.x.index", ".", *SHINGLES, "--output", ".kept", "--report", "/dev/null")
 
-    assert done.code == 0
     assert [record["id"] for record in done.records] == ["0.txt", "1.txt"]
     assert len(list((folder / ".kept").iterdir())) == 2
-
-
-def test_rejects_go_to_a_folder_that_is_there(cli, filled, tmp_path, corpus_file):
-    refused = cli("add", filled, corpus_file, "--rejects", tmp_path / "nodir" / "rejects")
-
-    assert str(tmp_path / "nodir") in refused.failure

@@ -69,15 +69,6 @@ def test_a_table_without_the_column_is_refused_with_the_columns_it_has(cli, empt
     assert f"{file}: refused: the header row has no column 'text'; {ADVICE}" in added.err
 
 
-def test_what_nothing_can_be_learned_from_says_why(cli, tmp_path):
-    file = write_jsonl(tmp_path / "a.jsonl", [{"id": i, "title": "t", "body": text(i)} for i in range(3)])
-
-    created = cli("dedup", f"file:{tmp_path / 'i'}", "--create", file)
-
-    assert created.code == 1
-    assert f"{file}:1: the field 'text' is missing; {ADVICE}" in created.err
-
-
 def test_records_that_are_refused_for_many_reasons_are_counted_by_reason(cli, empty, tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text("".join('{"id":"","text":"x"}\n[]\n{"text":null}\n' for _ in range(30)))

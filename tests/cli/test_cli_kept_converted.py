@@ -4,14 +4,13 @@ import csv
 import gzip
 import io
 import json
+from datetime import UTC, datetime
 from itertools import product
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.corpus import near_copies, write_jsonl
-
-KEPT = [f"group {number} copy 0" for number in range(20)]
 
 
 @pytest.fixture
@@ -59,13 +58,12 @@ def rows_of(path):
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
 
 
-@pytest.mark.parametrize("keep", ["first", "longest"])
 @pytest.mark.parametrize("names", list(product(SOURCES, TARGETS)), ids=" ".join)
-def test_the_name_of_the_output_says_its_format(cli, empty, tmp_path, records, names, keep):
+def test_the_name_of_the_output_says_its_format(cli, empty, tmp_path, records, names):
     source, target = names
     file = source_of(tmp_path, records, source)
 
-    done = cli("dedup", empty, file, "--output", tmp_path / target, "--keep", keep)
+    done = cli("dedup", empty, file, "--output", tmp_path / target, "--keep", "longest")
 
     assert done.code == 0, done.err
     chosen = {record["id"]: record for record in records}
@@ -96,27 +94,19 @@ def test_columns_of_json_lines_get_the_types_that_their_values_have(cli, empty, 
 
 
 def test_values_of_parquet_that_json_does_not_know_are_written_as_text(cli, empty, tmp_path, records):
-    at = pa.array([1_000] * 60, pa.timestamp("ms", "UTC"))
-    table = pa.table(
-        {"id": [r["id"] for r in records], "text": [r["text"] for r in records], "at": at, "raw": [b"\xff"] * 60}
-    )
-    pq.write_table(table, tmp_path / "a.parquet")
+    row = {"id": "a", "text": records[0]["text"], "at": datetime.fromtimestamp(1, UTC), "raw": b"\xff"}
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "a.parquet")
 
     cli("dedup", empty, tmp_path / "a.parquet", "--output", tmp_path / "kept.jsonl")
 
-    assert rows_of(tmp_path / "kept.jsonl")[0] == {
-        "id": KEPT[0], "text": records[0]["text"], "at": "1970-01-01T00:00:01Z", "raw": "/w=="
-    }  # fmt: skip
+    assert rows_of(tmp_path / "kept.jsonl") == [{**row, "at": "1970-01-01T00:00:01Z", "raw": "/w=="}]
 
 
 @pytest.mark.parametrize(
     "case",
     [
-        ("a.jsonl", "kept.parquet.gz", "Parquet compresses inside of the file: name it .parquet"),
-        ("a.parquet", "kept.parquet.gz", "name it .parquet"),
+        ("a.parquet", "kept.parquet.gz", "Parquet compresses inside of the file: name it .parquet"),
         ("a.jsonl", "kept.warc.gz", "a crawl by its name, and the input is JSON lines: name it .jsonl, .csv, "),
-        ("a.csv", "kept.html", "pages by its name, and the input is CSV: name it .jsonl"),
-        ("a.jsonl", "kept.txt", "text by its name, and the input is JSON lines: name it .jsonl"),
         ("a.txt", "kept.parquet", "Parquet by its name, and the input is text: name it .txt"),
         ("twice.csv", "kept.jsonl", "the column 'n' is there twice"),
         ("folder", "kept.jsonl", "JSON lines by its name, and the input is files: name a folder"),
@@ -132,13 +122,13 @@ def test_what_cannot_be_converted_is_refused_before_the_work(cli, tmp_path, reco
     (tmp_path / "twice.csv").write_text("id,text,n,n\n1,a text,1,2\n")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("some text")
-    before = sorted(path.name for path in tmp_path.iterdir())
+    before = sorted(tmp_path.iterdir())
 
-    done = cli("dedup", "file:new.index", source, "--create", "--analyzer", "shingle", "--output", target)
+    refused = cli("dedup", "file:new.index", source, "--create", "--analyzer", "shingle", "--output", target)
 
-    assert done.usage_error.startswith(f"--output {target}")
-    assert message in done.sentence
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert refused.usage_error.startswith(f"--output {target}")
+    assert message in refused.sentence
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_csv_in_another_encoding_is_converted_from_it(cli, empty, tmp_path, records):
@@ -149,8 +139,7 @@ def test_csv_in_another_encoding_is_converted_from_it(cli, empty, tmp_path, reco
     assert {row["note"] for row in rows_of(tmp_path / "kept.jsonl")} == {"", records[1]["note"]}
 
 
-@pytest.mark.parametrize("target", ["kept.out", "kept"])
-def test_a_name_that_says_no_format_keeps_what_came(cli, empty, tmp_path, corpus_file, target):
-    assert cli("dedup", empty, corpus_file, "--output", tmp_path / target).code == 0
+def test_a_name_that_says_no_format_keeps_what_came(cli, empty, tmp_path, corpus_file):
+    assert cli("dedup", empty, corpus_file, "--output", tmp_path / "kept.out").code == 0
 
-    assert set((tmp_path / target).read_bytes().splitlines()) <= set(corpus_file.read_bytes().splitlines())
+    assert set((tmp_path / "kept.out").read_bytes().splitlines()) <= set(corpus_file.read_bytes().splitlines())

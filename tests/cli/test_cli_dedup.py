@@ -145,13 +145,13 @@ def test_a_record_that_cannot_be_ranked_is_refused_with_its_reason_and_so_is_a_f
 ):
     scores = [{"score": 1}, {}, {"score": "high"}, {"score": True}, {"score": "nan"}, {"score": "2.5"}, {"score": None}]
     records = [{"id": str(at), "text": text(1), **score} for at, score in enumerate(scores)]
-    file, words = write_jsonl(tmp_path / "a.jsonl", records), tmp_path / "a.txt"
-    words.write_text(text(1))
+    file, unranked = write_jsonl(tmp_path / "a.jsonl", records), tmp_path / "a.txt"
+    unranked.write_text(text(1))
 
-    done = cli("dedup", url, file, *SHINGLES, "--keep", "best:score")
+    done, failed = (cli("dedup", url, path, *SHINGLES, "--keep", "best:score") for path in (file, unranked))
 
-    assert "the format has no field 'score'" in cli("dedup", words, "--keep", "best:score").failure
-    assert done.code == 3
+    assert (done.code, failed.code) == (3, 1)
+    assert "the format has no field 'score'" in failed.err
     assert decided(done) == {"0": "5", "5": None}
     assert f"{file}:2: refused: the field 'score' is missing" in done.err
     assert f"{file}:3: refused: the field 'score' is not a number" in done.err

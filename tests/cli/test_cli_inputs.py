@@ -4,28 +4,11 @@ import json
 import os
 
 import pytest
-from support.corpus import near_copies, text, write_jsonl
+from support.corpus import text, write_jsonl
 
 
-def test_features_whose_weights_decide_nothing_are_refused_and_are_no_duplicates(cli, tmp_path):
-    file = tmp_path / "features.jsonl"
-    weightless = [[["apple", 0]], [["whale", 0]], [["x", 3], ["x", -3]], [["x", 1e-6]]]
-    lines = [{"id": i, "levels": pairs} for i, pairs in enumerate([*weightless, [["blue", 5]]])]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    url = f"file:{tmp_path / 'a'}"
-
-    weighted = ("--create", "--analyzer", "weighted", "--features-field", "levels")
-    done = cli("dedup", url, file, *weighted, "--rejects", tmp_path / "rejects")
-    rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
-
-    assert [record["id"] for record in done.records] == ["4"]
-    assert [reject["line"] for reject in rejects] == [1, 2, 3, 4]
-    assert all("the weights of the features are 0" in reject["reason"] for reject in rejects)
-
-
-@pytest.mark.parametrize("kept", [{"id": "a", "name": "id and text"}, {"key": "a", "body": ""}])
-def test_fields_of_other_names_are_named_by_options(cli, empty, tmp_path, kept):
-    file = write_jsonl(tmp_path / "a.jsonl", [{**kept, "key": 17, "body": text(1)}])
+def test_fields_of_other_names_are_named_by_options(cli, empty, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "key": 17, "body": text(1)}])
 
     added = cli("add", empty, file, "--id-field", "key", "--text-field", "body", "--verbose")
 
@@ -44,29 +27,18 @@ def test_what_is_told_of_others_names_moves_no_cursor(cli, empty, tmp_path):
         assert "\\x1b]0;title\\x07b.jsonl" in told
 
 
-ADVICE = "it has id, title, body: name the right one with --text-field"
-
-
 def test_a_corpus_without_the_field_is_refused_with_the_fields_it_has_and_in_few_lines(cli, empty, tmp_path):
     file = write_jsonl(tmp_path / "a.jsonl", [{"id": i, "title": "t", "body": text(i)} for i in range(50)])
+    table, advice = tmp_path / "a.csv", "it has id, title, body: name the right one with --text-field"
+    table.write_text("id,title,body\n1,2,3")
 
-    added = cli("add", empty, file)
+    added, of_table = cli("add", empty, file), cli("add", empty, table)
 
-    refused = [line for line in added.err.splitlines() if "refused" in line]
-    assert added.code == 3
-    assert refused[0] == f"{file}:1: refused: the field 'text' is missing; {ADVICE}"
+    refused = [line for line in added.err.splitlines() if "is missing" in line]
+    assert (added.code, len(refused)) == (3, 4)
+    assert refused[0] == f"{file}:1: refused: the field 'text' is missing; {advice}"
     assert refused[3] == "47 more records were refused: 47 × the field 'text' is missing; --rejects FILE keeps them all"
-    assert len([line for line in refused if "is missing" in line]) == 4
-
-
-@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
-def test_a_table_without_the_column_is_refused_with_the_columns_it_has(cli, empty, tmp_path, name, mark):
-    file = tmp_path / name
-    file.write_text("\n".join([mark.join(("id", "title", "body")), mark.join("123")]))
-
-    added = cli("add", empty, file)
-
-    assert f"{file}: refused: the header row has no column 'text'; {ADVICE}" in added.err
+    assert f"{table}: refused: the header row has no column 'text'; {advice}" in of_table.err
 
 
 def test_records_that_are_refused_for_many_reasons_are_counted_by_reason(cli, empty, tmp_path):
@@ -84,9 +56,8 @@ def test_files_of_two_folders_with_one_name_are_refused_with_the_way_out(cli, tm
     for number, folder in enumerate(("a", "b")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.txt").write_text(text(number))
-    url = f"file:{tmp_path / 'i'}"
 
-    apart = cli("dedup", url, "--create", tmp_path / "a", tmp_path / "b")
+    apart = cli("dedup", tmp_path / "a", tmp_path / "b")
 
     assert apart.code == 3
     assert f"{tmp_path / 'b' / 'x.txt'}: refused: the id 'x.txt' came before in this input; " in apart.err
@@ -97,36 +68,22 @@ NOT_UTF_8 = os.fsdecode(b"\xff")
 
 
 def test_a_file_whose_name_is_not_utf_8_is_refused_and_the_rest_goes_on(cli, empty, tmp_path):
-    folder, rejects = tmp_path / "folder", tmp_path / "rejects"
+    folder, rejects, results = tmp_path / "folder", tmp_path / "rejects", tmp_path / "results"
     folder.mkdir()
     (folder / "good.txt").write_text(text(1))
     (folder / f"bad{NOT_UTF_8}.txt").write_text(text(2))
 
-    added = cli("add", empty, folder, "--verbose", "--rejects", rejects)
+    decided = cli("dedup", empty, folder, "--rejects", rejects, "--results", results)
 
-    assert added.code == 3
-    assert [record["id"] for record in added.records] == ["good.txt"]
-    assert "bad\\xff.txt: refused: the file's name is not UTF-8" in added.err
+    assert decided.code == 3
+    assert json.loads(results.read_text())["id"] == "good.txt"
+    assert "bad\\xff.txt: refused: the file's name is not UTF-8" in decided.err
     assert json.loads(rejects.read_text())["file"] == f"{folder}/bad\\xff.txt"
 
 
-def test_such_a_file_is_no_obstacle_to_a_checkpoint(cli, empty, tmp_path):
-    (tmp_path / f"{NOT_UTF_8}.jsonl").write_text("")
-    write_jsonl(tmp_path / "a.jsonl", near_copies(1, 1))
-
-    done = cli("dedup", empty, tmp_path / "*.jsonl", "--results", tmp_path / "results")
-
-    assert done.code == 3
-    assert len((tmp_path / "results").read_text().splitlines()) == 1
-
-
-@pytest.mark.parametrize("words", [["get", NOT_UTF_8], ["query", "--text", NOT_UTF_8], ["add", NOT_UTF_8]])
-def test_an_argument_that_is_not_utf_8_is_wrong_usage(cli, empty, words):
-    command, *rest = words
-
-    refused = cli(command, empty, *rest)
-
-    assert refused.usage_error == "the argument \\xff is not UTF-8"
+@pytest.mark.parametrize("words", [["get", "file:a", NOT_UTF_8], ["query", "file:a", "--text", NOT_UTF_8]])
+def test_an_argument_that_is_not_utf_8_is_wrong_usage(cli, words):
+    assert cli(*words).usage_error == "the argument \\xff is not UTF-8"
 
 
 @pytest.mark.parametrize("create", [True, False])

@@ -122,7 +122,7 @@ def test_kept_lines_are_compressed_as_the_name_says_over_several_batches(cli, em
 
     assert cli("dedup", empty, file, "--output", kept, "--workers", 1).code == 0
 
-    with (zstandard if name.endswith("zst") else gzip).open(kept, "rb") as lines:
+    with (zstandard if name.endswith("zst") else gzip).open(kept, "rt", encoding="utf-8") as lines:
         assert [json.loads(line) for line in lines] == documents[::2]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 
@@ -40,72 +41,49 @@ def test_the_decisions_are_those_of_an_index_that_stays(cli, tmp_path, temporary
 
 def test_options_of_an_index_count(cli, corpus_file, tmp_path):
     report = tmp_path / "report.html"
-    done = cli("dedup", "--analyzer", "shingle", "--short", "100000", corpus_file, "--quiet",
-               "--report", report)  # fmt: skip
+    done = cli("dedup", "--analyzer", "shingle", "--short", "100000", corpus_file, "--quiet", "--report", report)
 
-    assert done.code == 0
-    assert done.err == ""
+    assert (done.code, done.err) == (0, "")
     assert {record["short"] for record in done.records} == {True}
     assert "a temporary index" in report.read_text()
 
 
-def test_an_address_may_come_after_the_files(cli, corpus_file, empty):
+def test_an_address_may_come_after_the_files_and_a_name_that_is_neither_is_reported_as_a_file(cli, corpus_file, empty):
     assert cli("dedup", corpus_file, empty).code == 0
     assert len(cli("export", empty).records) == 60
+    assert cli("dedup", "news.index").sentence == "news.index does not exist"
 
 
 @pytest.mark.parametrize("words", [["dedup"], ["claim"], ["dedup", "--analyzer", "learned", "--similarity", "0.9"]])
 def test_an_input_without_a_text_to_learn_from_has_its_result(cli, tmp_path, words):
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "bad.jsonl").write_text('{"id": "a"}\nwords\n')
+    output = ["--output", tmp_path / "kept.jsonl"] if words[0] == "dedup" else []
 
-    empty, bad = (cli(*words, tmp_path / f"{name}.jsonl") for name in ("empty", "bad"))
+    empty, bad = (cli(*words, tmp_path / f"{name}.jsonl", *output) for name in ("empty", "bad"))
 
     assert (empty.code, empty.out) == (0, b"")
     assert (bad.code, bad.out) == (3, b"")
-    assert [line.partition(": refused: ")[0] for line in bad.err.splitlines() if ": refused: " in line] == [
-        f"{tmp_path}/bad.jsonl:1",
-        f"{tmp_path}/bad.jsonl:2",
-    ]
-
-
-def test_an_empty_shard_has_an_empty_output(cli, tmp_path):
-    (tmp_path / "empty.jsonl").touch()
-
-    assert cli("dedup", tmp_path / "empty.jsonl", "--output", tmp_path / "kept.jsonl").code == 0
-    assert (tmp_path / "kept.jsonl").read_bytes() == b""
-
-
-EITHER = [
-    (["file:a", "{corpus}", "memory:"], "file:a and memory: are two addresses: name one index"),
-    (["file:a"], "missing argument 'FILE…'; see simhash-hbase {command} --help"),
-    ([], "missing argument '[URL] FILE…'; see simhash-hbase {command} --help"),
-    (["{index}", "{corpus}"], "{index} is an index, not documents: wanted file:{index}"),
-]
-OF_DEDUP = [
-    (
-        ["{corpus}", "--resume", "--results", "r"],
-        "--resume needs the index of the earlier run, which is gone if it was temporary: name its address",
-    ),
-    (["{corpus}", "--create"], "--create needs an address, such as file:docs.index"),
-    (["{corpus}", "--regions", "3"], "--regions and --compression are for tables in HBase: name the address of one"),
-]
+    assert re.findall(r"jsonl:(\d): refused: ", bad.err) == ["1", "2"]
+    assert not output or (tmp_path / "kept.jsonl").read_bytes() == b""
 
 
 @pytest.mark.parametrize(
-    ("command", "words", "sentence"),
-    [(name, *case) for name in ("dedup", "claim") for case in EITHER] + [("dedup", *case) for case in OF_DEDUP],
+    ("line", "sentence"),
+    [
+        ("dedup file:a {corpus} memory:", "file:a and memory: are two addresses: name one index"),
+        ("dedup file:a", "missing argument 'FILE…'; see simhash-hbase dedup --help"),
+        ("claim", "missing argument '[URL] FILE…'; see simhash-hbase claim --help"),
+        ("claim {index} {corpus}", "{index} is an index, not documents: wanted file:{index}"),
+        ("dedup {corpus} --resume --results r", "--resume needs the index of the earlier run, which is gone if it was"),
+        ("dedup {corpus} --create", "--create needs an address, such as file:docs.index"),
+        ("dedup {corpus} --regions 3", "--regions and --compression are for tables in HBase: name the address of one"),
+    ],
 )
-def test_what_cannot_be_meant_is_wrong_usage(cli, filled, corpus_file, command, words, sentence):
-    names = {"corpus": str(corpus_file), "index": filled.removeprefix("file:"), "command": command}
+def test_what_cannot_be_meant_is_wrong_usage(cli, filled, corpus_file, line, sentence):
+    names = {"corpus": corpus_file, "index": filled.removeprefix("file:")}
 
-    refused = cli(command, *[word.format(**names) for word in words])
-
-    assert refused.usage_error == sentence.format(**names)
-
-
-def test_a_name_that_is_neither_is_reported_as_a_file(cli):
-    assert cli("dedup", "news.index").sentence == "news.index does not exist"
+    assert cli(*line.format(**names).split()).usage_error.startswith(sentence.format(**names))
 
 
 @pytest.mark.parametrize(

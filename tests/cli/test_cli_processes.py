@@ -23,19 +23,13 @@ def spread(count, *, seed=0):
     return {f"{seed}/{i}": (seed * 1_000_003 + i + 1) * STEP % 2**64 for i in range(count)}
 
 
-@pytest.fixture
-def url(empty):
-    """Return the address of an empty index."""
-    return empty
-
-
 @pytest.mark.parametrize("words", [["export"], ["query", "FILE", *OWN]])
-def test_a_reader_that_has_seen_enough_ends_the_command_as_it_ends_other_programs(url, simhash_file, words):
+def test_a_reader_that_has_seen_enough_ends_the_command_as_it_ends_other_programs(empty, simhash_file, words):
     file = simhash_file("a.jsonl", spread(5_000))
-    run("add", url, file, *OWN)
+    run("add", empty, file, *OWN)
     name, *more = [file if word == "FILE" else word for word in words]
 
-    process = start(name, url, *more)
+    process = start(name, empty, *more)
     process.stdout.readline()
     process.stdout.close()
     process.stdout = None
@@ -59,11 +53,11 @@ def test_help_that_nobody_reads_ends_as_other_output_does(words):
 
 
 @pytest.mark.parametrize("words", [["add", "--verbose"], ["claim"]])
-def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, url, simhash_file, words):
+def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, empty, simhash_file, words):
     file = simhash_file("a.jsonl", spread(200_000))
     name, *more = words
     # Without a buffer behind standard output an interrupt leaves a write half done.
-    process = start(name, url, file, *OWN, *more, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    process = start(name, empty, file, *OWN, *more, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     first = process.stdout.readline()
 
     process.send_signal(signal.SIGINT)
@@ -74,89 +68,55 @@ def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, url, simhash_f
     assert "Traceback" not in ended.err
     acknowledged = {json.loads(first)["id"], *(record["id"] for record in ended.records)}
     assert len(acknowledged) < 200_000
-    assert acknowledged <= {record["id"] for record in cli("export", url).records}
-    assert cli("verify", url).code == 0
+    assert acknowledged <= {record["id"] for record in cli("export", empty).records}
+    assert cli("verify", empty).code == 0
 
 
 def test_ctrl_c_keeps_the_decisions_and_resume_ends_with_the_same_bytes(tmp_path, simhash_file):
-    file = simhash_file("a.jsonl", spread(40_000))
+    file, results = simhash_file("a.jsonl", spread(40_000)), tmp_path / "results"
+    words = (file, *OWN, "--create")
+    resumable = ("dedup", f"file:{tmp_path / 'a'}", *words, "--results", results, "--resume")
 
-    def command(name):
-        return (
-            "dedup",
-            f"file:{tmp_path / name}",
-            file,
-            *OWN,
-            "--create",
-            "--results",
-            tmp_path / f"{name}.results",
-            "--resume",
-        )
-
-    process, results = start(*command("a")), tmp_path / "a.results"
+    process = start(*resumable)
     while process.poll() is None and not (results.exists() and results.stat().st_size):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     ended = finish(process)
     decided = results.read_bytes()
-    resumed, whole = run(*command("a")), run(*command("b"))
+    resumed, whole = run(*resumable), run("dedup", f"file:{tmp_path / 'b'}", *words)
 
     assert ended.code == 130
     assert "Traceback" not in ended.err
     assert 0 < decided.count(b"\n") < 40_000
     assert [resumed.code, whole.code] == [0, 0]
-    assert results.read_bytes() == (tmp_path / "b.results").read_bytes()
+    assert results.read_bytes() == whole.out
 
 
-def test_two_writers_of_the_same_ids_leave_one_document_each(cli, url, simhash_file):
+def test_two_writers_of_the_same_ids_leave_one_document_each(cli, empty, simhash_file):
     names = [f"document {i}" for i in range(3_000)]
     corpora = [dict(zip(names, spread(3_000, seed=seed).values(), strict=True)) for seed in (1, 2)]
     files = [simhash_file(f"{i}.jsonl", corpus) for i, corpus in enumerate(corpora)]
 
-    writers = [start("add", url, file, *OWN) for file in files]
+    writers = [start("add", empty, file, *OWN) for file in files]
     codes = [finish(writer).code for writer in writers]
 
     assert codes == [0, 0]
-    verified = cli("verify", url)
+    verified = cli("verify", empty)
     assert (verified.code, verified.record["documents"], verified.record["members"]) == (0, 3_000, 3_000)
-    for record in cli("export", url).records:
+    for record in cli("export", empty).records:
         assert int(record["simhash"], 16) in {corpus[record["id"]] for corpus in corpora}
 
 
-def test_two_processes_that_make_one_index_leave_one(cli, tmp_path):
-    url = f"file:{tmp_path / 'a'}"
-
+def test_two_processes_that_make_one_index_leave_one(cli, url):
     ended = [finish(p) for p in [start("create", url, "--analyzer", "shingle") for _ in range(2)]]
 
     assert sorted(e.code for e in ended) == [0, 1]
     assert cli("verify", url).code == 0
 
 
-def test_two_processes_write_while_a_third_asks(cli, url, simhash_file):
-    corpora = [spread(6_000, seed=seed) for seed in (1, 2)]
-    files = [simhash_file(f"{i}.jsonl", corpus) for i, corpus in enumerate(corpora)]
-    asked = simhash_file("asked.jsonl", {f"query {i}": s for i, s in enumerate([*corpora[0].values()][:300])})
-
-    writers = [start("add", url, file, *OWN) for file in files]
-    while any(writer.poll() is None for writer in writers):
-        during = run("query", url, asked, *OWN, "--match", "distance")
-        assert during.code == 0
-        found = [{m["id"] for m in record["matches"]} for record in during.records]
-        # Documents appear in the order of the input, a batch at a time.
-        assert found == sorted(found, key=bool, reverse=True)
-    codes = [finish(writer).code for writer in writers]
-
-    assert codes == [0, 0]
-    everything = simhash_file("all.jsonl", {f"query {k}": s for corpus in corpora for k, s in corpus.items()})
-    for record in cli("query", url, everything, *OWN, "--match", "distance").records:
-        assert record["query"].removeprefix("query ") in {m["id"] for m in record["matches"] if m["distance"] == 0}
-    verified = cli("verify", url)
-    assert (verified.code, verified.record["documents"]) == (0, 12_000)
-
-
-def test_no_worker_outlives_a_command_that_is_killed(url, simhash_file):
+def test_no_worker_outlives_a_command_that_is_killed(empty, simhash_file):
     file = simhash_file("a.jsonl", spread(50_000))
-    process = start("add", url, file, "--simhash-field", "simhash", "--workers", "2", "--verbose")
+    process = start("add", empty, file, "--simhash-field", "simhash", "--workers", "2", "--verbose")
     # The first thousand are done before there are workers; the next ones come from them.
     for _ in range(1_500):
         process.stdout.readline()
@@ -182,16 +142,15 @@ def add_and_kill(url, file, delay):
     return {record["id"]: record["simhash"] for record in map(json.loads, lines)}
 
 
-@pytest.mark.slow
-def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli, url, simhash_file):
+def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli, empty, simhash_file):
     chosen = random.Random(20_261_121)
     possible, killed = {}, 0
-    for number in range(50):
-        # Five sets of ids take turns, so most rounds move documents of earlier ones.
-        documents = {f"{number % 5}/{i}": s for i, s in enumerate(spread(10_000, seed=number).values())}
+    for number in range(30):
+        # Three sets of ids take turns, so most rounds move documents of earlier ones.
+        documents = {f"{number % 3}/{i}": s for i, s in enumerate(spread(10_000, seed=number).values())}
         file = simhash_file("round.jsonl", documents)
 
-        acknowledged = add_and_kill(url, file, chosen.uniform(0, 0.15))
+        acknowledged = add_and_kill(empty, file, chosen.uniform(0, 0.15))
 
         killed += len(acknowledged) < len(documents)
         assert acknowledged.items() <= {name: f"{s:016x}" for name, s in documents.items()}.items()
@@ -202,8 +161,8 @@ def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli,
                 # Committed perhaps, but killed before it was said.
                 possible[name].add(f"{simhash:016x}")
         if number % 10 == 9:
-            verified = cli("verify", url)
+            verified = cli("verify", empty)
             assert verified.code == 0, verified.out
-            stored = {record["id"]: record["simhash"] for record in cli("export", url).records}
+            stored = {record["id"]: record["simhash"] for record in cli("export", empty).records}
             assert [name for name, simhashes in possible.items() if stored.get(name) not in simhashes] == []
-    assert killed > 40
+    assert killed > 20

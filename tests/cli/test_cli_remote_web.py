@@ -69,13 +69,15 @@ def _parquet(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tag", "condition"), [('"a"', '"a"'), ('W/"a"', "")])
-def test_a_file_that_stays_is_read_on_under_a_strong_tag(tag, condition):
-    with web(data=DATA, cut=len(DATA) // 3, said=[{"ETag": tag}]) as (url, handler):
+@pytest.mark.parametrize(("tags", "condition"), [({"ETag": '"a"'}, '"a"'), ({"ETag": 'W/"a"'}, ""), ({}, "")])
+def test_a_file_that_stays_is_read_on_after_a_broken_connection_under_a_strong_tag(tags, condition):
+    # What was only in the client's buffers when the connection broke is fetched again: they hold less than a third.
+    with web(data=DATA, cut=len(DATA) // 3, said=[tags]) as (url, handler):
         read = b"".join(chunks(url, 1 << 16))
 
     assert read == DATA
-    assert len(handler.asked) > 1
+    first, *others = handler.asked
+    assert (first, {asked[:6] for asked in others}) == ("", {"bytes="})
     assert set(handler.conditions[1:]) == {condition}
 
 
@@ -142,16 +144,14 @@ def test_an_address_is_shown_without_its_password_whatever_signs_it_has(password
     assert said == f"{scheme}://…" or said.removesuffix("?x=1").endswith("place/a.jsonl")
 
 
-@pytest.mark.parametrize(
-    "url", ["s3://me:topsecret/x@b/a.jsonl", "gs://me:/topsecret@b/a.jsonl", "s3://me:[topsecret@b/a"]
-)
+@pytest.mark.parametrize("url", ["s3://me:topsecret/x@b/a.jsonl", "gs://topsecret@b/a.jsonl", "hf://me:[topsecret@b/a"])
 @pytest.mark.parametrize("words", [("--output",), ("--clusters",), ("--report",), ("--results",), ()])
 def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url, words):
     done = cli("dedup", empty, *([corpus_file] if words else []), *words, url)
 
     assert done.code in {1, 2}
-    assert "topsecret" not in done.err
-    assert "Traceback" not in done.err
+    assert "topsecret" not in done.sentence
+    assert words or "give them in the environment" in done.usage_error
 
 
 @pytest.mark.slow
@@ -166,13 +166,6 @@ def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, co
 
     assert done.code == 1
     assert done.sentence.startswith(f"s3://{place} cannot be reached: ")
-
-
-@pytest.mark.parametrize("url", ["s3://", "s3://bucket/", "gs://bucket/a/"])
-def test_an_output_that_is_a_folder_is_refused(cli, empty, corpus_file, url):
-    done = cli("dedup", empty, corpus_file, "--output", url)
-
-    assert done.usage_error == f"{url} is a folder: name a file in it"
 
 
 def test_addresses_in_a_message_lose_what_may_be_secret():

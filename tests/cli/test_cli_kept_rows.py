@@ -49,9 +49,9 @@ def test_the_kept_rows_come_back_with_their_columns_types_codecs_and_groups(cli,
     assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
     assert after.schema_arrow.metadata == SCHEMA.metadata
     assert after.metadata.num_row_groups == 3
-    assert [after.metadata.row_group(0).column(at).compression for at in range(7)] == [
-        before.metadata.row_group(0).column(at).compression for at in range(7)
-    ]
+    for at in range(7):
+        wanted, column = (file.metadata.row_group(0).column(at) for file in (before, after))
+        assert column.compression == wanted.compression
 
 
 def test_rows_of_several_files_come_into_one(cli, empty, tmp_path):
@@ -70,26 +70,27 @@ def test_rows_of_several_files_come_into_one(cli, empty, tmp_path):
 
 
 def test_refused_rows_are_not_among_the_kept(cli, empty, tmp_path):
-    rows = table(4, 1)
+    rows, kept = table(4, 1), tmp_path / "kept.parquet"
     first = [{**rows[:1].to_pylist()[0], "text": words} for words in (None, "…", "an other text")]
     pq.write_table(pa.concat_tables([pa.Table.from_pylist(first, SCHEMA), rows]), tmp_path / "b.parquet")
 
-    done = cli("dedup", empty, tmp_path / "b.parquet", "--output", tmp_path / "kept.parquet", "--quiet")
+    done = cli("dedup", empty, tmp_path / "b.parquet", "--output", kept, "--quiet")
 
-    kept = pq.read_table(tmp_path / "kept.parquet")
     assert done.code == 3
-    assert kept["id"].to_pylist() == [record["id"] for record in done.records]
-    assert kept["text"][0].as_py() == "an other text"
+    assert pq.read_table(kept)["id"].to_pylist() == [record["id"] for record in done.records]
+    assert pq.read_table(kept)["text"][0].as_py() == "an other text"
 
 
-def test_rows_behind_damage_are_refused_and_those_before_it_are_kept(cli, empty, tmp_path):
-    path = tmp_path / "a.parquet"
-    rows = table(12, 1)
-    pq.write_table(rows, path, row_group_size=4, compression="zstd", use_dictionary=False)
-    start = pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
+def damage(path, start):
     data = bytearray(path.read_bytes())
     data[start : start + 12] = b"\xff" * 12
     path.write_bytes(data)
+
+
+def test_rows_behind_damage_are_refused_and_those_before_it_are_kept(cli, empty, tmp_path):
+    path, rows = tmp_path / "a.parquet", table(12, 1)
+    pq.write_table(rows, path, row_group_size=4, compression="zstd", use_dictionary=False)
+    damage(path, pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset)
 
     done = cli("dedup", empty, path, "--output", tmp_path / "kept.parquet", "--quiet")
 
@@ -98,10 +99,7 @@ def test_rows_behind_damage_are_refused_and_those_before_it_are_kept(cli, empty,
 
 
 def test_damage_in_a_column_that_was_not_read_before_ends_in_a_sentence(cli, empty, source, tmp_path):
-    start = pq.ParquetFile(source).metadata.row_group(1).column(6).dictionary_page_offset
-    data = bytearray(source.read_bytes())
-    data[start : start + 12] = b"\xff" * 12
-    source.write_bytes(data)
+    damage(source, pq.ParquetFile(source).metadata.row_group(1).column(6).dictionary_page_offset)
 
     done = cli("dedup", empty, source, "--output", tmp_path / "kept.parquet", "--quiet")
 

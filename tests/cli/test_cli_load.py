@@ -28,41 +28,28 @@ def _manifest(work):
     return path.read_text() if path.exists() else ""
 
 
-def test_load_fills_an_empty_index_and_prints_one_line(cli, empty, corpus, corpus_file, work):
-    done = cli("load", empty, corpus_file, "--work", work)
+def test_load_fills_an_empty_index_and_prints_one_line(cli, empty, tmp_path, corpus, work):
+    file, rejects = write_jsonl(tmp_path / "twice.jsonl", [*corpus, corpus[2]]), tmp_path / "rejects.jsonl"
 
-    assert done.code == 0
-    assert done.record == {"documents": 60, "known": 0, "with_another_text": 0, "refused": 0, "resumed": 0,
+    done = cli("load", empty, file, "--work", work, "--rejects", rejects)
+
+    assert done.code == 3
+    assert done.record == {"documents": 60, "known": 0, "with_another_text": 0, "refused": 1, "resumed": 0,
                            "way": "sorted puts"}  # fmt: skip
     assert "load: 60 documents" in done.err
+    assert f"{file}:61: refused: the id 'group 0 copy 2' came before in this input" in done.err
+    assert json.loads(json.loads(rejects.read_text())["raw"]) == corpus[2]
     assert not work.exists()
     assert cli("verify", empty).code == 0
     assert sorted(r["id"] for r in cli("export", empty).records) == sorted(document["id"] for document in corpus)
 
 
-def test_load_refuses_repeated_ids_with_file_and_line(cli, empty, tmp_path, corpus, work):
-    file = write_jsonl(tmp_path / "twice.jsonl", [*corpus[:5], corpus[2]])
-    rejects = tmp_path / "rejects.jsonl"
+def test_load_refuses_a_filled_index_and_options_of_hbase_elsewhere(cli, filled, corpus_file, work):
+    words = ("load", filled, corpus_file, "--work", work)
 
-    done = cli("load", empty, file, "--work", work, "--rejects", rejects)
-
-    assert (done.code, done.record["documents"], done.record["refused"]) == (3, 5, 1)
-    assert f"{file}:6: refused: the id 'group 0 copy 2' came before in this input" in done.err
-    [kept] = [json.loads(line) for line in rejects.read_text().splitlines()]
-    assert json.loads(kept["raw"]) == corpus[2]
-
-
-def test_load_refuses_a_filled_index_and_leaves_nothing_behind(cli, filled, corpus_file, work):
-    refused = cli("load", filled, corpus_file, "--work", work)
-
-    assert "--into-existing" in refused.usage_error
+    assert "--into-existing" in cli(*words).usage_error
+    assert "leave out --staging" in cli(*words, "--into-existing", "--staging", "/somewhere").usage_error
     assert not work.exists()
-
-
-def test_options_of_hbase_are_refused_elsewhere(cli, empty, corpus_file, work):
-    refused = cli("load", empty, corpus_file, "--work", work, "--staging", "/somewhere")
-
-    assert "leave out --staging" in refused.usage_error
 
 
 def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path, work):

@@ -26,9 +26,9 @@ def ticking():
     ("total", "noun", "before", "after", "said"),
     [
         (1_000.0, "documents", 0, (10, 5_000, 250.0), "25%, 5,000 documents, 500 a second, 0:00:30 left"),
-        # Nothing is claimed before anything was done, or so soon.
+        # No time is claimed before anything was done, or so soon.
         (1_000.0, "ids", 0, (0, 0, 0.0), "0%, 0 ids"),
-        (1_000.0, "ids", 0, (0.5, 10, 500.0), "50%, 10 ids"),
+        (1_000.0, "ids", 0, (0.5, 10, 500.0), "50%, 10 ids, 20 a second"),
         (None, "documents", 0, (10, 5_000, 250.0), "5,000 documents, 500 a second"),
         # What an earlier run did does not count for the rate.
         (None, "documents", 1_000_000, (10, 1_000_100, 0.0), "1,000,100 documents, 10 a second"),

@@ -1,14 +1,9 @@
 """Places where an index cannot be, cannot be read or cannot grow: one sentence, and nothing stored is harmed."""
 
-import os
 import resource
-import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
-from support.imported import IMPORT_ALL
-from support.results import python, run
+from support.results import run
 
 from simhash_hbase.index.indexrows import read_profile
 from simhash_hbase.profile.versions import extractor_versions
@@ -85,40 +80,6 @@ def test_pages_that_another_extractor_reads_are_warned_of(cli, filled, tmp_path,
     assert (pages.code, texts.code) == (0, 0)
     assert ("the index was made with trafilatura 0.1" in pages.err) is warned
     assert "warning" not in texts.err
-
-
-@pytest.fixture
-def of_another_user(filled, tmp_path, corpus_file):
-    """Return a folder that everybody may read, with an index and documents that only root may write."""
-    folder = Path(tempfile.mkdtemp())
-    shutil.copytree(tmp_path / "some.index", folder / "index")
-    shutil.copy(corpus_file, folder / "corpus.jsonl")
-    for path in [folder, *folder.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.unmeasured
-@pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
-@pytest.mark.parametrize("command", ["add", "vacuum", "remove"])
-def test_an_index_that_may_not_be_written_is_a_failure_not_wrong_usage(cli, of_another_user, command):
-    words = {"add": [str(of_another_user / "corpus.jsonl")], "remove": ["group 0 copy 0"]}.get(command, [])
-    program = f"""{IMPORT_ALL}
-import os
-from simhash_hbase import create_index
-from simhash_hbase.cli.app import main
-create_index("memory:", analyzer="shingle").add("a", "some text")
-os.chdir("/"), os.setgroups([]), os.setgid(65534), os.setuid(65534)
-main(["{command}", "file:{of_another_user / "index"}", *{words!r}])
-"""
-
-    failed = python(program)
-
-    assert failed.code == 1
-    assert "permission" in failed.sentence
-    assert cli("stats", f"file:{of_another_user / 'index'}").record["documents"] == 60
 
 
 def limited(room=600_000):

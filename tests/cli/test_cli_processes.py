@@ -1,15 +1,22 @@
-"""Commands as processes of their own: from end to end, several at once, interrupted, killed."""
+"""Commands as processes of their own: from end to end, several at once, interrupted, killed; and their streams."""
 
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
+from support.corpus import near_copies, text
+from support.fresh_clone import blocks, split
 from support.patience import END_S
-from support.results import command, finish, run, start
+from support.results import Result, command, finish, run, start
+from support.serving import NDJSON, lines, ndjson, serving
+
+from simhash_hbase import create_index, open_index
 
 pytestmark = pytest.mark.slow
 
@@ -166,3 +173,116 @@ def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli,
             stored = {record["id"]: record["simhash"] for record in cli("export", empty).records}
             assert [name for name, simhashes in possible.items() if stored.get(name) not in simhashes] == []
     assert killed > 20
+
+
+HAN = "今天我们学习如何使用这个工具来找到重复的文档，这是非常有意思的事情。"
+
+
+def in_shell(folder, redirection, *words):
+    """Run a command with streams as a shell opens or closes them."""
+    script = ["sh", "-c", f'exec "$@" {redirection}', "sh", *command(*words)]
+    done = subprocess.run(script, cwd=folder, capture_output=True, timeout=END_S, check=False)
+    return Result(done.returncode, done.stdout, done.stderr.decode())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fingerprint", "--analyzer", "shingle", "--text", HAN),
+        ("fingerprint", "--analyzer", "shingle", "--text", HAN, "--format", "table"),
+        ("--help",),
+        ("completion", "bash"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("redirection", "reason"), [(">&-", "it is closed"), (">/dev/full", "no space left on device")]
+)
+def test_an_output_that_takes_nothing_is_a_sentence(tmp_path, words, redirection, reason):
+    done = in_shell(tmp_path, redirection, *words)
+
+    assert (done.code, done.sentence) == (1, f"standard output: {reason}")
+
+
+def test_a_closed_standard_output_is_no_failure_where_nothing_is_printed(tmp_path):
+    (tmp_path / "a.jsonl").write_text(f'{{"id": "a", "text": "{text(1)}"}}\n')
+    words = ("dedup", "file:i", "a.jsonl", "--create", "--analyzer", "shingle", "--results", "out", "--quiet")
+
+    done = in_shell(tmp_path, ">&-", *words)
+
+    assert (done.code, done.err) == (0, "")
+    assert (tmp_path / "out").read_text().count("\n") == 1
+
+
+def test_a_closed_standard_input_is_a_sentence_or_a_refusal(tmp_path):
+    copied = in_shell(tmp_path, "<&-", "dedup", "-", "--quiet")
+    read = in_shell(tmp_path, "<&-", "fingerprint", "--analyzer", "shingle", "-")
+
+    assert copied.failure == "standard input: it is closed"
+    assert read.code == 3
+    assert "standard input: refused: reading stopped" in read.err
+
+
+def test_a_closed_standard_error_loses_messages_and_no_index_gets_its_number(cli, tmp_path):
+    url = f"file:{tmp_path / 'i'}"
+    cli("create", url, "--analyzer", "shingle")
+    (tmp_path / "a.jsonl").write_text(f'{{"id": "a", "text": "{text(1)}"}}\n{{}}\n')
+
+    done = in_shell(tmp_path, "2>&- >&- <&-", "add", url, "a.jsonl")
+
+    assert done.code == 3
+    assert cli("verify", url).record["documents"] == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_characters_that_an_output_cannot_write_are_written_out(tmp_path, encoding):
+    env = {"LC_ALL": "C", "PYTHONIOENCODING": encoding, "COLUMNS": "200"}
+    words = ("--analyzer", "shingle", "--format", "table")
+    (tmp_path / "a.jsonl").write_text(f'{{"id": "汉", "text": "{HAN}"}}\n', encoding="utf-8")
+
+    table = run("fingerprint", "a.jsonl", *words, env=env, cwd=tmp_path)
+    pulls = run("explain", HAN, HAN.replace("今天", "昨日"), *words, env=env, cwd=tmp_path)
+    shown_help = run("fingerprint", "--help", env=env, cwd=tmp_path)
+    lines = run("fingerprint", "a.jsonl", "--analyzer", "shingle", env=env, cwd=tmp_path)
+
+    assert [done.code for done in (table, pulls, shown_help, lines)] == [0, 0, 0, 0]
+    assert rb"\u6c49" in table.out
+    assert rb"\u4eca" in pulls.out
+    assert b"Usage: simhash-hbase fingerprint" in shown_help.out
+    # Results are UTF-8 wherever they go.
+    assert lines.record["id"] == "汉"
+
+
+def test_a_message_that_standard_error_cannot_write_is_written_out(tmp_path):
+    done = run("get", f"file:{tmp_path / '汉'}", "a", env={"PYTHONIOENCODING": "latin-1"})
+
+    assert done.code == 1
+    assert r"\u6c49" in done.sentence
+
+
+def test_what_a_service_acknowledged_is_there_after_its_folder_was_lost(tmp_path):
+    url = f"file:{tmp_path / 'news.index'}"
+    create_index(url, analyzer="shingle").close()
+    before, since = near_copies(20, 2), near_copies(30, 2)[40:]
+    backup, *restore = split(blocks()["restore"])
+    with serving(url, tmp_path) as server, server.client() as client:
+        decided = lines(client.post("/v1/claims", content=ndjson(before), headers=NDJSON))[:-1]
+        follow([backup], tmp_path)
+        decided += lines(client.post("/v1/claims", content=ndjson(since), headers=NDJSON))[:-1]
+        shutil.rmtree(tmp_path / "news.index")
+    (tmp_path / "since.jsonl").write_bytes(ndjson(since))
+
+    follow(restore, tmp_path)
+
+    again = [json.loads(line) for line in (tmp_path / "since.decisions").read_text().splitlines()]
+    assert [(each["id"], each["status"], each["of"]) for each in again] == [
+        (each["id"], each["status"], each["of"]) for each in decided[len(before) :]
+    ]
+    with open_index(url) as index:
+        assert all(index.get_many([each["id"] for each in decided]))
+        assert index.verify().wrong == 0
+
+
+def follow(commands, folder):
+    """Run commands, each of which has to succeed."""
+    script = "\n".join([f'simhash-hbase() {{ {sys.executable} -m simhash_hbase "$@"; }}', *commands])
+    subprocess.run(["bash", "-ec", script], cwd=folder, check=True)

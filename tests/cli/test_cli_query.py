@@ -1,6 +1,5 @@
 """``query`` and ``copies``: what is asked, and what the answers say."""
 
-import json
 import re
 
 import pytest
@@ -79,16 +78,6 @@ def test_a_copy_near_which_nothing_is_found_is_said_to_be_one(cli, empty, tmp_pa
     assert [match["id"] for match in by_text.record["matches"]] == ["original"]
     assert cli("query", empty, "--id", "copy", "--quiet").err == ""
     assert cli("query", empty, "--id", "copy", "--match", "distance").err == ""
-
-
-@pytest.mark.parametrize(("length", "short"), [(299, True), (300, False)])
-def test_short_may_mean_under_a_number_of_characters(cli, tmp_path, length, short):
-    url, file = f"file:{tmp_path / 'some.index'}", tmp_path / "a.jsonl"
-    file.write_text(json.dumps({"id": "a", "text": "0123456789" * 29 + "x" * (length - 290)}))
-    cli("create", url, "--analyzer", "shingle", "--short", "0", "--short-characters", "300")
-
-    for words in (["claim", url, file], ["query", url, file], ["query", url, "--id", "a"]):
-        assert cli(*words).record["short"] is short
 
 
 @pytest.fixture

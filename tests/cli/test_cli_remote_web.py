@@ -90,8 +90,7 @@ def test_what_a_server_refuses_is_said_without_secrets(cli, page, user):
     with web() as (url, _):
         done = cli("fingerprint", url.replace("http://", f"http://{user}").replace("/news.jsonl?key=secret", page))
 
-    assert done.code == 1
-    assert "500" in done.sentence or "403" in done.sentence
+    assert "500" in done.failure or "403" in done.failure
     assert "topsecret" not in done.err
 
 
@@ -120,17 +119,6 @@ def test_the_report_names_an_address_without_secrets(cli, empty, tmp_path):
     assert "secret" not in page.read_text() + done.err
 
 
-@pytest.mark.parametrize("option", ["--output", "--clusters"])
-def test_a_destination_is_refused_without_secrets(cli, empty, tmp_path, option):
-    (tmp_path / "a.jsonl").write_bytes(WEB)
-
-    done = cli("dedup", empty, tmp_path / "a.jsonl", option, "https://me:topsecret@127.0.0.1:1/x?sig=topsecret")
-
-    assert done.code in (1, 2)
-    assert f"{'' if option == '--output' else option + ' '}https://127.0.0.1:1/x" in done.sentence
-    assert "topsecret" not in done.err
-
-
 # Passwords with signs that should have been percent-encoded.
 PASSWORDS = st.lists(st.sampled_from(["topsecret", *"/?#@:[]%+&=*~ '", "80", "\u5bc6"]), min_size=1).map("".join)
 
@@ -144,14 +132,22 @@ def test_an_address_is_shown_without_its_password_whatever_signs_it_has(password
     assert said == f"{scheme}://…" or said.removesuffix("?x=1").endswith("place/a.jsonl")
 
 
-@pytest.mark.parametrize("url", ["s3://me:topsecret/x@b/a.jsonl", "gs://topsecret@b/a.jsonl", "hf://me:[topsecret@b/a"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://me:topsecret/x@b/a.jsonl",
+        "gs://topsecret@b/a",
+        "hf://me:[topsecret@b/a",
+        "https://me:topsecret@0.0.0.0:1/x",
+    ],
+)
 @pytest.mark.parametrize("words", [("--output",), ("--clusters",), ("--report",), ("--results",), ()])
 def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url, words):
     done = cli("dedup", empty, *([corpus_file] if words else []), *words, url)
 
     assert done.code in {1, 2}
     assert "topsecret" not in done.sentence
-    assert words or "give them in the environment" in done.usage_error
+    assert words or url.startswith("https") or "give them in the environment" in done.usage_error
 
 
 @pytest.mark.slow

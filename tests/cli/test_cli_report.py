@@ -272,18 +272,6 @@ def test_a_link_stays_a_link_and_a_device_a_device(cli, url, corpus_file, page, 
     assert not os.path.isfile("/dev/null")
 
 
-def test_a_report_can_be_asked_for_when_a_run_goes_on(cli, url, corpus_file, page, tmp_path):
-    words = ("dedup", url, corpus_file, *SHINGLES, "--results", tmp_path / "results", "--resume")
-    cli(*words)
-
-    again = cli(*words, "--report", page)
-
-    assert again.code == 0
-    report = read_report(page)
-    assert report.count("duplicates") == 40
-    assert [len(pair["rows"]) > 0 for pair in report.pairs] == [True] * 40
-
-
 def test_the_report_names_its_corpus_and_draws_the_bounds_of_the_rule(cli, url, page, tmp_path):
     file = write_jsonl(tmp_path / "corpus.jsonl", [*near_copies(9, 3), {"id": "<i>", "text": text(99)}])
 

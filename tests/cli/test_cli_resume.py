@@ -3,7 +3,6 @@
 import gzip
 import json
 import random
-import shutil
 import signal
 import subprocess
 from contextlib import suppress
@@ -169,36 +168,27 @@ def test_what_cannot_be_resumed_is_refused(cli, url, empty, tmp_path, corpus_fil
     assert "has changed" in cli("dedup", empty, corpus_file, "--results", results, "--resume").failure
 
 
-@pytest.mark.parametrize("begun_with", ["no address", "another index", "one that was made anew"])
+@pytest.mark.parametrize("begun_with", ["no address", "another index", "one that was made anew", "one that has moved"])
 def test_a_run_is_continued_with_the_index_that_it_was_begun_with_only(
     cli, empty, tmp_path, corpus_file, stopped, begun_with
 ):
-    other = f"file:{tmp_path / 'other.index'}"
-    begun = {"no address": [], "another index": [other], "one that was made anew": [empty]}[begun_with]
-    words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
-    assert cli("create", other, "--analyzer", "shingle").code == 0
+    results, index, moved = (tmp_path / name for name in ("results", "some.index", "moved.index"))
+    words = (corpus_file, "--workers", 1, "--results", results)
+    begun = {"no address": [], "another index": [f"file:{moved}", "--create"]}.get(begun_with, [empty])
     with stopped(0):
         assert cli("dedup", *begun, *words).code == 1
+    assert results.stat().st_size
     if begun == [empty]:
-        shutil.rmtree(empty.removeprefix("file:"))
-        assert cli("create", empty, "--analyzer", "shingle").code == 0
+        index.rename(moved)
+        cli("create", empty, "--analyzer", "shingle")
 
-    refused = cli("dedup", empty, *words, "--resume")
+    resumed = cli("dedup", f"file:{moved}" if begun_with == "one that has moved" else empty, *words, "--resume")
 
-    assert "is from a run with another index, or with a temporary one" in refused.usage_error
-    assert cli("export", empty).records == []
-
-
-def test_a_run_of_less_than_a_batch_goes_on_though_the_index_has_moved(cli, empty, tmp_path, corpus_file, stopped):
-    words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
-    with stopped(0):
-        assert cli("dedup", empty, *words).code == 1
-    assert (tmp_path / "results").stat().st_size
-    (tmp_path / "some.index").rename(tmp_path / "moved.index")
-
-    assert cli("dedup", f"file:{tmp_path / 'moved.index'}", *words, "--resume").code == 0
-
-    assert len((tmp_path / "results").read_bytes().splitlines()) == 60
+    if begun_with == "one that has moved":
+        assert (resumed.code, len(results.read_bytes().splitlines())) == (0, 60)
+    else:
+        assert "is from a run with another index, or with a temporary one" in resumed.usage_error
+        assert cli("export", empty).records == []
 
 
 def test_the_checkpoint_does_not_grow_with_the_number_of_files(cli, empty, tmp_path):
@@ -241,17 +231,6 @@ def test_results_that_nobody_resumes_go_to_a_file_whatever_decides(cli, url, tmp
     assert cli("dedup", url, corpus_file, "--results", tmp_path / "r").usage_error
 
 
-def written(path, records):
-    """Write records in the format that the file's name says."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(records), path, row_group_size=70)
-    elif path.suffix == ".csv":
-        path.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in records))
-    else:
-        write_jsonl(path, records)
-    return path
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
@@ -268,22 +247,25 @@ def written(path, records):
 def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkeypatch, stopped, form):
     source, target, *options = form
     monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 50)
-    path = tmp_path / source
+    path, records = tmp_path / source, near_copies(40, 3)
     if source == "a.warc.gz":
         path.write_bytes(crawl_of_copies(40).bytes())
+    elif source == "a.parquet":
+        pq.write_table(pa.Table.from_pylist(records), path, row_group_size=70)
+    elif source == "a.csv":
+        path.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in records))
     else:
-        written(path, near_copies(40, 3))
+        write_jsonl(path, records)
 
     def run(name, *more):
-        (tmp_path / name).mkdir(exist_ok=True)
-        files = ("--results", tmp_path / name / "results", "--output", tmp_path / name / target)
+        files = ("--results", tmp_path / f"{name} results", "--output", tmp_path / f"{name} {target}")
         words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet", *files, *options)
-        return cli("dedup", f"file:{tmp_path / name / 'index'}", path, *words, *more).code
+        return cli("dedup", f"file:{tmp_path / name}", path, *words, *more).code
 
     assert run("whole") == 0
     with stopped(50):
         assert run("parts") == 1
-    kept = tmp_path / "parts" / target
+    kept = tmp_path / f"parts {target}"
     if source == "a.warc.gz":
         kept.write_bytes(kept.read_bytes() + b"\x1f\x8b torn")
     else:
@@ -291,5 +273,5 @@ def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkey
 
     assert (run("parts", "--resume"), run("parts", "--resume")) == (0, 0)
 
-    assert kept.read_bytes() == (tmp_path / "whole" / target).read_bytes()
-    assert (tmp_path / "parts" / "results").read_bytes() == (tmp_path / "whole" / "results").read_bytes()
+    for name in ("results", target):
+        assert (tmp_path / f"parts {name}").read_bytes() == (tmp_path / f"whole {name}").read_bytes()

@@ -84,6 +84,8 @@ def test_plan_adds_up_what_was_measured(cli):
     assert (made["NONE"]["load_hours"], made["NONE"]["embedded_load_hours"]) == (0.0119, 0.004)
     assert made["NONE"]["fingerprint_hours"] == 0.5051
     assert planned(cli, "--documents", "1e9")["5x2"]["hbase_regions"] == -(-467 * 10**9 // (10 * 2**30))
+    said = "load times exclude fingerprinting, which takes about 50.5 core-hours"
+    assert said in cli("plan", "--documents", "1e8").err
 
 
 def test_plan_counts_sketch_rows_and_a_folder_made_by_dedup_apart_from_a_loaded_one(cli):
@@ -109,12 +111,6 @@ def test_plan_of_a_small_corpus_counts_seconds_and_minutes(cli, documents, in_a_
     table = cli("plan", "--documents", documents, "--scheme", "5x2").out.decode()
 
     assert re.findall(r"in \S+ (?:s|min|h)\b", table) == [in_a_folder, in_hbase]
-
-
-def test_plan_says_what_its_hours_leave_out(cli):
-    said = "load times exclude fingerprinting, which takes about 50.5 core-hours"
-    assert said in cli("plan", "--documents", "1e8").err
-    assert cli("plan", "--documents", "1e8", "--quiet").err == ""
 
 
 @pytest.mark.parametrize("number", ["1000000", "1,000,000", "1_000_000", "1e6", "10^6"])

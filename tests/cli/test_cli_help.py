@@ -27,13 +27,9 @@ EXAMPLES = [example for command in (cli, *HELD.values()) for example in command.
 SERVED = [example for example in EXAMPLES if " serve " in example]
 # The script for an operator is written without a look at the table.
 IN_HBASE = [example for example in EXAMPLES if TABLE in example and " schema " not in example]
-# One that needs a server of its own is tested with the installed package.
-LAUNCHED = [example for example in EXAMPLES if " hbase " in example]
-# For the shell that one types in: tested there.
-TYPED = [example for example in EXAMPLES if example.startswith("source ")]
-# It prints what a client on its standard input asks for: tested with one.
-ASKED = [example for example in EXAMPLES if " mcp " in example]
-RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *LAUNCHED, *TYPED, *ASKED)]
+# Tested with the installed package, in a shell that one types in, and with a client.
+ELSEWHERE = [example for example in EXAMPLES if re.search(r" hbase | mcp |^source ", example)]
+RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *ELSEWHERE)]
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

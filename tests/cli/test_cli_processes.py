@@ -250,6 +250,7 @@ def test_characters_that_an_output_cannot_write_are_written_out(tmp_path, encodi
     assert b"Usage: simhash-hbase fingerprint" in shown_help.out
     # Results are UTF-8 wherever they go.
     assert lines.record["id"] == "汉"
+    assert "汉".encode() in lines.out
 
 
 def test_a_message_that_standard_error_cannot_write_is_written_out(tmp_path):

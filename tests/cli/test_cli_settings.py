@@ -1,7 +1,5 @@
 """Options from variables and a settings file, an error that says where a bad one was set, tables, and silence."""
 
-import json
-
 import pytest
 from support.corpus import text, write_jsonl
 
@@ -123,16 +121,6 @@ def test_every_command_prints_a_table_or_json_lines_alone_and_quiet_silences_the
         assert (printed.code, printed.err, shown.code) == (0, "", 0), name
         assert {type(record) for record in printed.records} == {dict}, name
         assert ("┃" if name != "explain" else "block 1") in shown.out.decode(), name
-
-
-def test_output_is_utf_8_whatever_the_text(cli, empty, tmp_path):
-    name = '汉字 é \u2028 \U0001f600 \\ " \x7f'
-    file = write_jsonl(tmp_path / "a.jsonl", [{"id": name, "text": text(1)}])
-
-    added = cli("add", empty, file, "--verbose")
-
-    assert json.loads(added.out)["id"] == name
-    assert "汉字".encode() in added.out
 
 
 @pytest.mark.parametrize(

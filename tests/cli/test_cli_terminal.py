@@ -38,31 +38,27 @@ def on_screen(cli, monkeypatch):
     return run
 
 
-def long_commands(tmp_path, file):
-    """Name every command that may take long, in an order in which each can be run."""
+@pytest.mark.slow
+def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tmp_path, corpus_file):
     url, loaded = f"file:{tmp_path / 'a.index'}", f"file:{tmp_path / 'b.index'}"
     ids = tmp_path / "ids.txt"
     ids.write_text("".join(f"group {i} copy 0\n" for i in range(3)))
-    return [
-        ("learn the idf", ["create", url, "--learn-from", file]),
-        ("add", ["add", url, file]),
-        ("query", ["query", url, file]),
-        ("fingerprint", ["fingerprint", file, "--analyzer", "shingle"]),
-        ("dedup", ["dedup", url, file, "--dry-run"]),
-        ("dedup: decide", ["dedup", url, file, "--keep", "longest"]),
+    commands = [
+        ("learn the idf", ["create", url, "--learn-from", corpus_file]),
+        ("add", ["add", url, corpus_file]),
+        ("query", ["query", url, corpus_file]),
+        ("fingerprint", ["fingerprint", corpus_file, "--analyzer", "shingle"]),
+        ("dedup", ["dedup", url, corpus_file, "--dry-run"]),
+        ("dedup: decide", ["dedup", url, corpus_file, "--keep", "longest"]),
         ("export", ["export", url]),
         ("stats", ["stats", url, "--exact"]),
         ("verify", ["verify", url]),
         ("remove", ["remove", url, "--from", ids]),
         ("vacuum", ["vacuum", url]),
         ("", ["create", loaded, "--analyzer", "shingle"]),
-        ("load: write", ["load", loaded, file, "--work", tmp_path / "work"]),
+        ("load: write", ["load", loaded, corpus_file, "--work", tmp_path / "work"]),
     ]
-
-
-@pytest.mark.slow
-def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tmp_path, corpus_file):
-    for name, words in long_commands(tmp_path, corpus_file):
+    for name, words in commands:
         done, shown = on_screen(*words)
 
         assert done.code == 0, shown

@@ -125,24 +125,17 @@ def test_a_full_disk_of_a_backup_is_named_and_not_that_of_the_index(cli, filled,
     still_whole(cli, filled)
 
 
-def test_the_home_folder_in_an_address_is_the_user_s(cli, tmp_path, monkeypatch):
+def test_the_home_folder_in_an_address_is_the_user_s_and_a_user_without_one_gets_none(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
     assert cli("create", "file:~/i", "--analyzer", "shingle").code == 0
     assert cli("backup", "file:~/i", "file:~/copy").record == {"backup": f"file:{tmp_path / 'copy'}"}
-
-    assert {path.name for path in tmp_path.iterdir()} == {"i", "copy"}
-
-
-def test_a_user_without_a_home_folder_gets_no_folder_of_that_name(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("os.path.expanduser", lambda path: path)  # As it is without HOME and without an account.
-    monkeypatch.chdir(tmp_path)
+    refused = cli("create", "file:~/j", "--analyzer", "shingle")
 
-    refused = cli("create", "file:~/i", "--analyzer", "shingle")
-
-    assert refused.usage_error == "file:~/i: this user has no home folder: name the folder by its path"
-    assert list(tmp_path.iterdir()) == []
+    assert refused.usage_error == "file:~/j: this user has no home folder: name the folder by its path"
+    assert {path.name for path in tmp_path.iterdir()} == {"i", "copy"}
 
 
 ADDRESSES = ("redis://:hunter2@127.0.0.1:1/0", "rediss://me:hunt/hunter2@127.0.0.1:1/0", "hbase://me:hunter2@h:x/t",

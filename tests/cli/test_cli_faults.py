@@ -45,22 +45,6 @@ def test_a_missing_file_is_a_failure_before_anything_is_done(cli, filled, corpus
     assert "no such file.jsonl" in cli(command, *words, "no such file.jsonl").failure
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--distance", "x"), "--distance is 'x': wanted a whole number from 0 to 64"),
-        (("--similarity", "much"), "--similarity is 'much': wanted a number from 0 to 1"),
-        (("--limit", "0"), "--limit is '0': wanted a whole number from 1 up"),
-        (("--limit",), "option '--limit' requires an argument"),
-    ],
-)
-def test_wrong_usage_is_one_sentence_in_the_style_of_all_errors(cli, empty, words, sentence):
-    refused = cli("query", empty, *words)
-
-    assert refused.usage_error.startswith(sentence)
-    assert refused.sentence.endswith("; see simhash-hbase query --help")
-
-
 @pytest.mark.parametrize("format_", ["json", "table"])
 def test_answers_before_an_unknown_id_or_an_empty_text_are_printed(cli, filled, format_):
     unknown = cli("query", filled, "--id", "group 0 copy 0", "--id", "nobody", "--format", format_)
@@ -102,20 +86,27 @@ def test_a_killed_worker_is_a_failure_in_a_sentence(cli, empty, corpus_file, mon
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("line", "said"),
     [
-        ("dedup --threshold 0.9", "no such option '--threshold': perhaps --similarity; see "),
-        ("create --analyser jieba", "no such option '--analyser': perhaps --analyzer; see "),
-        ("stats --threshold 0.9", "no such option '--threshold'; see "),
-        ("dedup --resluts r", "no such option '--resluts': perhaps --results; see "),
-        ("deduplicate", "no such command 'deduplicate': perhaps dedup; see "),
-        ("search", "no such command 'search': perhaps query; see "),
-        ("verfy", "no such command 'verfy': perhaps verify; see "),
-        ("nonsense", "no such command 'nonsense'; see "),
+        ("query file:a --distance x", "--distance is 'x': wanted a whole number from 0 to 64"),
+        ("query file:a --similarity much", "--similarity is 'much': wanted a number from 0 to 1"),
+        ("query file:a --limit 0", "--limit is '0': wanted a whole number from 1 up"),
+        ("query file:a --limit", "option '--limit' requires an argument"),
+        ("dedup --threshold 0.9", "no such option '--threshold': perhaps --similarity"),
+        ("create --analyser jieba", "no such option '--analyser': perhaps --analyzer"),
+        ("stats --threshold 0.9", "no such option '--threshold'; see simhash-hbase stats --help"),
+        ("dedup --resluts r", "no such option '--resluts': perhaps --results"),
+        ("deduplicate", "no such command 'deduplicate': perhaps dedup"),
+        ("search", "no such command 'search': perhaps query"),
+        ("verfy", "no such command 'verfy': perhaps verify"),
+        ("nonsense", "no such command 'nonsense'; see simhash-hbase --help"),
     ],
 )
-def test_an_unknown_word_gets_a_suggestion_by_its_meaning(cli, words, said):
-    assert cli(*words.split()).usage_error.startswith(said)
+def test_wrong_usage_is_one_sentence_with_a_suggestion_by_its_meaning(cli, line, said):
+    refused = cli(*line.split()).usage_error
+
+    assert refused.startswith(said)
+    assert "; see simhash-hbase" in refused
 
 
 def test_fields_of_other_names_are_named_by_options(cli, empty, tmp_path):

@@ -1,4 +1,4 @@
-"""``dedup --output`` of Parquet, with the same columns, and of rows by the name of another format: they are converted."""
+"""``dedup --output`` of Parquet, with the same columns, and of rows by the name of another format: converted."""
 
 import csv
 import gzip

@@ -1,10 +1,12 @@
-"""Places where an index cannot be, cannot be read or cannot grow: one sentence, and nothing stored is harmed."""
+"""Places where an index cannot be, cannot be read or cannot grow: one sentence without a password, and no harm."""
 
 import resource
 
 import pytest
+from hypothesis import given, strategies as st
 from support.results import run
 
+from simhash_hbase.files.remote import shown, without_secrets
 from simhash_hbase.index.indexrows import read_profile
 from simhash_hbase.profile.versions import extractor_versions
 from simhash_hbase.rows.keys import index_row
@@ -151,3 +153,35 @@ def test_no_message_repeats_a_password(cli, address, line):
 
     assert failed.code in (1, 2)
     assert "hunter2" not in failed.err
+
+
+# Passwords with signs that should have been percent-encoded.
+PASSWORDS = st.lists(st.sampled_from(["topsecret", *"/?#@:[]%+&=*~ '", "80", "\u5bc6"]), min_size=1).map("".join)
+
+
+@given(password=PASSWORDS, scheme=st.sampled_from(["s3", "gs", "hf", "http", "https"]))
+def test_an_address_is_shown_without_its_password_whatever_signs_it_has(password, scheme):
+    said = shown(f"{scheme}://me:{password}@place/a.jsonl?x=1")
+
+    assert "topsecret" not in said
+    assert said.startswith(f"{scheme}://")
+    assert said == f"{scheme}://…" or said.removesuffix("?x=1").endswith("place/a.jsonl")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["s3://me:topsecret/x@b/a", "gs://topsecret@b/a", "hf://me:[topsecret@b/a", "https://me:topsecret@0.0.0.0:1/x"],
+)
+@pytest.mark.parametrize("words", [("--output",), ("--clusters",), ("--report",), ("--results",), ()])
+def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url, words):
+    done = cli("dedup", empty, *([corpus_file] if words else []), *words, url)
+
+    assert done.code in {1, 2}
+    assert "topsecret" not in done.sentence
+    assert words or url.startswith("https") or "give them in the environment" in done.usage_error
+
+
+def test_addresses_in_a_message_lose_what_may_be_secret():
+    said = "see 'HTTP://a:b@c.org/d?e=f', (https://g.org/h#i) and s3://j/k?.gz: no ftp://l:m@n/o."
+
+    assert without_secrets(said) == "see 'HTTP://c.org/d', (https://g.org/h) and s3://j/k?.gz: no ftp://n/o."

@@ -1,4 +1,4 @@
-"""Inputs and outputs in an object store and inputs from web servers, real and on this machine; and their secrets."""
+"""Inputs and outputs in an object store and inputs from web servers, real and on this machine."""
 
 import gzip
 import json
@@ -12,7 +12,6 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, strategies as st
 from support.certificates import make_certificate
 from support.corpus import write_jsonl
 from support.crawls import crawl_of
@@ -21,7 +20,7 @@ from support.listening import free_port
 from support.remote_servers import RECORDS, WEB, object_store, web
 from support.results import python
 
-from simhash_hbase.files.remote import PAUSE_S, chunks, created, shown, without_secrets
+from simhash_hbase.files.remote import PAUSE_S, chunks, created
 from simhash_hbase.inputs import Sources, total_bytes
 
 pytestmark = pytest.mark.slow
@@ -307,37 +306,6 @@ def test_the_report_names_an_address_without_secrets(cli, empty, tmp_path):
     assert "secret" not in page.read_text() + done.err
 
 
-# Passwords with signs that should have been percent-encoded.
-PASSWORDS = st.lists(st.sampled_from(["topsecret", *"/?#@:[]%+&=*~ '", "80", "\u5bc6"]), min_size=1).map("".join)
-
-
-@given(password=PASSWORDS, scheme=st.sampled_from(["s3", "gs", "hf", "http", "https"]))
-def test_an_address_is_shown_without_its_password_whatever_signs_it_has(password, scheme):
-    said = shown(f"{scheme}://me:{password}@place/a.jsonl?x=1")
-
-    assert "topsecret" not in said
-    assert said.startswith(f"{scheme}://")
-    assert said == f"{scheme}://…" or said.removesuffix("?x=1").endswith("place/a.jsonl")
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "s3://me:topsecret/x@b/a.jsonl",
-        "gs://topsecret@b/a",
-        "hf://me:[topsecret@b/a",
-        "https://me:topsecret@0.0.0.0:1/x",
-    ],
-)
-@pytest.mark.parametrize("words", [("--output",), ("--clusters",), ("--report",), ("--results",), ()])
-def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url, words):
-    done = cli("dedup", empty, *([corpus_file] if words else []), *words, url)
-
-    assert done.code in {1, 2}
-    assert "topsecret" not in done.sentence
-    assert words or url.startswith("https") or "give them in the environment" in done.usage_error
-
-
 @pytest.mark.parametrize("place", ["bucket/[a.jsonl", "[x/a.jsonl", "]/a.jsonl", "/a.jsonl"])
 def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, corpus_file, place, monkeypatch):
     for name, value in {"ENDPOINT_URL": f"http://127.0.0.1:{free_port()}", "ACCESS_KEY_ID": "a",
@@ -349,9 +317,3 @@ def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, co
 
     assert done.code == 1
     assert done.sentence.startswith(f"s3://{place} cannot be reached: ")
-
-
-def test_addresses_in_a_message_lose_what_may_be_secret():
-    said = "see 'HTTP://a:b@c.org/d?e=f', (https://g.org/h#i) and s3://j/k?.gz: no ftp://l:m@n/o."
-
-    assert without_secrets(said) == "see 'HTTP://c.org/d', (https://g.org/h) and s3://j/k?.gz: no ftp://n/o."

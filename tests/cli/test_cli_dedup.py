@@ -173,7 +173,6 @@ def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
     longer = text(1) + text(7)[: len(text(1)) // 3]
     rows = [{"id": "a", "text": text(1)}, {"id": "b", "text": longer}, {"id": "c", "text": text(1).upper()}]
     file = write_jsonl(tmp_path / "a.jsonl", rows)
-
     words = ("dedup", "memory:", file, *SHINGLES, "--similarity", "0.4")
 
     alike, more = cli(*words, "--exact", "--keep", "longest"), cli(*words, "--contained", "0.9")
@@ -183,6 +182,7 @@ def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
     near = more.records[1]["near"]
     assert near["id"] == "a"
     assert near["similarity"] == near["containment"] == alike.records[0]["similarity"]
+    assert [record["containment"] for record in (alike.records[0], more.records[2])] == [1, 1]
     assert "1 kept for too little in a near copy" in more.err
     for refused in (["--resume", "--results", tmp_path / "r"], ["--match", "distance"]):
         assert cli("dedup", url, file, "--create", *refused, "--exact").code != 0

@@ -11,7 +11,6 @@ from simhash_hbase import create_index
 
 pytestmark = pytest.mark.slow
 
-
 PAGE = 4096
 FIRST = "group 0 copy 0"
 COMMANDS = {

@@ -41,8 +41,7 @@ def test_dedup_prints_a_decision_a_document_in_input_order(cli, url, corpus, cor
 def test_a_dry_run_with_create_makes_no_index(cli, url, tmp_path, corpus_file):
     dry = cli("dedup", url, corpus_file, *SHINGLES, "--dry-run")
 
-    assert dry.code == 0
-    assert len(dry.records) == 60
+    assert (dry.code, len(dry.records)) == (0, 60)
     assert not (tmp_path / "new.index").exists()
     assert cli("dedup", url, corpus_file, *SHINGLES).out == dry.out
 
@@ -133,7 +132,8 @@ def scored(documents):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, order):
+def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, monkeypatch, order):
+    monkeypatch.setattr("simhash_hbase.corpus.run.BATCH", 50)
     documents = list(scored(near_copies(30, 4)))
     as_is = write_jsonl(tmp_path / "a.jsonl", documents)
     in_order = write_jsonl(tmp_path / "b.jsonl", sorted(documents, key=ORDERS[order]))
@@ -191,10 +191,19 @@ def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
 def test_fingerprints_and_features_without_texts_have_no_exact_similarity(cli, url, tmp_path):
     rows = [{"id": "a", "simhash": "00", "words": [["x", 1]]}, {"id": "b", "simhash": "01", "words": [["x", 1]]}]
     file = write_jsonl(tmp_path / "a.jsonl", rows)
-    cli("create", url, *SHINGLES)
 
     for own in (["--simhash-field", "simhash"], ["--features-field", "words"]):
         assert "no texts to compare" in cli("dedup", url, file, *own, "--exact").usage_error
+
+
+def test_own_features_are_decided_by_weight_and_those_of_no_weight_are_refused(cli, tmp_path):
+    weightless = [[["apple", 0]], [["x", 3], ["x", -3]], [["x", 1e-6]]]
+    records = [{"id": at, "own": features} for at, features in enumerate([*weightless, [["blue", 5]]])]
+
+    done = cli("dedup", write_jsonl(tmp_path / "a.jsonl", records), "--features-field", "own")
+
+    assert (done.code, done.originals) == (3, ["3"])
+    assert done.err.count("the weights of the features are 0") == 3
 
 
 @pytest.mark.parametrize("keep", ["best:score", "longest"])

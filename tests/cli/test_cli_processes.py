@@ -20,7 +20,6 @@ from simhash_hbase import create_index, open_index
 
 pytestmark = pytest.mark.slow
 
-
 STEP = 0x9E3779B97F4A7C15
 OWN = ("--simhash-field", "simhash", "--workers", "1")
 

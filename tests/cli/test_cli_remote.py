@@ -25,7 +25,6 @@ from simhash_hbase.inputs import Sources, total_bytes
 
 pytestmark = pytest.mark.slow
 
-
 DATA = WEB * 20
 
 

@@ -12,7 +12,6 @@ from support.results import run
 
 pytestmark = pytest.mark.slow
 
-
 pytest.importorskip("gcsfs")
 pytest.importorskip("huggingface_hub")
 

@@ -11,25 +11,16 @@ from simhash_hbase import create_index
 
 pytestmark = pytest.mark.slow
 
-
 PAGE = 4096
 FIRST = "group 0 copy 0"
 COMMANDS = {
-    "query": ("query", "URL", "CORPUS"),
-    "get": ("get", "URL", FIRST),
-    "stats": ("stats", "URL", "--exact"),
-    "copies": ("copies", "URL", FIRST),
-    "explain": ("explain", "URL", FIRST, "group 1 copy 0"),
-    "export": ("export", "URL"),
-    "verify": ("verify", "URL"),
-    "add": ("add", "URL", "CORPUS"),
-    "claim": ("claim", "URL", "CORPUS"),
-    "dedup": ("dedup", "URL", "CORPUS"),
-    "backup": ("backup", "URL", "COPY"),
-    "vacuum": ("vacuum", "URL"),
-    "remove": ("remove", "URL", FIRST),
-    "load": ("load", "URL", "CORPUS"),
-    "serve": ("serve", "URL", "--no-auth", "--port", "0"),
+    **{name: ["CORPUS"] for name in ("query", "add", "claim", "dedup", "load")},
+    **{name: [FIRST] for name in ("get", "copies", "remove")},
+    **{name: [] for name in ("export", "verify", "vacuum")},
+    "stats": ["--exact"],
+    "explain": [FIRST, "group 1 copy 0"],
+    "backup": ["COPY"],
+    "serve": ["--no-auth", "--port", "0"],
 }
 # Runs each command in a process of its own, which a signal may end, without starting Python each time.
 EACH = """
@@ -76,14 +67,13 @@ def sound(tmp_path_factory, corpus):
 
 def ended(copies, tmp_path, corpus, names=tuple(COMMANDS)):
     """Run commands, each over fresh folders with that data; return exit code and messages of each by its name."""
-    named = {"URL": f"file:{tmp_path / 'index'}", "CORPUS": str(corpus)}
     asked = []
     for number, data in enumerate(copies):
         (tmp_path / f"data {number}").write_bytes(data)
+        named = {"CORPUS": str(corpus), "COPY": str(tmp_path / f"copy {number}")}
         for name in names:
-            named["COPY"] = str(tmp_path / f"copy {number}")
-            words = [named.get(word, word) for word in COMMANDS[name]] + ["--quiet"] * (name != "serve")
-            asked.append([str(tmp_path / f"data {number}"), words])
+            words = [name, f"file:{tmp_path / 'index'}", *(named.get(word, word) for word in COMMANDS[name])]
+            asked.append([str(tmp_path / f"data {number}"), words + ["--quiet"] * (name != "serve")])
     words = [sys.executable, "-c", EACH, tmp_path / "index", tmp_path / "log"]
     done = subprocess.run(words, input=json.dumps(asked), capture_output=True, text=True, check=True)
     found = list(map(json.loads, done.stdout.splitlines()))

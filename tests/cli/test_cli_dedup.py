@@ -1,13 +1,18 @@
-"""``dedup`` from the command line: decisions, kept files, and that nothing depends on chance."""
+"""``dedup`` from the command line: decisions, what it writes and never writes over, and runs without an address."""
 
 import gzip
 import json
+import os
 import random
+import re
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
 
-FIELDS = {"id", "status", "of", "distance", "similarity", "containment", "short"}
+from simhash_hbase.api import IN_MEMORY_BYTES, temporary_index
+from simhash_hbase.stores.embedded import EmbeddedStore
+from simhash_hbase.stores.memory import MemoryStore
+
 SHINGLES = ("--create", "--analyzer", "shingle")
 
 
@@ -20,21 +25,23 @@ def test_dedup_prints_a_decision_a_document_in_input_order(cli, url, corpus, cor
 
     assert done.code == 0
     assert [record["id"] for record in done.records] == [document["id"] for document in corpus]
-    assert all(set(record) == FIELDS for record in done.records)
-    originals = [record for record in done.records if record["status"] == "original"]
-    duplicates = [record for record in done.records if record["status"] == "duplicate"]
-    assert [record["id"] for record in originals] == [f"group {i} copy 0" for i in range(20)]
-    assert all(record["of"] == record["id"][:-1] + "0" for record in duplicates)
-    assert all(record["distance"] is None and record["similarity"] is None for record in originals)
-    assert all(0 <= record["distance"] <= 7 and record["similarity"] >= 0.77 for record in duplicates)
+    fields = {"id", "status", "of", "distance", "similarity", "containment", "short"}
+    assert all(set(record) == fields for record in done.records)
+    assert done.originals == [f"group {i} copy 0" for i in range(20)]
+    for record in done.records:
+        if record["status"] == "duplicate":
+            assert record["of"] == record["id"][:-1] + "0"
+            assert 0 <= record["distance"] <= 7
+            assert record["similarity"] >= 0.77
+        else:
+            assert (record["of"], record["distance"], record["similarity"]) == (None, None, None)
     assert "60 documents, 20 kept, 40 duplicates" in done.err
 
 
 def test_a_dry_run_with_create_makes_no_index(cli, url, tmp_path, corpus_file):
     dry = cli("dedup", url, corpus_file, *SHINGLES, "--dry-run")
 
-    assert dry.code == 0
-    assert len(dry.records) == 60
+    assert (dry.code, len(dry.records)) == (0, 60)
     assert not (tmp_path / "new.index").exists()
     assert cli("dedup", url, corpus_file, *SHINGLES).out == dry.out
 
@@ -52,11 +59,8 @@ def test_create_learns_the_idf_from_the_input(cli, url, corpus_file):
     ("made", "asked", "said"),
     [
         ((), ("--shingle", 7), "shingle=7"),
-        (("--shingle", 7), ("--shingle", 4), "shingle=4"),
-        ((), ("--no-sketch", "--match", "distance"), "sketch=None"),
         (("--no-sketch",), ("--seed", 1), "seed=1"),
         (("--band-distance", "24"), ("--band-distance", "16,24"), "band_distance="),
-        ((), ("--bands", "0"), "bands=0"),
         (("--bands", "0"), ("--bands", "6"), "bands=6"),
     ],
 )
@@ -79,31 +83,19 @@ def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_u
     assert "--create" in options.usage_error
 
 
-def test_a_repeated_id_is_refused_and_the_rest_goes_on(cli, url, tmp_path):
-    records = [{"id": "a", "text": text(1)}, {"id": "b", "text": text(2)}, {"id": "a", "text": text(3), "n": 1}]
-    file, rejects = write_jsonl(tmp_path / "a.jsonl", records), tmp_path / "rejects.jsonl"
-
-    done = cli("dedup", url, file, *SHINGLES, "--rejects", rejects)
-
-    assert done.code == 3
-    assert [record["id"] for record in done.records] == ["a", "b"]
-    assert f"{file}:3" in done.err
-    [kept] = [json.loads(line) for line in rejects.read_text().splitlines()]
-    assert (kept["file"], kept["line"], kept["id"]) == (str(file), 3, "a")
-    assert "before" in kept["reason"]
-    assert json.loads(kept["raw"]) == records[2]
-
-
 @pytest.mark.slow
-def test_a_repeated_id_is_refused_over_files_and_batches(cli, url, simhash_file):
+def test_a_repeated_id_is_refused_over_files_and_batches(cli, url, simhash_file, tmp_path):
     first = simhash_file("first.jsonl", {f"document {i}": i << 20 for i in range(1500)})
-    second = simhash_file("second.jsonl", {"document 3": 5, "new": 6 << 40})
+    second, rejects = simhash_file("second.jsonl", {"document 3": 5, "new": 6 << 40}), tmp_path / "rejects.jsonl"
 
-    done = cli("dedup", url, first, second, *SHINGLES, "--simhash-field", "simhash")
+    done = cli("dedup", url, first, second, *SHINGLES, "--simhash-field", "simhash", "--rejects", rejects)
 
-    assert done.code == 3
-    assert len(done.records) == 1501
+    assert (done.code, len(done.records)) == (3, 1501)
     assert f"{second}:1" in done.err
+    kept = json.loads(rejects.read_text())
+    assert (kept["file"], kept["line"], kept["id"]) == (str(second), 1, "document 3")
+    assert "before" in kept["reason"]
+    assert kept["raw"] == second.read_text().splitlines()[0]
 
 
 @pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
@@ -140,7 +132,8 @@ def scored(documents):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, order):
+def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, monkeypatch, order):
+    monkeypatch.setattr("simhash_hbase.corpus.run.BATCH", 50)
     documents = list(scored(near_copies(30, 4)))
     as_is = write_jsonl(tmp_path / "a.jsonl", documents)
     in_order = write_jsonl(tmp_path / "b.jsonl", sorted(documents, key=ORDERS[order]))
@@ -153,67 +146,64 @@ def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, order):
     assert decided(ordered) != decided(cli("dedup", url + "3", as_is, *SHINGLES))
 
 
-def test_a_record_that_cannot_be_ranked_is_refused_with_its_reason(cli, url, tmp_path):
+def test_a_record_that_cannot_be_ranked_is_refused_with_its_reason_and_so_is_a_format_without_fields(
+    cli, url, tmp_path
+):
     scores = [{"score": 1}, {}, {"score": "high"}, {"score": True}, {"score": "nan"}, {"score": "2.5"}, {"score": None}]
     records = [{"id": str(at), "text": text(1), **score} for at, score in enumerate(scores)]
-    file = write_jsonl(tmp_path / "a.jsonl", records)
+    file, unranked = write_jsonl(tmp_path / "a.jsonl", records), tmp_path / "a.txt"
+    unranked.write_text(text(1))
 
-    done = cli("dedup", url, file, *SHINGLES, "--keep", "best:score")
+    done, failed = (cli("dedup", url, path, *SHINGLES, "--keep", "best:score") for path in (file, unranked))
 
-    assert done.code == 3
+    assert (done.code, failed.code) == (3, 1)
+    assert "the format has no field 'score'" in failed.err
     assert decided(done) == {"0": "5", "5": None}
     assert f"{file}:2: refused: the field 'score' is missing" in done.err
     assert f"{file}:3: refused: the field 'score' is not a number" in done.err
     assert "5 refused" in done.err
 
 
-def test_an_order_by_a_field_needs_a_format_with_fields(cli, url, tmp_path):
-    file = tmp_path / "a.txt"
-    file.write_text(text(1))
-
-    done = cli("dedup", url, file, *SHINGLES, "--keep", "best:score")
-
-    assert done.code == 1
-    assert "the format has no field 'score'" in done.err
-
-
 @pytest.mark.parametrize("order", ["last", "best:", "best:-", "rank:source", "rank:source=a,,b", "rank:source=a,b,a"])
 def test_an_order_that_is_none_is_refused(cli, url, corpus_file, order):
-    done = cli("dedup", url, corpus_file, *SHINGLES, "--keep", order)
-
-    assert done.code == 2
-    assert f"keep is '{order}'" in done.err
+    assert f"keep is '{order}'" in cli("dedup", url, corpus_file, *SHINGLES, "--keep", order).usage_error
 
 
 def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
     longer = text(1) + text(7)[: len(text(1)) // 3]
     rows = [{"id": "a", "text": text(1)}, {"id": "b", "text": longer}, {"id": "c", "text": text(1).upper()}]
     file = write_jsonl(tmp_path / "a.jsonl", rows)
+    words = ("dedup", "memory:", file, *SHINGLES, "--similarity", "0.4")
 
-    alike = cli("dedup", url, file, *SHINGLES, "--similarity", "0.4", "--exact", "--keep", "longest")
-    more = cli("dedup", url + "2", file, *SHINGLES, "--similarity", "0.4", "--contained", "0.9")
+    alike, more = cli(*words, "--exact", "--keep", "longest"), cli(*words, "--contained", "0.9")
 
     assert decided(alike) == {"a": "b", "b": None, "c": "b"}
     assert decided(more) == {"a": None, "b": None, "c": "a"}
     near = more.records[1]["near"]
     assert near["id"] == "a"
     assert near["similarity"] == near["containment"] == alike.records[0]["similarity"]
-    assert "1 kept for too little in a near copy" in more.err
     assert [record["containment"] for record in (alike.records[0], more.records[2])] == [1, 1]
-    for words in (["--resume", "--results", tmp_path / "r"], ["--match", "distance"]):
-        assert cli("dedup", url + "3", file, "--create", *words, "--exact").code != 0
+    assert "1 kept for too little in a near copy" in more.err
+    for refused in (["--resume", "--results", tmp_path / "r"], ["--match", "distance"]):
+        assert cli("dedup", url, file, "--create", *refused, "--exact").code != 0
 
 
 def test_fingerprints_and_features_without_texts_have_no_exact_similarity(cli, url, tmp_path):
     rows = [{"id": "a", "simhash": "00", "words": [["x", 1]]}, {"id": "b", "simhash": "01", "words": [["x", 1]]}]
     file = write_jsonl(tmp_path / "a.jsonl", rows)
-    cli("create", url, *SHINGLES)
 
     for own in (["--simhash-field", "simhash"], ["--features-field", "words"]):
-        done = cli("dedup", url, file, *own, "--exact")
+        assert "no texts to compare" in cli("dedup", url, file, *own, "--exact").usage_error
 
-        assert done.code == 2
-        assert "no texts to compare" in done.err
+
+def test_own_features_are_decided_by_weight_and_those_of_no_weight_are_refused(cli, tmp_path):
+    weightless = [[["apple", 0]], [["x", 3], ["x", -3]], [["x", 1e-6]]]
+    records = [{"id": at, "own": features} for at, features in enumerate([*weightless, [["blue", 5]]])]
+
+    done = cli("dedup", write_jsonl(tmp_path / "a.jsonl", records), "--features-field", "own")
+
+    assert (done.code, done.originals) == (3, ["3"])
+    assert done.err.count("the weights of the features are 0") == 3
 
 
 @pytest.mark.parametrize("keep", ["best:score", "longest"])
@@ -228,33 +218,159 @@ def test_the_index_keeps_what_it_holds_whatever_is_preferred(cli, url, tmp_path,
     assert cli("dedup", url, held, more, "--keep", keep).records[1] == done.record
 
 
-def test_duplicates_are_in_get_and_export_but_in_no_answer(cli, url, corpus_file):
-    cli("dedup", url, corpus_file, *SHINGLES)
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return the present folder, with two texts in it."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"{number}.txt").write_text(text(number))
+    os.link(folder / "0.txt", tmp_path / "link.txt")
+    monkeypatch.chdir(folder)
+    return folder
 
-    got = cli("get", url, "group 4 copy 2").record
 
-    assert (got["state"], got["of"]) == ("duplicate", "group 4 copy 0")
-    assert {"distance", "similarity"} <= set(got)
-    assert len(cli("export", url).records) == 60
-    assert [m["id"] for m in cli("query", url, "--text", text(4, changed=2)).record["matches"]] == ["group 4 copy 0"]
-    counted = cli("verify", url).record
-    assert (counted["documents"], counted["duplicates"]) == (20, 40)
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("0.txt", "./0.txt", 2, " is a file of the input: name another one"),
+        ("0.txt", "../link.txt", 2, " is a file of the input: name another one"),
+        (".", "new", 2, " is in ., which is read: name a place outside of it"),
+        (".", "below/new", 2, " is in ., which is read: name a place outside of it"),
+        ("0.txt", "nodir/x.html", 1, ": there is no folder nodir: make it first"),
+    ],
+)
+def test_what_is_read_is_not_written_over_and_no_index_is_made(cli, url, folder, option, case):
+    read, place, code, said = case
+    before = {path: path.read_bytes() for path in folder.rglob("*")}
+
+    refused = cli("dedup", url, read, *SHINGLES, option, place)
+
+    assert (refused.code, refused.out, refused.sentence) == (code, b"", f"{option} {place}{said}")
+    assert {path: path.read_bytes() for path in folder.rglob("*")} == before
+    assert not (folder.parent / "new.index").exists()
+
+
+@pytest.mark.parametrize("command", ["add", "query", "fingerprint"])
+def test_rejects_are_not_written_over_the_input(cli, filled, tmp_path, corpus_file, command):
+    before = corpus_file.read_bytes()
+    words = ["--analyzer", "shingle"] if command == "fingerprint" else [filled]
+
+    refused = cli(command, *words, tmp_path / "corp*.jsonl", "--rejects", corpus_file)
+
+    assert "is a file of the input" in refused.usage_error
+    assert corpus_file.read_bytes() == before
+
+
+def test_two_outputs_go_to_two_files_or_to_one_device(cli, url, tmp_path, corpus_file):
+    dedup, one = ("dedup", url, corpus_file, *SHINGLES), tmp_path / "one"
+
+    refused = cli(*dedup, "--output", one, "--clusters", f"{tmp_path}/./one")
+    checkpoint = cli(*dedup, "--results", one, "--output", f"{one}.checkpoint")
+
+    assert f"--output and --clusters both name {tmp_path}/./one" in refused.usage_error
+    assert f"--output and the checkpoint both name {one}.checkpoint" in checkpoint.usage_error
+    assert not one.exists()
+    assert len(cli(*dedup, "--clusters", "/dev/null", "--rejects", "/dev/null").records) == 60
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_an_index_in_a_folder_that_is_read_is_not_read_as_documents(cli, folder, made):
+    if made:
+        assert cli("create", "file:x.index", "--analyzer", "shingle").code == 0
+
+    refused = cli("dedup", "file:x.index", ".", *SHINGLES)
+
+    assert "the index x.index is in ., which is read" in refused.usage_error
+    assert (folder / "x.index").exists() == made
+
+
+def test_what_is_hidden_from_reading_may_be_written_there(cli, folder):
+    done = cli("dedup", "file:.x.index", ".", *SHINGLES, "--output", ".kept", "--report", "/dev/null")
+
+    assert [record["id"] for record in done.records] == ["0.txt", "1.txt"]
+    assert len(list((folder / ".kept").iterdir())) == 2
+
+
+GONE = "the index was temporary and is gone; an address, such as file:docs.index, names one that stays"
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Return the folder for temporary files, an empty one."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", ["first", "longest"])
-def test_output_does_not_depend_on_the_number_of_workers(cli, url, tmp_path, keep):
-    documents = [{"id": str(i), "text": text(i // 3, count=40, changed=i % 3)} for i in range(2_400)]
-    documents[1_234] = {"id": "empty", "text": "…"}
-    file = write_jsonl(tmp_path / "a.jsonl.gz", documents)
+@pytest.mark.parametrize("command", ["dedup", "claim"])
+def test_the_decisions_are_those_of_an_index_that_stays(cli, tmp_path, temporary, corpus_file, command):
+    wanted = cli("dedup", f"file:{tmp_path / 'a'}", "--create", corpus_file)
 
-    words = (file, *SHINGLES, "--keep", keep)
+    done = cli(command, corpus_file)
 
-    one, two = (
-        cli("dedup", f"{url}{n}", *words, "--workers", n, "--rejects", tmp_path / f"rejects{n}") for n in (1, 2)
-    )
+    assert (done.code, done.out) == (0, wanted.out)
+    assert done.err.splitlines()[-1] == GONE
+    assert GONE not in wanted.err
+    assert list(temporary.iterdir()) == []
 
-    assert (one.code, two.code) == (3, 3)
-    assert len(one.records) == 2_399
-    assert two.out == one.out
-    assert (tmp_path / "rejects1").read_bytes() == (tmp_path / "rejects2").read_bytes()
+
+def test_options_of_an_index_count(cli, corpus_file, tmp_path):
+    report = tmp_path / "report.html"
+    done = cli("dedup", "--analyzer", "shingle", "--short", "100000", corpus_file, "--quiet", "--report", report)
+
+    assert (done.code, done.err) == (0, "")
+    assert {record["short"] for record in done.records} == {True}
+    assert "a temporary index" in report.read_text()
+
+
+def test_an_address_may_come_after_the_files_and_a_name_that_is_neither_is_reported_as_a_file(cli, corpus_file, empty):
+    assert cli("dedup", corpus_file, empty).code == 0
+    assert len(cli("export", empty).records) == 60
+    assert cli("dedup", "news.index").sentence == "news.index does not exist"
+
+
+@pytest.mark.parametrize("words", [["dedup"], ["claim"], ["dedup", "--analyzer", "learned", "--similarity", "0.9"]])
+def test_an_input_without_a_text_to_learn_from_has_its_result(cli, tmp_path, words):
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "bad.jsonl").write_text('{"id": "a"}\nwords\n')
+    output = ["--output", tmp_path / "kept.jsonl"] if words[0] == "dedup" else []
+
+    empty, bad = (cli(*words, tmp_path / f"{name}.jsonl", *output) for name in ("empty", "bad"))
+
+    assert (empty.code, empty.out) == (0, b"")
+    assert (bad.code, bad.out) == (3, b"")
+    assert re.findall(r"jsonl:(\d): refused: ", bad.err) == ["1", "2"]
+    assert not output or (tmp_path / "kept.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("dedup file:a {corpus} memory:", "file:a and memory: are two addresses: name one index"),
+        ("dedup file:a", "missing argument 'FILE…'; see simhash-hbase dedup --help"),
+        ("claim", "missing argument '[URL] FILE…'; see simhash-hbase claim --help"),
+        ("claim {index} {corpus}", "{index} is an index, not documents: wanted file:{index}"),
+        ("dedup {corpus} --resume --results r", "--resume needs the index of the earlier run, which is gone if it was"),
+        ("dedup {corpus} --create", "--create needs an address, such as file:docs.index"),
+        ("dedup {corpus} --regions 3", "--regions and --compression are for tables in HBase: name the address of one"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_usage(cli, filled, corpus_file, line, sentence):
+    names = {"corpus": corpus_file, "index": filled.removeprefix("file:")}
+
+    assert cli(*line.format(**names).split()).usage_error.startswith(sentence.format(**names))
+
+
+@pytest.mark.parametrize(
+    ("size", "kind"), [(IN_MEMORY_BYTES, MemoryStore), (IN_MEMORY_BYTES + 1, EmbeddedStore), (None, EmbeddedStore)]
+)
+def test_a_small_input_is_decided_in_memory_and_a_larger_one_in_a_folder(temporary, size, kind):
+    with temporary_index(size, analyzer="shingle") as index:
+        assert isinstance(index.store, kind)
+        assert bool(list(temporary.iterdir())) == (kind is EmbeddedStore)
+
+    assert list(temporary.iterdir()) == []

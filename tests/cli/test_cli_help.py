@@ -1,4 +1,4 @@
-"""Help: every command's, in one style, and every example in it does what it says."""
+"""Help: every command has it in one style, its examples do what they say, and nobody waits for more than is needed."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 from support.corpus import near_copies, text, write_jsonl
 from support.hbase_server import address, tables
 from support.patience import END_S
-from support.results import run
+from support.results import python, run
 
 from simhash_hbase.cli.app import COMMANDS, cli
 
@@ -27,13 +27,9 @@ EXAMPLES = [example for command in (cli, *HELD.values()) for example in command.
 SERVED = [example for example in EXAMPLES if " serve " in example]
 # The script for an operator is written without a look at the table.
 IN_HBASE = [example for example in EXAMPLES if TABLE in example and " schema " not in example]
-# One that needs a server of its own is tested with the installed package.
-LAUNCHED = [example for example in EXAMPLES if " hbase " in example]
-# For the shell that one types in: tested there.
-TYPED = [example for example in EXAMPLES if example.startswith("source ")]
-# It prints what a client on its standard input asks for: tested with one.
-ASKED = [example for example in EXAMPLES if " mcp " in example]
-RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *LAUNCHED, *TYPED, *ASKED)]
+# Tested with the installed package, in a shell that one types in, and with a client.
+ELSEWHERE = [example for example in EXAMPLES if re.search(r" hbase | mcp |^source ", example)]
+RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *ELSEWHERE)]
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -63,34 +59,13 @@ def test_a_program_that_is_called_without_a_command_shows_its_help(cli, group):
     assert shown.err == cli(*group, "--help").out.decode()
 
 
-def described():
-    options = {}
-    for name, command in HELD.items():
-        for option in command.params:
-            if isinstance(option, click.Option):
-                options.setdefault((option.opts[-1], option.help), []).append(name)
-    return options
-
-
-@pytest.mark.parametrize(("option", "text"), sorted(described(), key=str))
-def test_every_option_is_described_in_a_sentence_of_its_own_kind(option, text):
-    assert text, f"{option} of {described()[option, text]}"
-    assert text[0] == text[0].upper()
-    assert text.endswith(".")
-    # Where it is said twice it is said in two ways.
-    assert "efault" not in text
-
-
-def test_a_shared_option_is_described_alike_everywhere():
-    # An index's own rule and that of one query are two things; so are a collection and those that a key is bound to,
-    # and exact similarities and exact figures.
-    several = {"--match", "--distance", "--similarity", "--text", "--scheme", "--workers", "--grace", "--compression"}
-    several |= {"--collection", "--exact"}
-    texts = {}
-    for option, said in described():
-        texts.setdefault(option, set()).add(said)
-
-    assert {option for option, said in texts.items() if len(said) > 1} <= several
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_option_is_described_in_a_sentence_of_its_own_kind(name):
+    for option in HELD[name].params:
+        if isinstance(option, click.Option):
+            assert re.fullmatch(r"[A-Z-].*\.", option.help or "", re.DOTALL), option.opts
+            # Where it is said twice it is said in two ways.
+            assert "efault" not in option.help
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +149,76 @@ def test_an_example_that_serves_does_so_until_it_is_ended(folder, example):
 
     assert logged[-1]
     assert process.returncode == 0
+
+
+# One process, as a settings file makes all commands be imported, too.
+SHOWN = """
+import contextlib, io, json, sys
+before = set(sys.modules)
+from simhash_hbase.cli.app import main
+imported = {}
+for name in ("", *sys.argv[1:]):
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+        main([*name.split(), "--help"])
+    assert shown.getvalue().startswith("Usage: simhash-hbase " + name), name
+    imported[name] = sorted({module.partition(".")[0] for module in set(sys.modules) - before} - {"simhash_hbase"})
+    before.update(sys.modules)
+print(json.dumps(imported))
+assert "urllib.request" not in sys.modules, "a third of the time that help takes without it"
+"""
+
+
+def printed_by(program, *words):
+    """Run a program in a Python of its own; return what it prints."""
+    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True).stdout
+
+
+def test_help_imports_click_and_no_other_library():
+    done = printed_by(SHOWN, *COMMANDS)
+
+    libraries = {name: set(found) - sys.stdlib_module_names for name, found in json.loads(done).items()}
+    assert libraries == {name: {"click"} if name == "" else set() for name in ("", *COMMANDS)}
+
+
+def test_a_look_up_waits_for_no_dictionary_and_no_terminal(empty):
+    done = run("get", empty, "nobody", env={"PYTHONPROFILEIMPORTTIME": "1"})
+
+    assert done.err.endswith("simhash-hbase: nobody: not in the index\n")
+    imported = {line.rpartition("|")[2].strip() for line in done.err.splitlines()}
+    assert "simhash_hbase.index.index" in imported
+    assert not imported & {"importlib.metadata", "jieba", "pyarrow", "rich.console", "thriftpy2"}
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(
+    ("words", "printed", "heavy"),
+    [
+        ("create file:{}", '{"format":4,"analyzer":"jieba"', {"_hashlib", "html", "jieba", "logging", "numpy.ma"}),
+        ("key {} --name me --scope read", "shk_", {"fastapi", "numpy", "uvicorn"}),
+    ],
+)
+def test_an_index_and_a_key_are_made_without_what_they_can_do_without(tmp_path, words, printed, heavy):
+    program = "import sys; from simhash_hbase.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+
+    result, imported = printed_by(program, *words.format(tmp_path / "made").split()).splitlines()
+
+    assert result.startswith(printed)
+    assert heavy & set(imported.split()) == set()
+
+
+SERVERS = {"mcp": ("mcp", "simhash_hbase.cli.agents"), "serve": ("fastapi", "simhash_hbase.service.app")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_says_that_it_starts_before_its_libraries_are_there(empty, name):
+    words = [name, empty, *(["--no-auth", "--port", "0"] if name == "serve" else [])]
+    said = []
+    for missing in SERVERS[name]:
+        program = f"import sys; sys.modules[{missing!r}] = None\nfrom simhash_hbase.cli.app import main\nmain({words})"
+        said.append(python(program).err.splitlines())
+
+    [sentence], [first, *_] = said
+    assert sentence.endswith(f"pip install 'simhash-hbase[{'mcp' if name == 'mcp' else 'service'}]'")
+    assert (json.loads(first)["event"] if name == "serve" else first).startswith(("starting", "mcp: starting"))

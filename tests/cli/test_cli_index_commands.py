@@ -11,54 +11,44 @@ from simhash_hbase.stores.embedded.folder import copied_bytes
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def test_create_prints_the_profile(cli, tmp_path):
+def test_create_prints_the_profile(cli, url):
     analyzer = ("--analyzer", "shingle", "--shingle", 3, "--binary")
-    others = ("--scheme", "6x3", "--match", "distance", "--ttl", 30, "--max-members", 7)
+    others = ("--scheme", "6x3", "--match", "distance", "--ttl", 30, "--max-members", 7, "--short-characters", 300)
 
-    made = cli("create", f"file:{tmp_path / 'a'}", *analyzer, *others)
+    made = cli("create", url, *analyzer, *others)
 
-    assert made.code == 0
     wanted = {"analyzer": "shingle", "shingle": 3, "binary": True, "scheme": "6x3", "match": "distance", "ttl_days": 30,
-              "max_members": 7, "distance": 3, "similarity": 0.77, "hash": "murmur3", "fingerprints": 1}  # fmt: skip
+              "max_members": 7, "short_characters": 300, "distance": 3, "similarity": 0.77, "hash": "murmur3",
+              "fingerprints": 1}  # fmt: skip
     assert wanted.items() <= made.record.items()
 
 
-def test_create_refuses_an_index_that_is_there(cli, filled):
-    again = cli("create", filled, "--analyzer", "shingle")
+def test_create_refuses_an_index_that_is_there_and_may_take_it_if_its_profile_is_the_same(cli, filled):
+    words = ("create", filled, "--analyzer", "shingle")
 
-    assert (again.code, again.out) == (1, b"")
-    there, advice = again.sentence.split(": open_index opens it, and ")
+    again, same = cli(*words), cli(*words, "--if-not-exists")
+    other = cli(*words, "--scheme", "4x1", "--if-not-exists")
+
+    there, advice = again.failure.split(": open_index opens it, and ")
     assert there == f"there is an index at {filled} already"
     assert advice == "--if-not-exists takes it if its profile is the same"
-    assert cli("verify", filled).record["documents"] == 60
-
-
-def test_create_if_not_exists_takes_the_index_with_the_same_profile_only(cli, filled):
-    same = cli("create", filled, "--analyzer", "shingle", "--if-not-exists")
-    other = cli("create", filled, "--analyzer", "shingle", "--scheme", "4x1", "--if-not-exists")
-
     assert (same.code, same.record["scheme"]) == (0, "5x2")
     assert "'5x2'" in other.failure
-    assert "'4x1'" in other.sentence
+    assert "'4x1'" in other.failure
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (["--scheme", "65x1"], "scheme"),
-        (["--distance", "4"], "distance"),
-        (["--no-sketch", "--match", "verified"], "sketch"),
+        (["--distance", "4"], "add --scheme 6x2"),
         (["--analyzer", "learned"], "learn"),
-        (["--ttl", "0"], "ttl"),
         (["--band-distance", "16,x"], "several with commas between them"),
-        (["--band-distance", "24,16"], "may not have to be nearer"),
     ],
 )
-def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, options, sentence):
-    refused = cli("create", f"file:{tmp_path / 'a'}", *options)
-
-    assert sentence in refused.usage_error
-    assert not (tmp_path / "a").exists()
+def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, url, options, sentence):
+    assert sentence in cli("create", url, *options).usage_error
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_add_prints_nothing_but_with_verbose_id_and_fingerprint(cli, empty, corpus_file, corpus):
@@ -68,8 +58,7 @@ def test_add_prints_nothing_but_with_verbose_id_and_fingerprint(cli, empty, corp
     assert (silent.code, silent.out) == (0, b"")
     assert silent.err.startswith("add: 60 documents")
     assert [record["id"] for record in verbose.records] == [document["id"] for document in corpus]
-    assert all(set(record) == {"id", "simhash"} for record in verbose.records)
-    assert all(re.fullmatch("[0-9a-f]{16}", record["simhash"]) for record in verbose.records)
+    assert all(re.fullmatch("[0-9a-f]{16}", record.pop("simhash")) for record in verbose.records)
     assert "60 known" in verbose.err
 
 
@@ -84,49 +73,35 @@ def test_add_takes_the_last_text_of_a_repeated_id_and_counts_it(cli, empty, tmp_
     assert cli("query", empty, "--text", text(1)).record["matches"] == []
 
 
-def test_get_prints_documents_in_the_order_asked_and_tells_what_is_missing(cli, filled):
-    got = cli("get", filled, "group 2 copy 1", "nobody", "group 0 copy 0")
+def test_get_and_export_print_documents_and_get_tells_what_is_missing(cli, filled, corpus):
+    got, exported = cli("get", filled, "group 2 copy 1", "nobody", "group 0 copy 0"), cli("export", filled)
 
-    assert got.code == 1
+    assert (got.code, got.sentence, exported.code) == (1, "nobody: not in the index", 0)
     assert [record["id"] for record in got.records] == ["group 2 copy 1", "group 0 copy 0"]
-    assert got.sentence == "nobody: not in the index"
     record = got.records[0]
     assert {"id", "simhash", "state", "added", "seen", "length", "features"} == set(record)
     assert (record["state"], record["length"]) == ("added", len(text(2, changed=1)))
     assert TIME.fullmatch(record["added"])
+    assert record in exported.records
+    assert sorted(r["id"] for r in exported.records) == sorted(document["id"] for document in corpus)
 
 
-def test_remove_says_of_each_id_whether_it_was_there(cli, filled):
-    removed = cli("remove", filled, "group 1 copy 0", "nobody", "group 1 copy 0")
-
-    assert removed.code == 0
-    assert removed.records == [
-        {"id": "group 1 copy 0", "removed": True},
-        {"id": "nobody", "removed": False},
-        {"id": "group 1 copy 0", "removed": False},
-    ]
-    assert cli("get", filled, "group 1 copy 0").code == 1
-    assert "group 1 copy 0" not in {m["id"] for m in cli("query", filled, "--text", text(1)).record["matches"]}
-    assert cli("verify", filled).code == 0
-
-
-def test_remove_reads_ids_from_a_file(cli, filled, tmp_path):
+def test_remove_says_of_each_id_that_is_named_or_in_a_file_whether_it_was_there(cli, filled, tmp_path):
     ids = tmp_path / "gone.txt"
     ids.write_bytes("\ufeffgroup 1 copy 0\r\ngroup 1 copy 1\n汉字\n\n".encode())
 
-    removed = cli("remove", filled, "--from", ids)
+    named = cli("remove", filled, "group 1 copy 0", "nobody", "group 1 copy 0")
+    listed = cli("remove", filled, "--from", ids)
 
-    names = [("group 1 copy 0", True), ("group 1 copy 1", True), ("汉字", False)]
-    assert [(record["id"], record["removed"]) for record in removed.records] == names
-    assert cli("remove", filled).code == 2
-
-
-def test_export_prints_all_documents(cli, filled, corpus):
-    exported = cli("export", filled)
-
-    assert exported.code == 0
-    assert sorted(r["id"] for r in exported.records) == sorted(document["id"] for document in corpus)
-    assert cli("get", filled, exported.records[7]["id"]).record == exported.records[7]
+    told = [[(record["id"], record["removed"]) for record in done.records] for done in (named, listed)]
+    assert told == [
+        [("group 1 copy 0", True), ("nobody", False), ("group 1 copy 0", False)],
+        [("group 1 copy 0", False), ("group 1 copy 1", True), ("汉字", False)],
+    ]
+    assert (named.code, listed.code, cli("remove", filled).code) == (0, 0, 2)
+    assert cli("get", filled, "group 1 copy 0").code == 1
+    assert "group 1 copy 0" not in {m["id"] for m in cli("query", filled, "--text", text(1)).record["matches"]}
+    assert cli("verify", filled).code == 0
 
 
 def test_backup_is_an_index_with_the_same_answers(cli, filled, tmp_path):
@@ -137,52 +112,53 @@ def test_backup_is_an_index_with_the_same_answers(cli, filled, tmp_path):
     copy = copied.record["backup"]
     assert cli("verify", copy).record["documents"] == 60
     assert cli("query", copy, "--id", "group 0 copy 0").record["matches"]
-    again = cli("backup", filled, tmp_path / "copy.index")
-    assert (again.code, again.out) in ((1, b""), (2, b""))
-    assert again.sentence
+    assert cli("backup", filled, tmp_path / "copy.index").usage_error
 
 
-def test_stats_print_format_version_profile_and_the_last_backup(cli, filled, tmp_path):
+def fields_of(table):
+    """Return the fields of a table of two columns, with their values."""
+    rows = [line.split("│")[1:3] for line in table.splitlines() if line.count("│") == 3]
+    return {field.strip(): value.strip() for field, value in rows}
+
+
+def test_stats_print_format_version_profile_and_the_time_of_a_backup_made_by_other_means(cli, filled):
     new = cli("stats", filled).record
-    cli("backup", filled, tmp_path / "copy.index")
+    noted = cli("backup", filled, "--taken", "2026-11-21T09:30:00Z")
     table = cli("stats", filled, "--format", "table").out.decode()
-    page = cli("stats", filled, "--format", "html").out.decode()
 
     assert (new["format"], new["version"], new["last_backup"]) == (4, __version__, None)
     assert new["made_with"]["unicode"]
     assert new["profile"]["scheme"] == "5x2"
-    last_backup = cli("stats", filled).record["last_backup"]
-    assert all(last_backup in shown for shown in (table, page))
-    fields = {line.split("│")[1].strip() for line in table.splitlines() if line.count("│") == 3}
-    assert {"format", "version", "profile: analyzer", "last backup"} <= fields
-
-
-def test_a_backup_made_by_other_means_is_noted_and_nothing_is_copied(cli, filled):
-    noted = cli("backup", filled, "--taken", "2026-11-21T09:30:00Z")
-
     assert (noted.code, noted.record) == (0, {"last_backup": "2026-11-21T09:30:00.000Z"})
-    assert cli("stats", filled).record["last_backup"] == "2026-11-21T09:30:00.000Z"
+    assert fields_of(table).items() >= {
+        "last backup": "2026-11-21T09:30:00.000Z", "version": __version__, "profile: analyzer": "shingle"
+    }.items()  # fmt: skip
+
+
+def test_stats_are_one_page_that_loads_nothing(cli, filled):
+    done = cli("stats", filled, "--format", "html")
+
+    page = done.out.decode()
+    assert (done.code, done.err) == (0, "")
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.endswith("</html>\n")
+    assert filled in page
+    assert '<dt>documents</dt><dd class="number">60</dd>' in page
+    assert all(f'id="{name}"' in page for name in ("days", "crowding", "hottest"))
+    assert not re.search("<script|http(?!-equiv)", page)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "sentence"),
+    ("words", "sentence"),
     [
-        ([], 2, "name DEST, or the time of a backup by --taken"),
-        (["copy", "--taken", "1h"], 2, "name DEST, or the time of a backup by --taken"),
-        (["--taken", "yesterday"], 2, "taken 'yesterday': wanted a date or a time"),
-        (["--taken", "2126-01-01"], 2, "taken 2126-01-01: that is in the future"),
+        ([], "name DEST, or the time of a backup by --taken"),
+        (["copy", "--taken", "1h"], "name DEST, or the time of a backup by --taken"),
+        (["--taken", "yesterday"], "taken 'yesterday': wanted a date or a time"),
     ],
 )
-def test_a_backup_has_one_place_or_one_time_in_the_past(cli, filled, words, code, sentence):
-    failed = cli("backup", filled, *words)
-
-    assert (failed.code, failed.out) == (code, b"")
-    assert sentence in failed.err
+def test_a_backup_has_one_place_or_one_time(cli, filled, words, sentence):
+    assert sentence in cli("backup", filled, *words).usage_error
     assert cli("stats", filled).record["last_backup"] is None
-
-
-SAMPLED = ["documents", "states", "prefixes", "rows_per_prefix", "truncated_prefixes", "truncated_fingerprints", "days",
-           "distances"]  # fmt: skip
 
 
 def test_stats_of_a_sample_are_said_to_be_estimates(cli, filled, monkeypatch):
@@ -193,47 +169,18 @@ def test_stats_of_a_sample_are_said_to_be_estimates(cli, filled, monkeypatch):
     table = cli("stats", filled, "--format", "table").out.decode()
     page = cli("stats", filled, "--format", "html").out.decode()
 
-    assert (figures["exact"], figures["sampled"]) == (False, SAMPLED)
+    sampled = {"documents", "states", "prefixes", "rows_per_prefix", "truncated_prefixes", "truncated_fingerprints",
+               "days", "distances"}  # fmt: skip
+    assert (figures["exact"], set(figures["sampled"])) == (False, sampled)
     assert isinstance(figures["documents"], int)
     assert "about" not in whole
-    about = {line.split("│")[1].strip(): "about " in line for line in table.splitlines() if line.count("│") == 3}
-    assert {name.partition(":")[0].replace(" ", "_") for name, is_about in about.items() if is_about} <= {*SAMPLED}
-    assert about["documents"]
-    assert not about["rows"]
-    assert not about["bytes"]
+    about = {name: value.startswith("about ") for name, value in fields_of(table).items()}
+    assert {name.partition(":")[0].replace(" ", "_") for name, is_about in about.items() if is_about} <= sampled
+    assert (about["documents"], about["rows"], about["bytes"]) == (True, False, False)
     assert '<dt>documents</dt><dd class="number">about ' in page
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [["stats", "--exact"], ["load"]])
-def test_a_short_walk_leaves_no_progress_in_a_log(cli, tmp_path, monkeypatch, words, simhash_file):
-    url, file = f"file:{tmp_path / 'a'}", simhash_file("a.jsonl", {f"{i}": (i + 1) << 40 for i in range(25_000)})
-    cli("create", url, "--analyzer", "shingle")
-    name, *more = words
-    monkeypatch.setattr("simhash_hbase.cli.screen.output.SOON", 1.1)
-    monkeypatch.setattr("simhash_hbase.cli.screen.output.MUCH", 1)
-    own = ("--simhash-field", "simhash", "--workers", 1)
-    if name == "stats":
-        cli("add", url, file, *own)
-
-    done = cli(name, url, *more, *([file, *own] if name == "load" else []))
-
-    assert done.code == 0
-    assert [line.split(":")[0] for line in done.err.splitlines()] == ["load"] * (name == "load")
-    assert "load: 25,000 documents; " in done.err or name == "stats"
-
-
-def test_verify_counts_and_finds_nothing_wrong(cli, filled):
-    verified = cli("verify", filled)
-
-    assert verified.code == 0
-    assert (verified.record["documents"], verified.record["members"]) == (60, 60)
-    wrong = {"missing_members", "incomplete", "stale_members", "orphan_rows", "malformed_rows", "undecodable"}
-    assert {verified.record[name] for name in wrong} == {0}
-
-
-def test_vacuum_deletes_what_was_removed(cli, tmp_path, corpus_file):
-    url = f"file:{tmp_path / 'a'}"
+def test_vacuum_deletes_what_was_removed(cli, url, corpus_file):
     cli("create", url, "--analyzer", "shingle", "--grace", 0)
     cli("add", url, corpus_file)
     cli("remove", url, *(f"group {i} copy {j}" for i in range(10) for j in range(3)))
@@ -243,7 +190,9 @@ def test_vacuum_deletes_what_was_removed(cli, tmp_path, corpus_file):
     assert swept.code == 0
     assert swept.record["removed"] == 30
     assert swept.record["rows"] > 200
-    assert cli("verify", url).record["orphan_rows"] == 0
+    verified = cli("verify", url).record
+    wrong = ("missing_members", "incomplete", "stale_members", "orphan_rows", "malformed_rows", "undecodable")
+    assert [verified[name] for name in ("documents", "members", *wrong)] == [30, 30, *[0] * 6]
     assert cli("stats", url).record["states"] == {"added": 30}
     assert cli("vacuum", url).record == dict.fromkeys(swept.record, 0)
 
@@ -253,29 +202,26 @@ def test_create_learns_from_several_files(cli, tmp_path):
     one, two, three = (f"file:{tmp_path / name}" for name in "abc")
 
     # As a shell leaves a pattern behind one --learn-from.
-    behind = cli("create", one, "--learn-from", *files)
-    repeated = cli("create", two, *(word for file in files for word in ("--learn-from", file)))
-    without = cli("create", three, *files)
+    behind = cli("create", one, "--learn-from", *files).record
+    repeated = cli("create", two, *(word for file in files for word in ("--learn-from", file))).record
 
-    assert (behind.code, repeated.code, without.code) == (0, 0, 2)
-    assert behind.record["idf_documents"] == 12
-    assert behind.record["idf"] == repeated.record["idf"]
-    assert "--learn-from" in without.sentence
+    assert behind["idf_documents"] == 12
+    assert behind["idf"] == repeated["idf"]
+    assert "--learn-from" in cli("create", three, *files).usage_error
     assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize("content", ["", '{"id": "a", "text": 5}\n'])
-def test_nothing_to_learn_from_is_a_failure_of_the_input(cli, tmp_path, content):
-    file, url = tmp_path / "a.jsonl", f"file:{tmp_path / 'i'}"
+def test_nothing_to_learn_from_is_a_failure_of_the_input(cli, tmp_path, url, content):
+    file = tmp_path / "a.jsonl"
     file.write_text(content)
 
-    created = cli("create", url, "--learn-from", file)
-    decided = cli("dedup", url, file, "--create")
-
-    assert (created.code, decided.code) == (1, 1)
-    assert "simhash-hbase: there is no document to learn the idf from" in created.err
-    assert ("a.jsonl:1: the field 'text' is not a string but a number" in created.err) == bool(content)
-    assert not (tmp_path / "i").exists()
+    for words in (["create", url, "--learn-from", file], ["dedup", url, file, "--create"]):
+        failed = cli(*words)
+        assert failed.code == 1
+        assert "simhash-hbase: there is no document to learn the idf from" in failed.err
+        assert ("a.jsonl:1: the field 'text' is not a string but a number" in failed.err) == bool(content)
+    assert not (tmp_path / "new.index").exists()
 
 
 def test_a_copy_that_is_being_made_is_counted_by_its_bytes(tmp_path):
@@ -289,29 +235,8 @@ def test_a_copy_that_is_being_made_is_counted_by_its_bytes(tmp_path):
     assert copied_bytes(str(tmp_path / "other.index")) == 0
 
 
-@pytest.mark.parametrize("command", [["create"], ["dedup", "--create"]])
-def test_times33_is_warned_of_in_one_line(cli, tmp_path, corpus_file, command):
-    name, *options = command
-    files = [corpus_file] if name == "dedup" else []
+def test_times33_is_warned_of_in_one_line(cli, url):
+    done = cli("create", url, "--analyzer", "shingle", "--hash", "times33")
 
-    done = cli(name, f"file:{tmp_path / 'a'}", *files, *options, "--analyzer", "shingle", "--hash", "times33")
-
-    assert done.code == 0
-    assert [line for line in done.err.splitlines() if "times33" in line] == [
-        "warning: hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near "
-        "each other, and searches read many rows; murmur3 does not"
-    ]
-
-
-def test_stats_are_one_page_that_loads_nothing(cli, filled):
-    done = cli("stats", filled, "--format", "html")
-
-    page = done.out.decode()
-    assert (done.code, done.err) == (0, "")
-    assert page.startswith("<!DOCTYPE html>")
-    assert page.endswith("</html>\n")
-    assert filled in page
-    assert '<dt>documents</dt><dd class="number">60</dd>' in page
-    assert all(f'id="{name}"' in page for name in ("days", "crowding", "hottest"))
-    assert "<script" not in page
-    assert "http" not in page.replace("http-equiv", "")
+    [line] = done.err.splitlines()
+    assert (done.code, line.partition(" leaves")[0]) == (0, "warning: hash times33")

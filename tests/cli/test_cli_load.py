@@ -18,62 +18,44 @@ from simhash_hbase.cli.options import Choice
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def work(tmp_path):
-    return tmp_path / "work"
-
-
 def _manifest(work):
     path = work / "manifest.json"
     return path.read_text() if path.exists() else ""
 
 
-def test_load_fills_an_empty_index_and_prints_one_line(cli, empty, corpus, corpus_file, work):
-    done = cli("load", empty, corpus_file, "--work", work)
+def test_load_fills_an_empty_index_and_prints_one_line(cli, empty, tmp_path, corpus):
+    file, rejects = write_jsonl(tmp_path / "twice.jsonl", [*corpus, corpus[2]]), tmp_path / "rejects.jsonl"
 
-    assert done.code == 0
-    assert done.record == {"documents": 60, "known": 0, "with_another_text": 0, "refused": 0, "resumed": 0,
+    done = cli("load", empty, file, "--work", tmp_path / "work", "--rejects", rejects)
+
+    assert done.code == 3
+    assert done.record == {"documents": 60, "known": 0, "with_another_text": 0, "refused": 1, "resumed": 0,
                            "way": "sorted puts"}  # fmt: skip
     assert "load: 60 documents" in done.err
-    assert not work.exists()
+    assert f"{file}:61: refused: the id 'group 0 copy 2' came before in this input" in done.err
+    assert json.loads(json.loads(rejects.read_text())["raw"]) == corpus[2]
+    assert not (tmp_path / "work").exists()
     assert cli("verify", empty).code == 0
     assert sorted(r["id"] for r in cli("export", empty).records) == sorted(document["id"] for document in corpus)
 
 
-def test_load_refuses_repeated_ids_with_file_and_line(cli, empty, tmp_path, corpus, work):
-    file = write_jsonl(tmp_path / "twice.jsonl", [*corpus[:5], corpus[2]])
-    rejects = tmp_path / "rejects.jsonl"
+def test_load_refuses_a_filled_index_and_options_of_hbase_elsewhere(cli, filled, corpus_file, tmp_path):
+    words = ("load", filled, corpus_file, "--work", tmp_path / "work")
 
-    done = cli("load", empty, file, "--work", work, "--rejects", rejects)
-
-    assert (done.code, done.record["documents"], done.record["refused"]) == (3, 5, 1)
-    assert f"{file}:6: refused: the id 'group 0 copy 2' came before in this input" in done.err
-    [kept] = [json.loads(line) for line in rejects.read_text().splitlines()]
-    assert json.loads(kept["raw"]) == corpus[2]
+    assert "--into-existing" in cli(*words).usage_error
+    assert not (tmp_path / "work").exists()
+    assert "leave out --staging" in cli(*words, "--into-existing", "--staging", "/somewhere").usage_error
 
 
-def test_load_refuses_a_filled_index_and_leaves_nothing_behind(cli, filled, corpus_file, work):
-    refused = cli("load", filled, corpus_file, "--work", work)
-
-    assert "--into-existing" in refused.usage_error
-    assert not work.exists()
-
-
-def test_options_of_hbase_are_refused_elsewhere(cli, empty, corpus_file, work):
-    refused = cli("load", empty, corpus_file, "--work", work, "--staging", "/somewhere")
-
-    assert "leave out --staging" in refused.usage_error
-
-
-def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path, work):
+def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path):
     many = [{"id": f"document {number}", "text": text(number, count=4)} for number in range(20_000)]
     file = write_jsonl(tmp_path / "many.jsonl", many)
-    words = ("load", empty, file, "--work", work, "--workers", 1)
+    words = ("load", empty, file, "--work", tmp_path / "work", "--workers", 1)
     process = start(*words)
     end = time.monotonic() + END_S
     # It stands still while it is looked at, or it might end between the look and the kill.
     process.send_signal(signal.SIGSTOP)
-    while "part-000000" not in _manifest(work):
+    while "part-000000" not in _manifest(tmp_path / "work"):
         process.send_signal(signal.SIGCONT)
         assert process.poll() is None
         assert time.monotonic() < end

@@ -1,6 +1,5 @@
-"""``query``: what is asked, and what the answers say."""
+"""``query`` and ``copies``: what is asked, and what the answers say."""
 
-import json
 import re
 
 import pytest
@@ -11,17 +10,14 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def test_query_prints_matches_nearest_first(cli, filled):
-    found = cli("query", filled, "--text", text(3))
+    answer = cli("query", filled, "--text", text(3)).record
 
-    answer = found.record
-    assert found.code == 0
     assert set(answer) == {"query", "matches", "truncated", "complete", "short"}
     assert (answer["query"], answer["truncated"], answer["complete"], answer["short"]) == (text(3), False, False, False)
     assert all(set(m) == {"id", "distance", "similarity", "containment", "exact", "added"} for m in answer["matches"])
     first, *others = answer["matches"]
     assert (first["id"], first["distance"], first["similarity"], first["exact"]) == ("group 3 copy 0", 0, 1, True)
-    assert {m["id"] for m in others} == {"group 3 copy 1", "group 3 copy 2"}
-    assert not any(m["exact"] for m in others)
+    assert {(m["id"], m["exact"]) for m in others} == {("group 3 copy 1", False), ("group 3 copy 2", False)}
     assert all(TIME.fullmatch(m["added"]) for m in answer["matches"])
 
 
@@ -31,26 +27,15 @@ def test_query_takes_texts_ids_fingerprints_and_files_in_that_order(cli, filled,
 
     asked = cli("query", filled, corpus_file, *simhashes, *texts, "--id", "group 1 copy 0")
 
-    names = [record["query"] for record in asked.records]
-    assert names[:5] == [text(0), text(2), "group 1 copy 0", "0" * 16, "f" * 16]
-    assert names[5:] == [document["id"] for document in corpus]
+    first = [text(0), text(2), "group 1 copy 0", "0" * 16, "f" * 16]
+    assert [record["query"] for record in asked.records] == first + [document["id"] for document in corpus]
     assert asked.err.startswith("query: 60 documents, 60 with matches")
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"), [([], "--text"), (["--simhash", "xyz"], "'xyz' is not a fingerprint: 16 hex digits")]
-)
-def test_query_for_nothing_and_for_no_fingerprint_is_wrong_usage(cli, filled, words, sentence):
-    asked = cli("query", filled, *words)
-
-    assert sentence in asked.usage_error
-
-
-def test_query_for_a_text_without_features_fails_in_a_sentence(cli, filled):
-    asked = cli("query", filled, "--text", "…!?")
-
-    assert asked.code == 1
-    assert "has no usable words, so it has no fingerprint" in asked.sentence
+def test_query_for_nothing_and_for_no_fingerprint_is_wrong_usage_and_for_no_words_a_failure(cli, filled):
+    assert "--text" in cli("query", filled).usage_error
+    assert "'xyz' is not a fingerprint: 16 hex digits" in cli("query", filled, "--simhash", "xyz").usage_error
+    assert "has no usable words, so it has no fingerprint" in cli("query", filled, "--text", "…!?").failure
 
 
 def test_own_fingerprints_go_into_any_index_and_are_judged_by_distance(cli, empty, simhash_file):
@@ -66,41 +51,73 @@ def test_own_fingerprints_go_into_any_index_and_are_judged_by_distance(cli, empt
 
 
 def test_query_as_a_table_has_a_row_for_each_match_and_one_where_nothing_is_near(cli, filled):
-    asked = cli("query", filled, "--id", "group 1 copy 0", "--simhash", "0", "--format", "table")
+    words = ("query", filled, "--id", "group 1 copy 0", "--format", "table")
 
-    rows = [line for line in asked.out.decode().splitlines() if line.startswith("│")]
-    assert len(rows) == 3
+    drawn, cut = cli(*words, "--simhash", "0").out.decode(), cli(*words, "--limit", 1).out.decode()
+
+    rows = [line for line in drawn.splitlines() if line.startswith("│")]
     assert {row.split("│")[2].strip() for row in rows[:2]} == {"group 1 copy 1", "group 1 copy 2"}
-    assert "0000000000000000" in rows[2]
-    assert "nothing near" in rows[2]
-    assert b"there are more" not in asked.out
-    assert b"there are more" in cli("query", filled, "--id", "group 1 copy 0", "--limit", 1, "--format", "table").out
+    [nothing] = rows[2:]
+    assert "0000000000000000" in nothing
+    assert "nothing near" in nothing
+    assert ["there are more" in shown for shown in (drawn, cut)] == [False, True]
 
 
 def test_a_copy_near_which_nothing_is_found_is_said_to_be_one(cli, empty, tmp_path):
     texts = {name: text(1, count=60, changed=changed) for name, changed in [("original", 0), ("copy", 6)]}
     file = write_jsonl(tmp_path / "two.jsonl", [{"id": name, "text": words} for name, words in texts.items()])
-    assert [record["status"] for record in cli("dedup", empty, file).records] == ["original", "duplicate"]
+    cli("dedup", empty, file)
 
-    asked = {name: cli("query", empty, "--id", name) for name in texts}
+    original, copy = (cli("query", empty, "--id", name) for name in texts)
     by_text = cli("query", empty, "--text", texts["copy"])
 
-    assert [found.record["matches"] for found in asked.values()] == [[], []]
-    assert asked["original"].err == ""
-    assert asked["copy"].err.startswith("copy was decided a duplicate of original: the index keeps no sketch")
+    assert (original.record["matches"], copy.record["matches"], original.err) == ([], [], "")
+    assert copy.err.startswith("copy was decided a duplicate of original: the index keeps no sketch")
     assert [match["id"] for match in by_text.record["matches"]] == ["original"]
-    assert cli("query", empty, "--id", "copy", "--quiet").err == ""
-    assert cli("query", empty, "--id", "copy", "--match", "distance").err == ""
+    for more in (["--quiet"], ["--match", "distance"]):
+        assert cli("query", empty, "--id", "copy", *more).err == ""
 
 
-@pytest.mark.parametrize(("length", "short"), [(299, True), (300, False)])
-def test_short_may_mean_under_a_number_of_characters(cli, tmp_path, length, short):
-    url, file = f"file:{tmp_path / 'some.index'}", tmp_path / "a.jsonl"
-    file.write_text(json.dumps({"id": "a", "text": "0123456789" * 29 + "x" * (length - 290)}))
-    options = ["--analyzer", "shingle", "--short", "0", "--short-characters", "300"]
-    cli("create", url, *options)
+@pytest.fixture
+def decided(cli, empty, tmp_path):
+    """Return the address of an index with an original, two copies of it and another document."""
+    first = [{"id": "wire", "text": text(1)}, {"id": "other", "text": text(2)}]
+    copies = [{"id": f"paper {n}", "text": text(1) + " and" * n, "source": f"feed {n}"} for n in range(2)]
+    assert cli("claim", empty, write_jsonl(tmp_path / "first.jsonl", first)).code == 0
+    claimed = cli("claim", empty, write_jsonl(tmp_path / "copies.jsonl", copies), "--metadata-field", "source")
+    assert [record["of"] for record in claimed.records] == ["wire", "wire"]
+    return empty
 
-    assert cli("claim", url, file).record["short"] is short
-    assert cli("query", url, file).record["short"] is short
-    assert cli("query", url, "--id", "a").record["short"] is short
-    assert cli("dedup", f"{url}2", file, "--create", *options).record["short"] is short
+
+def test_copies_prints_one_line_for_each_id_and_says_which_are_missing(cli, decided):
+    asked = cli("copies", decided, "wire", "nobody", "paper 1", "other")
+
+    assert (asked.code, asked.err) == (1, "simhash-hbase: nobody: not in the index\n")
+    wire, paper, other = asked.records
+    assert list(wire) == ["id", "of", "of_removed", "count", "first", "last", "truncated", "copies"]
+    assert (wire["id"], wire["of"], wire["count"], wire["truncated"]) == ("wire", "wire", 2, False)
+    assert [(copy["id"], copy["metadata"]) for copy in wire["copies"]] == [
+        ("paper 0", {"source": "feed 0"}),
+        ("paper 1", {"source": "feed 1"}),
+    ]
+    assert (wire["copies"][0]["distance"], wire["copies"][0]["similarity"]) == (0, 1.0)
+    assert (wire["first"], wire["last"]) == (wire["copies"][0]["added"], wire["copies"][-1]["seen"])
+    assert {**paper, "id": "wire"} == wire
+    assert (other["of"], other["count"], other["first"], other["copies"]) == ("other", 0, None, [])
+
+
+def test_copies_names_the_original_first_in_a_table(cli, decided):
+    lines = cli("copies", decided, "paper 1", "--format", "table").out.decode().splitlines()
+
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+    assert [row[:2] for row in rows] == [["wire", "2 copies"], ["wire", "paper 0"], ["wire", "paper 1"]]
+    assert "source feed 1" in rows[2]
+
+
+@pytest.mark.parametrize(("since", "count"), [("1d", 1), ("2999-01-01T00:00Z", 0)])
+def test_query_since_answers_what_was_seen_since(cli, decided, tmp_path, since, count):
+    file = write_jsonl(tmp_path / "asked.jsonl", [{"id": "asked", "text": text(1)}])
+
+    asked = cli("query", decided, file, "--text", text(1), "--id", "paper 1", "--since", since)
+
+    assert [[match["id"] for match in record["matches"]] for record in asked.records] == [["wire"][:count]] * 3

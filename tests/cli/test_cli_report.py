@@ -60,25 +60,16 @@ def test_the_figures_are_those_of_the_json_lines(cli, url, page, corpus, corpus_
     assert said(report) == decided(done, corpus)
     assert report.count("read") == 60
     assert sum(report.histogram("similarities").values()) == 40
-    similar = {(line["id"], line["similarity"]) for line in done.records if line["of"]}
-    assert {(pair["id"], pair["similarity"]) for pair in report.pairs} == similar
     assert f"of near copies the {keep} is kept" in report.text
-
-
-@pytest.mark.slow
-def test_clusters_and_pairs_are_those_of_the_json_lines(cli, url, page, corpus_file):
-    done = cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
-
     duplicates = {(line["of"], line["id"], line["distance"], line["similarity"]) for line in done.records if line["of"]}
-    report = read_report(page)
     listed = {(c["id"], *member[:3]) for c in report.clusters for member in c["members"]}
     shown = {(pair["of"], pair["id"], pair["distance"], pair["similarity"]) for pair in report.pairs}
     assert listed == shown == duplicates
     assert [cluster["size"] for cluster in report.clusters] == [2] * 20
     for place, cluster in enumerate(report.clusters):
         for member in cluster["members"]:
-            assert report.pairs[member[3]]["id"] == member[0]
-            assert report.pairs[member[3]]["cluster"] == place
+            pair = report.pairs[member[3]]
+            assert (pair["id"], pair["cluster"]) == (member[0], place)
 
 
 def test_the_first_refused_records_are_named_with_their_reasons_and_all_counted(
@@ -100,24 +91,24 @@ def test_the_first_refused_records_are_named_with_their_reasons_and_all_counted(
     assert said(report) == decided(done, corpus[:6])
 
 
-def test_a_corpus_without_duplicates_is_said_to_have_none(cli, url, page, tmp_path):
-    source = write_jsonl(tmp_path / "some.jsonl", near_copies(4, 1))
+def test_a_corpus_without_duplicates_is_said_to_have_none_and_short_documents_are_pointed_out(cli, url, page, tmp_path):
+    source = write_jsonl(tmp_path / "some.jsonl", [*near_copies(4, 1), {"id": "a", "text": "only a few words"}])
 
     cli("dedup", url, source, *SHINGLES, "--report", page)
 
     report = read_report(page)
-    assert (report.count("kept"), report.count("duplicates")) == (4, 0)
+    assert (report.count("kept"), report.count("duplicates")) == (5, 0)
     assert "There are no duplicates." in report.text
-    assert 'id="search"' not in report.html
-    assert 'class="chart"' not in report.html
+    assert "1 document is so short that edited copies of it may have been missed" in report.text
+    assert not re.search('id="search"|class="chart"', report.html)
 
 
 @pytest.mark.slow
 def test_a_dry_run_has_the_same_report_and_says_so(cli, url, page, corpus_file, tmp_path):
-    dry = cli("dedup", url, corpus_file, *SHINGLES, "--dry-run", "--report", tmp_path / "dry.html")
-    assert dry.code == 0
+    words = ("dedup", url, corpus_file, *SHINGLES, "--report")
 
-    cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
+    cli(*words, tmp_path / "dry.html", "--dry-run")
+    cli(*words, page)
 
     report = read_report(tmp_path / "dry.html")
     assert report.data == read_report(page).data
@@ -134,74 +125,48 @@ def test_own_fingerprints_have_pairs_without_texts(cli, url, page, simhash_file)
     assert (report.count("kept"), report.count("duplicates"), report.figure("bytes")) == (2, 1, "unknown")
     [pair] = report.pairs
     assert (pair["of"], pair["id"], pair["distance"], pair["similarity"]) == ("a", "b", 1, None)
-    assert "no texts" in pair["note"]
-    assert "rows" not in pair
+    assert ("no texts" in pair["note"], "rows" in pair) == (True, False)
     assert "Of 1 duplicate the similarity is unknown" in report.text
     assert 'id="similarities"' not in report.html
 
 
-def test_of_an_original_that_only_the_index_knows_the_text_is_not_at_hand(cli, url, page, corpus, tmp_path):
-    first = write_jsonl(tmp_path / "first.jsonl", corpus[::3])
-    cli("dedup", url, first, *SHINGLES)
+def test_of_an_original_that_only_the_index_knows_the_text_is_not_at_hand_and_a_removed_one_is_pointed_out(
+    cli, url, page, corpus, corpus_file, tmp_path
+):
     rest = write_jsonl(tmp_path / "rest.jsonl", [record for at, record in enumerate(corpus) if at % 3])
+    cli("dedup", url, corpus_file, *SHINGLES)
+    cli("remove", url, "group 0 copy 0")
 
     done = cli("dedup", url, rest, "--report", page)
 
     report = read_report(page)
     assert report.count("kept") == 0
     assert said(report) == decided(done, corpus)
+    assert "2 documents are a duplicate of one that was removed" in report.text
     pair = report.pairs[0]
     assert "not available" in pair["note"]
     [begins] = [record["text"] for record in corpus if record["id"] == pair["id"]]
     assert texts_of(pair) == ("", begins[:2000])
 
 
-def test_a_removed_original_is_pointed_out(cli, url, page, corpus, corpus_file, tmp_path):
-    cli("dedup", url, corpus_file, *SHINGLES)
-    cli("remove", url, "group 0 copy 0")
-    rest = write_jsonl(tmp_path / "rest.jsonl", corpus[1:])
-
-    cli("dedup", url, rest, "--report", page)
-
-    assert "2 documents are a duplicate of one that was removed" in read_report(page).text
-
-
-def test_short_documents_are_pointed_out(cli, url, page, tmp_path):
-    source = write_jsonl(tmp_path / "some.jsonl", [{"id": "a", "text": "only a few words"}])
-
-    cli("dedup", url, source, *SHINGLES, "--report", page)
-
-    assert "1 document is so short that edited copies of it may have been missed" in read_report(page).text
-
-
-@pytest.fixture(params=["CSV", "another encoding", "a folder", "standard input"])
-def source(request, tmp_path, corpus, standard_input):
-    """Return the corpus in a form of its own."""
-    lines = "".join(json.dumps(record) + "\n" for record in corpus)
-    if request.param == "standard input":
-        standard_input(lines.encode())
-        return "-"
-    path = tmp_path / ("a.csv" if request.param == "CSV" else "a.jsonl")
-    if request.param == "CSV":
-        path.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in corpus))
-    elif request.param == "another encoding":
-        path.write_text(lines, encoding="utf-16")
-    else:
-        path.mkdir()
-        for record in corpus:
-            (path / record["id"]).write_text(record["text"])
-    return path
-
-
 @pytest.mark.slow
-def test_every_form_of_input_is_read_again(cli, url, page, corpus_file, tmp_path, source):
-    cli("dedup", f"file:{tmp_path / 'plain'}", corpus_file, *SHINGLES, "--report", tmp_path / "plain.html")
+def test_every_form_of_input_is_read_again(cli, page, corpus, corpus_file, tmp_path, standard_input):
+    lines = "".join(json.dumps(record) + "\n" for record in corpus)
+    standard_input(lines.encode())
+    table, wide, folder = tmp_path / "a.csv", tmp_path / "a.jsonl", tmp_path / "folder"
+    table.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in corpus))
+    wide.write_text(lines, encoding="utf-16")
+    folder.mkdir()
+    for record in corpus:
+        (folder / record["id"]).write_text(record["text"])
 
-    done = cli("dedup", url, source, *SHINGLES, "--report", page)
+    reports = []
+    for source in (corpus_file, "-", table, wide, folder):
+        assert cli("dedup", source, "--analyzer", "shingle", "--report", page).code == 0
+        # A folder has an order of its own.
+        reports.append({pair["id"]: (pair["of"], pair["distance"], pair["rows"]) for pair in read_report(page).pairs})
 
-    assert done.code == 0
-    # A folder has an order of its own.
-    assert by_id(read_report(page)) == by_id(read_report(tmp_path / "plain.html"))
+    assert all(report == reports[0] for report in reports)
 
 
 @pytest.mark.slow
@@ -230,10 +195,6 @@ def test_of_pages_the_main_text_is_compared_and_the_whole_page_counted(cli, url,
         assert (shown[:200], shown[-200:]) == (whole[:200], whole[-200:])
 
 
-def by_id(report):
-    return {pair["id"]: (pair["of"], pair["distance"], pair["rows"]) for pair in report.pairs}
-
-
 def test_a_long_id_and_a_long_reason_are_cut(cli, url, page, tmp_path):
     ids = ["a" * 5000, "b" * 5000, "a" * 5000]
     source = write_jsonl(tmp_path / "some.jsonl", [{"id": name, "text": text(1)} for name in ids])
@@ -257,9 +218,6 @@ def test_a_secret_in_the_address_stays_out(cli, page, corpus_file, monkeypatch):
     assert "hunter2" not in page.read_text()
 
 
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("good_first", [False, True])
 def test_a_refused_record_with_the_id_of_a_good_one_keeps_its_own_place_and_text(cli, url, page, tmp_path, good_first):
     original, copy = near_copies(1, 2)
@@ -274,19 +232,14 @@ def test_a_refused_record_with_the_id_of_a_good_one_keeps_its_own_place_and_text
     [pair] = report.pairs
     left, right = texts_of(pair)
     assert (pair["id"], left[:200], right[:200]) == ("twice", original["text"][:200], copy["text"][:200])
-    bad_line = 2 + good_first
-    [(where, _)] = report.refused.items()
-    assert where == f"{file}:{bad_line}"
+    assert list(report.refused) == [f"{file}:{2 + good_first}"]
     assert report.count("duplicates") == 1
 
 
-@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.partial"])
-def test_the_input_is_never_replaced(cli, url, corpus_file, tmp_path, name):
-    source = corpus_file.rename(tmp_path / name)
+def test_an_input_with_the_name_of_an_unfinished_report_is_not_replaced(cli, url, corpus_file, page):
+    source = corpus_file.rename(f"{page}.partial")
 
-    done = cli("dedup", url, source, "--input-format", "jsonl", *SHINGLES, "--report", tmp_path / "corpus.jsonl")
-
-    assert done.code == 2
+    assert cli("dedup", url, source, "--input-format", "jsonl", *SHINGLES, "--report", page).usage_error
     assert len(source.read_text().splitlines()) == 60
 
 
@@ -295,9 +248,7 @@ def test_a_pipe_with_a_name_is_refused_where_it_would_be_read_twice(cli, url, tm
     os.mkfifo(tmp_path / "pipe.jsonl")
     words = [option, tmp_path / "report.html"] if option == "--report" else [option]
 
-    done = cli("dedup", url, tmp_path / "pipe.jsonl", *words)
-
-    assert "pass it as standard input" in done.usage_error
+    assert "pass it as standard input" in cli("dedup", url, tmp_path / "pipe.jsonl", *words).usage_error
 
 
 def test_a_run_that_fails_leaves_an_older_report_alone(cli, url, corpus_file, page, tmp_path):
@@ -321,24 +272,10 @@ def test_a_link_stays_a_link_and_a_device_a_device(cli, url, corpus_file, page, 
     assert not os.path.isfile("/dev/null")
 
 
-def test_a_report_can_be_asked_for_when_a_run_goes_on(cli, url, corpus_file, page, tmp_path):
-    words = ("dedup", url, corpus_file, *SHINGLES, "--results", tmp_path / "results", "--resume")
-    cli(*words)
-
-    again = cli(*words, "--report", page)
-
-    assert again.code == 0
-    decisions = [json.loads(line) for line in (tmp_path / "results").read_bytes().splitlines()]
-    report = read_report(page)
-    assert report.count("duplicates") == sum(line["status"] == "duplicate" for line in decisions)
-    assert [len(pair["rows"]) > 0 for pair in report.pairs] == [True] * 40
-
-
-def test_the_report_names_its_corpus_and_draws_the_bounds_of_the_rule(cli, tmp_path):
+def test_the_report_names_its_corpus_and_draws_the_bounds_of_the_rule(cli, url, page, tmp_path):
     file = write_jsonl(tmp_path / "corpus.jsonl", [*near_copies(9, 3), {"id": "<i>", "text": text(99)}])
-    page = tmp_path / "report.html"
 
-    cli("dedup", f"file:{tmp_path / 'i'}", file, *SHINGLES, "--report", page)
+    cli("dedup", url, file, *SHINGLES, "--report", page)
 
     html = read_report(page).html
     assert f"<title>Near-duplicates of {file}</title>" in html

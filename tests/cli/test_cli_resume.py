@@ -3,7 +3,6 @@
 import gzip
 import json
 import random
-import shutil
 import signal
 import subprocess
 from contextlib import suppress
@@ -21,6 +20,7 @@ from simhash_hbase.features.chunks import analyse
 DOCUMENTS = 9_000
 # Killed so many times at most, each soon after it got further than before.
 KILLS = 5
+WRITTEN = ("results", "output", "clusters", "rejects")
 
 
 def _corpus(path):
@@ -37,15 +37,13 @@ def _corpus(path):
 
 def _command(folder):
     """Return the words of one run in a folder."""
-    names = {"results": "results", "output": "kept.jsonl.gz", "clusters": "clusters", "report": "report.html",
-             "rejects": "rejects"}  # fmt: skip
-    files = [word for name, file in names.items() for word in (f"--{name}", folder / file)]
+    files = [word for name in ("report", *WRITTEN) for word in (f"--{name}", folder / name)]
     words = ("--create", "--simhash-field", "f", "--resume", "--quiet", "--workers", "1", *files)
     return command("dedup", f"file:{folder / 'index'}", folder.parent / "c.jsonl.gz", *words)
 
 
 def _written(folder):
-    return {name: (folder / name).read_bytes() for name in ("results", "kept.jsonl.gz", "clusters", "rejects")}
+    return {name: (folder / name).read_bytes() for name in WRITTEN}
 
 
 @pytest.fixture(scope="module")
@@ -93,26 +91,22 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole):
     assert killed == sorted(set(killed))
     assert _records(folder) == total
     assert _written(folder) == _written(whole)
-    reports = [read_report(place / "report.html") for place in (folder, whole)]
-    assert reports[0].data == reports[1].data
-    assert reports[0].refused == reports[1].refused
+    reports = [read_report(place / "report") for place in (folder, whole)]
+    assert (reports[0].data, reports[0].refused) == (reports[1].data, reports[1].refused)
 
 
-@pytest.mark.parametrize("name", ["results", "kept.jsonl"])
-def test_what_is_behind_the_end_of_a_finished_run_is_cut_for_every_restart_after(
-    cli, empty, tmp_path, corpus_file, name
-):
-    words = ("dedup", empty, corpus_file, "--workers", 1, "--results", tmp_path / "results")
-    words += ("--output", tmp_path / "kept.jsonl")
+def test_what_is_behind_the_end_of_a_finished_run_is_cut_for_every_restart_after(cli, empty, tmp_path, corpus_file):
+    files = [tmp_path / "results", tmp_path / "kept.jsonl"]
+    words = ("dedup", empty, corpus_file, "--workers", 1, "--results", files[0], "--output", files[1])
     assert cli(*words).code == 0
-    before = (tmp_path / name).read_bytes()
-    with (tmp_path / name).open("ab") as file:
-        file.write(b"torn" * 100)
+    before = [path.read_bytes() for path in files]
+    for path, data in zip(files, before, strict=True):
+        path.write_bytes(data + b"torn" * 100)
 
     codes = [cli(*words, "--resume").code for _ in range(2)]
 
     assert codes == [0, 0]
-    assert (tmp_path / name).read_bytes() == before
+    assert [path.read_bytes() for path in files] == before
 
 
 @pytest.mark.slow
@@ -125,17 +119,6 @@ def test_the_clusters_hold_every_duplicate_with_its_original(whole):
     found = {(c["id"], m["id"], m["distance"], m["similarity"]) for c in clusters for m in c["members"]}
     assert found == duplicates
     assert len({cluster["id"] for cluster in clusters}) == len(clusters)
-
-
-def test_a_changed_input_is_refused(cli, empty, tmp_path, corpus_file):
-    words = ("dedup", empty, corpus_file, "--results", tmp_path / "results")
-    assert cli(*words, "--quiet").code == 0
-    corpus_file.write_bytes(corpus_file.read_bytes().swapcase())
-
-    refused = cli(*words, "--resume")
-
-    assert refused.code == 1
-    assert "has changed" in refused.sentence
 
 
 def test_a_restart_analyses_what_is_left_and_its_rate_counts_that_alone(cli, empty, tmp_path, monkeypatch, stopped):
@@ -169,47 +152,45 @@ def test_the_seconds_include_the_report(cli, empty, tmp_path, corpus_file, monke
     assert "; 50.0 s, 1 a second" in done.err
 
 
-def test_a_file_that_no_run_wrote_is_not_cut(cli, tmp_path, corpus_file):
-    mine = tmp_path / "mine"
+def test_what_cannot_be_resumed_is_refused(cli, url, empty, tmp_path, corpus_file):
+    mine, results = tmp_path / "mine", tmp_path / "results"
     mine.write_text("not to be lost")
+    assert cli("dedup", empty, corpus_file, "--results", results).code == 0
+    corpus_file.write_bytes(corpus_file.read_bytes().swapcase())
 
-    refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, "--create", "--results", mine, "--resume")
+    for words in (["-"], [corpus_file, "--keep", "longest"], [corpus_file, "--dry-run"]):
+        assert cli("dedup", url, *words, "--create", "--results", tmp_path / "r", "--resume").usage_error
+    refused = cli("dedup", url, corpus_file, "--create", "--results", mine, "--resume")
 
     assert "no checkpoint" in refused.usage_error
     assert mine.read_text() == "not to be lost"
-    assert not (tmp_path / "i").exists()
+    assert not (tmp_path / "new.index").exists()
+    assert "has changed" in cli("dedup", empty, corpus_file, "--results", results, "--resume").failure
 
 
-@pytest.mark.parametrize("begun_with", ["no address", "another index", "one that was made anew"])
+@pytest.mark.parametrize("begun_with", ["no address", "another index", "one that was made anew", "one that has moved"])
 def test_a_run_is_continued_with_the_index_that_it_was_begun_with_only(
     cli, empty, tmp_path, corpus_file, stopped, begun_with
 ):
-    other = f"file:{tmp_path / 'other.index'}"
-    begun = {"no address": [], "another index": [other], "one that was made anew": [empty]}[begun_with]
-    words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
-    assert cli("create", other, "--analyzer", "shingle").code == 0
+    results, index, moved = (tmp_path / name for name in ("results", "some.index", "moved.index"))
+    words = (corpus_file, "--workers", 1, "--results", results)
+    begun = {"no address": [], "another index": [f"file:{moved}"]}.get(begun_with, [empty])
+    if begun_with == "another index":
+        cli("create", *begun, "--analyzer", "shingle")
     with stopped(0):
         assert cli("dedup", *begun, *words).code == 1
+    assert results.stat().st_size
     if begun == [empty]:
-        shutil.rmtree(empty.removeprefix("file:"))
-        assert cli("create", empty, "--analyzer", "shingle").code == 0
+        index.rename(moved)
+        cli("create", empty, "--analyzer", "shingle")
 
-    refused = cli("dedup", empty, *words, "--resume")
+    resumed = cli("dedup", f"file:{moved}" if begun_with == "one that has moved" else empty, *words, "--resume")
 
-    assert "is from a run with another index, or with a temporary one" in refused.usage_error
-    assert cli("export", empty).records == []
-
-
-def test_a_run_of_less_than_a_batch_goes_on_though_the_index_has_moved(cli, empty, tmp_path, corpus_file, stopped):
-    words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
-    with stopped(0):
-        assert cli("dedup", empty, *words).code == 1
-    assert (tmp_path / "results").stat().st_size
-    (tmp_path / "some.index").rename(tmp_path / "moved.index")
-
-    assert cli("dedup", f"file:{tmp_path / 'moved.index'}", *words, "--resume").code == 0
-
-    assert len((tmp_path / "results").read_bytes().splitlines()) == 60
+    if begun_with == "one that has moved":
+        assert (resumed.code, len(results.read_bytes().splitlines())) == (0, 60)
+    else:
+        assert "is from a run with another index, or with a temporary one" in resumed.usage_error
+        assert cli("export", empty).records == []
 
 
 def test_the_checkpoint_does_not_grow_with_the_number_of_files(cli, empty, tmp_path):
@@ -229,47 +210,27 @@ def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_
     # Refused for want of features in the first thousand; the same id comes again after it.
     documents = [{"id": "again", "text": "…"}, *({"id": str(i), "text": text(i, count=9)} for i in range(1_200))]
     file = write_jsonl(tmp_path / "a.jsonl", [*documents, {"id": "again", "text": text(5_000)}])
-    words = ("--create", "--analyzer", "shingle", "--workers", 1, "--results")
-    whole = cli("dedup", f"file:{tmp_path / 'i'}", file, *words, tmp_path / "whole")
+    words = ("--create", "--analyzer", "shingle", "--workers", 1)
+    whole = cli("dedup", f"file:{tmp_path / 'i'}", file, *words)
+    words = ("dedup", f"file:{tmp_path / 'j'}", file, *words, "--results", tmp_path / "results")
     with stopped(1_000):
-        assert cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts").code == 1
+        assert cli(*words).code == 1
 
-    resumed = cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts", "--resume")
-
-    assert (whole.code, resumed.code) == (3, 3)
-    assert b'"again"' in (tmp_path / "whole").read_bytes()
-    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-@pytest.mark.parametrize("more", [["-"], ["x", "--keep", "longest"], ["x", "--dry-run"]])
-def test_what_cannot_be_resumed_is_refused(cli, tmp_path, more):
-    done = cli("dedup", f"file:{tmp_path / 'i'}", *more, "--create", "--results", str(tmp_path / "r"), "--resume")
-
-    assert done.code == 2
-    assert not (tmp_path / "i").exists()
+    assert cli(*words, "--resume").code == whole.code == 3
+    assert b'"again"' in whole.out
+    assert (tmp_path / "results").read_bytes() == whole.out
 
 
 @pytest.mark.parametrize("words", [["--keep", "longest"], ["--dry-run"]])
-def test_results_that_nobody_resumes_go_to_a_file_whatever_decides(cli, tmp_path, corpus_file, words):
-    words = ("--create", "--analyzer", "shingle", *words)
-    printed = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, *words)
+def test_results_that_nobody_resumes_go_to_a_file_whatever_decides(cli, url, tmp_path, corpus_file, words):
+    words = ("dedup", url, corpus_file, "--create", "--analyzer", "shingle", *words)
+    printed = cli(*words).out
 
-    done = cli("dedup", f"file:{tmp_path / 'j'}", corpus_file, *words, "--results", tmp_path / "r")
+    done = cli(*words, "--results", tmp_path / "r")
 
     assert (done.code, done.out) == (0, b"")
-    assert (tmp_path / "r").read_bytes() == printed.out
-    assert cli("dedup", f"file:{tmp_path / 'j'}", corpus_file, "--create", "--results", tmp_path / "r").code == 2
-
-
-def written(path, records):
-    """Write records in the format that the file's name says."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(records), path, row_group_size=70)
-    elif path.suffix == ".csv":
-        path.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in records))
-    else:
-        write_jsonl(path, records)
-    return path
+    assert (tmp_path / "r").read_bytes() == printed
+    assert cli("dedup", url, corpus_file, "--results", tmp_path / "r").usage_error
 
 
 @pytest.mark.slow
@@ -288,22 +249,25 @@ def written(path, records):
 def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkeypatch, stopped, form):
     source, target, *options = form
     monkeypatch.setattr("simhash_hbase.features.chunks.CHUNK_DOCUMENTS", 50)
-    path = tmp_path / source
+    path, records = tmp_path / source, near_copies(40, 3)
     if source == "a.warc.gz":
         path.write_bytes(crawl_of_copies(40).bytes())
+    elif source == "a.parquet":
+        pq.write_table(pa.Table.from_pylist(records), path, row_group_size=70)
+    elif source == "a.csv":
+        path.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in records))
     else:
-        written(path, near_copies(40, 3))
+        write_jsonl(path, records)
 
     def run(name, *more):
-        (tmp_path / name).mkdir(exist_ok=True)
-        files = ("--results", tmp_path / name / "results", "--output", tmp_path / name / target)
+        files = ("--results", tmp_path / f"{name} results", "--output", tmp_path / f"{name} {target}")
         words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet", *files, *options)
-        return cli("dedup", f"file:{tmp_path / name / 'index'}", path, *words, *more).code
+        return cli("dedup", f"file:{tmp_path / name}", path, *words, *more).code
 
     assert run("whole") == 0
     with stopped(50):
         assert run("parts") == 1
-    kept = tmp_path / "parts" / target
+    kept = tmp_path / f"parts {target}"
     if source == "a.warc.gz":
         kept.write_bytes(kept.read_bytes() + b"\x1f\x8b torn")
     else:
@@ -311,5 +275,5 @@ def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkey
 
     assert (run("parts", "--resume"), run("parts", "--resume")) == (0, 0)
 
-    assert kept.read_bytes() == (tmp_path / "whole" / target).read_bytes()
-    assert (tmp_path / "parts" / "results").read_bytes() == (tmp_path / "whole" / "results").read_bytes()
+    for name in ("results", target):
+        assert (tmp_path / f"parts {name}").read_bytes() == (tmp_path / f"whole {name}").read_bytes()

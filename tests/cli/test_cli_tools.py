@@ -8,47 +8,27 @@ from support.corpus import text
 DRIVER = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
 
 
-def test_fingerprints_equal_those_of_yanyiwu_simhash(cli):
-    made = cli("fingerprint", "--analyzer", "jieba", "--top", 5, "--hash", "jenkins", "--text", DRIVER)
+def test_fingerprints_equal_those_of_yanyiwu_simhash_and_are_explained(cli):
+    words = ("fingerprint", "--analyzer", "jieba", "--top", 5, "--hash", "jenkins", "--text", DRIVER)
 
-    assert made.record == {"id": "text", "simhash": "f776119227163845"}
+    made, explained = cli(*words).record, cli(*words, "--explain").record
 
-
-def test_fingerprint_explains_features_weights_and_bits(cli):
-    made = cli("fingerprint", "--top", 5, "--hash", "jenkins", "--text", DRIVER, "--explain").record
-
-    assert made["bits"] == f"{0xF776119227163845:064b}"
-    assert [word for word, _ in made["features"]] == ["CEO", "蓝翔", "升职", "加薪", "手扶拖拉机"]
-    assert all(weight > 0 for _, weight in made["features"])
+    assert made == {"id": "text", "simhash": "f776119227163845"}
+    assert explained["bits"] == f"{0xF776119227163845:064b}"
+    assert [word for word, _ in explained["features"]] == ["CEO", "蓝翔", "升职", "加薪", "手扶拖拉机"]
+    assert all(weight > 0 for _, weight in explained["features"])
+    assert cli("fingerprint", "--hash", "md5", "--seed", 1, "--text", DRIVER).usage_error
 
 
-def test_fingerprint_reads_files_and_texts(cli, corpus_file, corpus):
-    made = cli("fingerprint", "--analyzer", "shingle", "--text", text(0), corpus_file)
-
-    assert made.code == 0
-    assert [record["id"] for record in made.records] == ["text", *(document["id"] for document in corpus)]
-    assert made.records[0]["simhash"] == made.records[1]["simhash"]
-    assert cli("fingerprint").code == 2
-
-
-def test_fingerprint_does_as_an_index_does(cli, filled, corpus_file):
+def test_fingerprint_reads_files_and_texts_and_does_as_an_index_does(cli, filled, corpus_file):
     stored = {record["id"]: record["simhash"] for record in cli("export", filled).records}
 
-    made = cli("fingerprint", "--profile-of", filled, corpus_file)
+    first, *others = cli("fingerprint", "--profile-of", filled, "--text", text(0), corpus_file).records
 
-    assert {record["id"]: record["simhash"] for record in made.records} == stored
-    assert cli("fingerprint", "--profile-of", filled, corpus_file, "--top", 3).code == 2
-
-
-def test_every_hash_makes_its_own_fingerprint(cli):
-    words = ("fingerprint", "--analyzer", "shingle", "--text", DRIVER)
-
-    made = {name: cli(*words, "--hash", name).record["simhash"] for name in ("murmur3", "times33", "jenkins", "md5")}
-    seeded = cli(*words, "--seed", 1).record["simhash"]
-
-    assert len({seeded, *made.values()}) == 5
-    assert cli(*words).record["simhash"] == made["murmur3"]
-    assert cli(*words, "--hash", "md5", "--seed", 1).code == 2
+    assert first == {"id": "text", "simhash": stored["group 0 copy 0"]}
+    assert {record["id"]: record["simhash"] for record in others} == stored
+    assert cli("fingerprint").usage_error
+    assert cli("fingerprint", "--profile-of", filled, corpus_file, "--top", 3).usage_error
 
 
 def planned(cli, *words):
@@ -57,15 +37,13 @@ def planned(cli, *words):
 
 
 def test_plan_computes_the_rows_of_the_write_ups(cli):
-    billion = planned(cli, "--documents", "2^30")
+    billion = planned(cli, "--documents", "2^30")["4x1"]
     sixteen = planned(cli, "--documents", "2^34")
 
-    assert billion["4x1"]["rows_a_query"] == 65_536
-    assert billion["4x1"]["rows_a_query_exact"] == 65_536
+    assert (billion["rows_a_query"], billion["rows_a_query_exact"]) == (65_536, 65_536)
     assert (sixteen["4x1"]["tables"], sixteen["4x1"]["rows_a_scan"]) == (4, 262_144)
-    assert (sixteen["5x2"]["tables"], sixteen["5x2"]["rows_a_scan"], sixteen["5x2"]["rows_a_query"]) == (10, 256, 2_560)
-    assert sixteen["5x2"]["rows_a_query_exact"] == 3_584
-    assert sixteen["5x2"]["rows"] == 10 * 2**34
+    wanted = {"tables": 10, "rows_a_scan": 256, "rows_a_query": 2_560, "rows_a_query_exact": 3_584, "rows": 10 * 2**34}
+    assert wanted.items() <= sixteen["5x2"].items()
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -76,17 +54,13 @@ def test_plan_prints_its_figures_whole_whatever_the_width(cli, monkeypatch, colu
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("NO_COLOR", "1")
 
-    sixteen = cli("plan", "--bands", 0, "--documents", "2^34").out.decode()
-    billion = cli("plan", "--bands", 0, "--documents", "2^30").out.decode()
-    most = cli("plan", "--bands", 0, "--documents", "2^64").out.decode()
+    sixteen, most = (cli("plan", "--bands", 0, "--documents", count).out.decode() for count in ("2^34", "2^64"))
 
-    for figure in ("4 x 262,144", "10 x 256", "= 2,560", "3,584 expected", "171,798,691,840"):
-        assert figure in sixteen
+    figures = ("4 x 262,144", "10 x 256", "= 2,560", "3,584 expected", "171,798,691,840")
     headings = ("all", "within", "rows stored", "unrelated rows", "a query reads", "file:", "index", "HBase", "table")
-    assert [heading for heading in headings if heading not in sixteen] == []
-    assert "= 65,536" in billion
+    assert [words for words in figures + headings if words not in sixteen] == []
     assert f"{10 * 2**64:,}" in most
-    assert "…" not in sixteen + billion + most
+    assert "…" not in sixteen + most
     if terminal:
         plain = re.sub(r"\x1b\[[0-9;]*m", "", sixteen)
         assert max(map(len, plain.splitlines())) <= columns
@@ -103,10 +77,12 @@ def test_plan_adds_up_what_was_measured(cli):
     assert (made["NONE"]["load_hours"], made["NONE"]["embedded_load_hours"]) == (0.0119, 0.004)
     assert made["NONE"]["fingerprint_hours"] == 0.5051
     assert planned(cli, "--documents", "1e9")["5x2"]["hbase_regions"] == -(-467 * 10**9 // (10 * 2**30))
+    said = "load times exclude fingerprinting, which takes about 50.5 core-hours"
+    assert said in cli("plan", "--documents", "1e8").err
 
 
 def test_plan_counts_sketch_rows_and_a_folder_made_by_dedup_apart_from_a_loaded_one(cli):
-    [plain] = cli("plan", "--format", "json", "--documents", "1e6", "--scheme", "5x2").records
+    plain = cli("plan", "--format", "json", "--documents", "1e6", "--scheme", "5x2").record
     without = planned(cli, "--documents", "1e6")["5x2"]
     table = cli("plan", "--documents", "1e6", "--scheme", "5x2").out.decode()
 
@@ -128,13 +104,6 @@ def test_plan_of_a_small_corpus_counts_seconds_and_minutes(cli, documents, in_a_
     table = cli("plan", "--documents", documents, "--scheme", "5x2").out.decode()
 
     assert re.findall(r"in \S+ (?:s|min|h)\b", table) == [in_a_folder, in_hbase]
-    assert re.search(r" 1 +│\n.* region +│", table)
-
-
-def test_plan_says_what_its_hours_leave_out(cli):
-    said = "load times exclude fingerprinting, which takes about 50.5 core-hours"
-    assert said in cli("plan", "--documents", "1e8").err
-    assert cli("plan", "--documents", "1e8", "--quiet").err == ""
 
 
 @pytest.mark.parametrize("number", ["1000000", "1,000,000", "1_000_000", "1e6", "10^6"])

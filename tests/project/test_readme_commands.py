@@ -34,7 +34,7 @@ SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
     *("revisits", "preferred", "contained", "pair", "objects", "unit", "cluster", *SPARK),
-    "restore",  # In test_cli_restore.py.
+    "restore",  # In test_cli_processes.py.
     "sparkhdfs",  # In test_hbase_cluster.py.
     "cloud",  # In test_hbase_secure.py.
 }

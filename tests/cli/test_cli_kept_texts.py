@@ -1,16 +1,17 @@
-"""``dedup --output`` of lines: in the encoding and the format that they came in."""
+"""``dedup --output`` of lines, in the encoding and the format that they came in, and of whole files, in a folder."""
 
 import codecs
 import gzip
+import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
 from support.corpus import near_copies, text, write_jsonl
-from support.crawls import Crawl, crawl_of, crawl_of_copies, page
+from support.crawls import Crawl, crawl_of_copies, page
 
-from simhash_hbase.inputs import InputOptions, read
+from simhash_hbase.inputs import read
 
 MARKS = {"utf-8": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-32-be": codecs.BOM_UTF32_BE}
 TEXTS = [f"{text(i // 2, changed=i % 2)} 第{i}號" for i in range(6)]
@@ -21,24 +22,16 @@ ROWS = ["id,text", *(f'{i},"{words}"' for i, words in enumerate(TEXTS))]
 @pytest.mark.parametrize("encoding", MARKS)
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
 def test_kept_lines_stay_in_their_encoding(cli, empty, tmp_path, name, encoding, marked):
-    lines = ROWS if name == "a.csv" else TEXTS
+    lines, wanted = (ROWS, [ROWS[0], *ROWS[1::2]]) if name == "a.csv" else (TEXTS, TEXTS[::2])
     mark = MARKS[encoding] if marked else b""
-    kept = tmp_path / "kept" / name
-    kept.parent.mkdir()
+    kept = tmp_path / f"kept {name}"
     (tmp_path / name).write_bytes(mark + "".join(f"{line}\r\n" for line in lines).encode(encoding))
     words = ("dedup", empty, tmp_path / name, "--output", kept, "--results", tmp_path / "results")
     words += () if marked else ("--encoding", encoding)
-    wanted = [lines[0], *lines[1::2]] if name == "a.csv" else lines[::2]
 
-    done = cli(*words)
-    before = kept.read_bytes()
-    again = cli(*words, "--resume")
-
-    assert (done.code, again.code) == (0, 0)
-    assert before == mark + "".join(f"{line}\n" for line in wanted).encode(encoding)
-    assert kept.read_bytes() == before
-    found = read([str(kept)], InputOptions(encoding="utf-8" if marked else encoding))
-    assert [document.text for document in found] == TEXTS[::2]
+    for more in ([], ["--resume"]):
+        assert cli(*words, *more).code == 0
+        assert kept.read_bytes() == mark + "".join(f"{line}\n" for line in wanted).encode(encoding)
 
 
 @pytest.mark.parametrize("encoding", MARKS)
@@ -64,9 +57,8 @@ def test_an_empty_file_has_no_encoding(cli, empty, tmp_path):
     assert (tmp_path / "kept.txt").read_bytes() == data
 
 
-@pytest.mark.parametrize("create", [True, False])
 @pytest.mark.parametrize("name", ["a.csv", "a.warc", "a.parquet"])
-def test_what_comes_from_standard_input_is_kept_as_of_a_file(cli, empty, tmp_path, standard_input, name, create):
+def test_what_comes_from_standard_input_is_kept_as_of_a_file(cli, empty, tmp_path, standard_input, name):
     source = tmp_path / name
     if name == "a.csv":
         source.write_bytes(codecs.BOM_UTF16_LE + "".join(f"{line}\n" for line in ROWS).encode("utf-16-le"))
@@ -75,14 +67,14 @@ def test_what_comes_from_standard_input_is_kept_as_of_a_file(cli, empty, tmp_pat
     else:
         pq.write_table(pa.Table.from_pylist(near_copies(3, 3)), source)
     standard_input(source.read_bytes())
-    url, words = (f"file:{tmp_path / 'i'}", ["--create", "--analyzer", "shingle"]) if create else (empty, [])
+    of_file, piped = tmp_path / f"of-file-{name}", tmp_path / f"piped-{name}"
 
-    of_file = cli("dedup", source, "--analyzer", "shingle", "--output", tmp_path / f"of-file-{name}")
-    done = cli("dedup", url, "-", "--input-format", name[2:], *words, "--output", tmp_path / f"piped-{name}")
+    wanted = cli("dedup", source, "--analyzer", "shingle", "--output", of_file)
+    done = cli("dedup", empty, "-", "--input-format", name[2:], "--output", piped)
 
-    assert (of_file.code, done.code) == (0, 0)
-    assert done.out == of_file.out
-    assert (tmp_path / f"piped-{name}").read_bytes() == (tmp_path / f"of-file-{name}").read_bytes()
+    assert (wanted.code, done.code) == (0, 0)
+    assert done.out == wanted.out
+    assert piped.read_bytes() == of_file.read_bytes()
 
 
 SENTENCE = "今天的天气很好，我们去公园。\n" * 9
@@ -93,7 +85,6 @@ DATA = {
     "a.csv": b"id,text\n1,x\n",
     "b.csv": b"id,text,more\n1,x,y\n",
     "a.tsv": b"id\ttext\n1\tx\n",
-    "a.warc": crawl_of(1, compressed=False).bytes(),
 }
 
 
@@ -105,25 +96,21 @@ DATA = {
         (["b.txt", "a.txt"], "are in gb18030 and utf-8"),
         (["a.csv", "b.csv"], "differ"),
         (["folder", "a.csv"], "are not alike"),
-        (["a.warc", "a.jsonl"], "are not alike"),
         (["a.parquet", "a.jsonl"], "are not alike"),
         (["a.parquet", "b.parquet"], "same columns"),
     ],
 )
-def test_documents_that_are_not_alike_do_not_go_into_one_place(cli, tmp_path, names, sentence):
+def test_documents_that_are_not_alike_do_not_go_into_one_place(cli, url, tmp_path, names, sentence):
     for name, data in DATA.items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text(text(1))
     for name, columns in (("a.parquet", ("id", "text")), ("b.parquet", ("id", "text", "more"))):
         pq.write_table(pa.table({column: ["x"] for column in columns}), tmp_path / name)
-    files = [tmp_path / name for name in names]
-    words = ("--create", "--analyzer", "shingle", "--encoding", "auto", "--output", tmp_path / "kept")
+    words = ("--create", "--encoding", "auto", "--output", tmp_path / "kept")
 
-    refused = cli("dedup", f"file:{tmp_path / 'i'}", *files, *words)
-
-    assert sentence in refused.usage_error
-    assert not (tmp_path / "i").exists()
+    assert sentence in cli("dedup", url, *(tmp_path / name for name in names), *words).usage_error
+    assert not (tmp_path / "new.index").exists()
     assert not (tmp_path / "kept").exists()
 
 
@@ -135,9 +122,8 @@ def test_kept_lines_are_compressed_as_the_name_says_over_several_batches(cli, em
 
     assert cli("dedup", empty, file, "--output", kept, "--workers", 1).code == 0
 
-    with (zstandard if name.endswith("zst") else gzip).open(kept, "rb") as lines:
-        assert lines.read(1) == b"{"
-    assert [document.id for document in read([str(kept)])] == [document["id"] for document in documents[::2]]
+    with (zstandard if name.endswith("zst") else gzip).open(kept, "rt", encoding="utf-8") as lines:
+        assert [json.loads(line) for line in lines] == documents[::2]
 
 
 def test_a_kept_crawl_is_compressed_by_zstd_where_its_name_says_so(cli, empty, tmp_path):
@@ -151,3 +137,63 @@ def test_a_kept_crawl_is_compressed_by_zstd_where_its_name_says_so(cli, empty, t
 
     assert kept.read_bytes().startswith(zstandard.FRAME_HEADER)
     assert [found.id for found in read([str(kept)])] == ["https://a.example/0", "https://a.example/2"]
+
+
+PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Return a folder of texts in several folders and codecs; every second is a copy of the one before."""
+    folder = tmp_path / "source"
+    for number, suffix in enumerate(PACKERS):
+        for copy in range(2):
+            file = folder / f"part {number}" / f"{copy}.txt{suffix}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(PACKERS[suffix](text(number, changed=copy).encode()))
+    return folder
+
+
+def held(folder):
+    opened = {"": bytes, ".gz": gzip.decompress, ".zst": zstandard.decompress}
+    files = {path for path in folder.rglob("*") if path.is_file()}
+    return {str(f.relative_to(folder)): opened[f.suffix.replace(".txt", "")](f.read_bytes()) for f in files}
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_the_kept_files_are_as_they_came_under_the_same_names(cli, empty, source, tmp_path, keep):
+    done = cli("dedup", empty, source, "--output", tmp_path / "kept", "--keep", keep)
+
+    assert done.code == 0
+    assert len(done.originals) == 3
+    assert held(tmp_path / "kept") == {name: data for name, data in held(source).items() if name in done.originals}
+
+
+def test_a_restart_ends_with_the_same_files(cli, empty, source, tmp_path):
+    words = ("dedup", empty, source, "--output", tmp_path / "kept", "--resume", "--results")
+    assert cli(*words, tmp_path / "lost").code == 0
+    before = held(tmp_path / "kept")
+
+    assert cli(*words, tmp_path / "results").code == 0
+
+    assert held(tmp_path / "kept") == before
+
+
+@pytest.mark.parametrize("name", ["kept", "kept/mine"], ids=["a file", "a folder with something in it"])
+def test_what_is_there_already_is_left_alone(cli, empty, source, tmp_path, name):
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+
+    assert cli("dedup", empty, source, "--output", tmp_path / "kept").usage_error
+    assert mine.read_text() == "mine"
+
+
+def test_a_file_named_by_itself_is_kept_where_its_name_leads_below_the_folder(cli, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(source)
+    words = ("--input-format", "folder", "--output", tmp_path / "kept")
+
+    assert "leads elsewhere" in cli("dedup", source / "part 0" / "0.txt", *words).usage_error
+    assert not (tmp_path / "kept").exists()
+    assert cli("dedup", "part 0/0.txt", "part 0/1.txt", *words).code == 0
+    assert list(held(tmp_path / "kept")) == ["part 0/0.txt"]

@@ -45,6 +45,8 @@ def test_load_refuses_a_filled_index_and_options_of_hbase_elsewhere(cli, filled,
     assert "--into-existing" in cli(*words).usage_error
     assert not (tmp_path / "work").exists()
     assert "leave out --staging" in cli(*words, "--into-existing", "--staging", "/somewhere").usage_error
+    assert not (tmp_path / "work").exists()
+    assert cli("vacuum", filled).code == 0
 
 
 def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path):

@@ -70,12 +70,13 @@ def load(
         work = Path(choice.work) if choice.work else _work_folder(index)
         spool = bulk.Spool(work, index.address, index.profile, index.collection)
         try:
+            # What it refuses leaves no open load behind, which `vacuum` would wait for.
+            writer = _writer(url, index, spool, choice, output)
             bulk.begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
         except SimhashError:
-            if not spool.manifest.parts:
+            if spool.manifest.stamp is None:
                 spool.remove()
             raise
-        writer = _writer(url, index, spool, choice, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
         for part in spool.fill(records, index.analysis, workers=reading.processes):

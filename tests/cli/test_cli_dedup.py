@@ -196,16 +196,6 @@ def test_fingerprints_and_features_without_texts_have_no_exact_similarity(cli, u
         assert "no texts to compare" in cli("dedup", url, file, *own, "--exact").usage_error
 
 
-def test_own_features_are_decided_by_weight_and_those_of_no_weight_are_refused(cli, tmp_path):
-    weightless = [[["apple", 0]], [["x", 3], ["x", -3]], [["x", 1e-6]]]
-    records = [{"id": at, "own": features} for at, features in enumerate([*weightless, [["blue", 5]]])]
-
-    done = cli("dedup", write_jsonl(tmp_path / "a.jsonl", records), "--features-field", "own")
-
-    assert (done.code, done.originals) == (3, ["3"])
-    assert done.err.count("the weights of the features are 0") == 3
-
-
 @pytest.mark.parametrize("keep", ["best:score", "longest"])
 def test_the_index_keeps_what_it_holds_whatever_is_preferred(cli, url, tmp_path, keep):
     held = write_jsonl(tmp_path / "held.jsonl", [{"id": "held", "text": text(1), "score": 1}])

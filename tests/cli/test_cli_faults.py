@@ -143,17 +143,6 @@ def test_a_corpus_without_the_field_is_refused_with_the_fields_it_has_and_in_few
     assert f"{table}: refused: the header row has no column 'text'; {advice}" in of_table.err
 
 
-def test_records_that_are_refused_for_many_reasons_are_counted_by_reason(cli, empty, tmp_path):
-    file = tmp_path / "a.jsonl"
-    file.write_text("".join('{"id":"","text":"x"}\n[]\n{"text":null}\n' for _ in range(30)))
-
-    added = cli("add", empty, file)
-
-    assert added.err.count(": refused: ") == 9
-    for reason in ("the id is empty", "the line is not a JSON object", "the field 'text' is not a string but null"):
-        assert f"27 × {reason}" in added.err
-
-
 def test_files_of_two_folders_with_one_name_are_refused_with_the_way_out(cli, tmp_path):
     for number, folder in enumerate(("a", "b")):
         (tmp_path / folder).mkdir()

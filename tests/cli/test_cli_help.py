@@ -59,15 +59,6 @@ def test_a_program_that_is_called_without_a_command_shows_its_help(cli, group):
     assert shown.err == cli(*group, "--help").out.decode()
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_option_is_described_in_a_sentence_of_its_own_kind(name):
-    for option in HELD[name].params:
-        if isinstance(option, click.Option):
-            assert re.fullmatch(r"[A-Z-].*\.", option.help or "", re.DOTALL), option.opts
-            # Where it is said twice it is said in two ways.
-            assert "efault" not in option.help
-
-
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     """Return a folder with all that the examples name."""

@@ -6,7 +6,6 @@ import pytest
 from support.corpus import near_copies, text, write_jsonl
 
 from simhash_hbase import __version__
-from simhash_hbase.stores.embedded.folder import copied_bytes
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -60,17 +59,6 @@ def test_add_prints_nothing_but_with_verbose_id_and_fingerprint(cli, empty, corp
     assert [record["id"] for record in verbose.records] == [document["id"] for document in corpus]
     assert all(re.fullmatch("[0-9a-f]{16}", record.pop("simhash")) for record in verbose.records)
     assert "60 known" in verbose.err
-
-
-def test_add_takes_the_last_text_of_a_repeated_id_and_counts_it(cli, empty, tmp_path):
-    file = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": text(1)}, {"id": "a", "text": text(2)}])
-
-    added = cli("add", empty, file)
-
-    assert added.code == 0
-    assert "1 known, 1 with another text" in added.err
-    assert cli("query", empty, "--text", text(2)).record["matches"][0]["id"] == "a"
-    assert cli("query", empty, "--text", text(1)).record["matches"] == []
 
 
 def test_get_and_export_print_documents_and_get_tells_what_is_missing(cli, filled, corpus):
@@ -222,17 +210,6 @@ def test_nothing_to_learn_from_is_a_failure_of_the_input(cli, tmp_path, url, con
         assert "simhash-hbase: there is no document to learn the idf from" in failed.err
         assert ("a.jsonl:1: the field 'text' is not a string but a number" in failed.err) == bool(content)
     assert not (tmp_path / "new.index").exists()
-
-
-def test_a_copy_that_is_being_made_is_counted_by_its_bytes(tmp_path):
-    partial = tmp_path / "[copy].index.partial-x"
-    partial.mkdir()
-    (partial / "data.mdb").write_bytes(b"12345")
-    # A file that was moved away between the look at the folder and the look at the file.
-    (partial / "lock.mdb").symlink_to(tmp_path / "gone")
-
-    assert copied_bytes(str(tmp_path / "[copy].index")) == 5
-    assert copied_bytes(str(tmp_path / "other.index")) == 0
 
 
 def test_times33_is_warned_of_in_one_line(cli, url):

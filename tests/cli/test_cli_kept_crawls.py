@@ -108,6 +108,7 @@ def test_an_address_captured_twice_is_decided_by_its_first_capture(cli, empty, t
     assert kept.read_bytes() == crawl.bytes()[slice(*crawl.place(0))]
     # To add, the last capture is what the address holds now.
     assert cli("get", empty, "https://a.example/").record["simhash"] == added.records[-1]["simhash"]
+    assert "1 with another text" in added.err
 
 
 PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"

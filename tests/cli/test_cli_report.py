@@ -270,19 +270,3 @@ def test_a_link_stays_a_link_and_a_device_a_device(cli, url, corpus_file, page, 
     assert read_report(page).count("read") == 60
     assert again.code == 0
     assert not os.path.isfile("/dev/null")
-
-
-def test_the_report_names_its_corpus_and_draws_the_bounds_of_the_rule(cli, url, page, tmp_path):
-    file = write_jsonl(tmp_path / "corpus.jsonl", [*near_copies(9, 3), {"id": "<i>", "text": text(99)}])
-
-    cli("dedup", url, file, *SHINGLES, "--report", page)
-
-    html = read_report(page).html
-    assert f"<title>Near-duplicates of {file}</title>" in html
-    bounds = re.findall(r'<line class="bound" x1="([\d.]+)".*?<text class="count \w+".*?>(.*?)</text>', html)
-    assert "at least 0.77" in [label for _, label in bounds]
-    # Bars of .02 from .7 on: the bound is at the beginning of the one of .76 and a half further.
-    [chart] = re.findall(r'id="similarities">.*?</figure>', html)
-    lefts = [float(x) for x in re.findall(r'class="column" x="([\d.]+)"', chart)]
-    [place] = [float(x) for x, label in bounds if label == "at least 0.77"]
-    assert lefts[3] < place < lefts[4]

@@ -142,16 +142,6 @@ def test_a_restart_analyses_what_is_left_and_its_rate_counts_that_alone(cli, emp
     assert resumed.err.endswith("; 10.0 s, 150 a second\n")
 
 
-def test_the_seconds_include_the_report(cli, empty, tmp_path, corpus_file, monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr("simhash_hbase.cli.screen.output.monotonic", lambda: clock[0])
-    monkeypatch.setattr("simhash_hbase.report.write.write_report", lambda *_, **__: clock.append(clock.pop() + 50))
-
-    done = cli("dedup", empty, corpus_file, "--report", tmp_path / "report.html")
-
-    assert "; 50.0 s, 1 a second" in done.err
-
-
 def test_what_cannot_be_resumed_is_refused(cli, url, empty, tmp_path, corpus_file):
     mine, results = tmp_path / "mine", tmp_path / "results"
     mine.write_text("not to be lost")
@@ -191,18 +181,6 @@ def test_a_run_is_continued_with_the_index_that_it_was_begun_with_only(
     else:
         assert "is from a run with another index, or with a temporary one" in resumed.usage_error
         assert cli("export", empty).records == []
-
-
-def test_the_checkpoint_does_not_grow_with_the_number_of_files(cli, empty, tmp_path):
-    sizes = []
-    for count in (1, 200):
-        folder = tmp_path / f"{count}"
-        folder.mkdir()
-        for number in range(count):
-            (folder / f"{number}.txt").write_text(text(number, count=9))
-        assert cli("dedup", empty, folder, "--quiet", "--results", tmp_path / f"r{count}").code == 0
-        sizes.append((tmp_path / f"r{count}.checkpoint").stat().st_size)
-    assert sizes[1] < sizes[0] + 50
 
 
 @pytest.mark.slow

@@ -198,17 +198,3 @@ def test_a_full_folder_for_temporary_files_is_named(tmp_path):
     database.close()
 
     assert raised.value.filename == str(tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("given", [None, "3"])
-def test_numpy_starts_no_threads_unless_the_user_wants_them(given):
-    program = "import os; from simhash_hbase import __main__ as program; import simhash_hbase.cli as cli\n"
-    program += "import gc; cli.main = lambda: print(os.environ['OPENBLAS_NUM_THREADS'], gc.get_threshold()[0])\n"
-    program += "program.main()"
-    variables = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    variables |= {"OPENBLAS_NUM_THREADS": given} if given else {}
-
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=variables)
-
-    assert done.stdout == f"{given or 1} 100000\n"

@@ -275,16 +275,6 @@ def test_a_line_is_said_once_a_minute_or_as_often_as_a_command_says(ticking, how
     ]
 
 
-def test_much_to_read_is_said_at_once(ticking):
-    said = []
-
-    for total in (999_999.0, 1e6, 12_345_678.0, None):
-        ProgressLines("add", Pace(total, "documents", clock=ticking), said.append, clock=ticking, unit="bytes")
-    ProgressLines("dedup: decide", Pace(2e6, "documents", clock=ticking), said.append, clock=ticking)
-
-    assert said == ["add: 1 MB to read", "add: 12 MB to read"]
-
-
 @pytest.mark.parametrize(("share", "wanted"), [(0.04, ["verify: 4%, 2,000 cells"]), (0.05, []), (1.0, [])])
 def test_a_long_walk_is_told_of_after_its_first_page(ticking, share, wanted):
     said = []

@@ -1,12 +1,9 @@
 """A corpus through the library, without the command line: the same decisions, and one walk through the input."""
 
-import io
 import json
 import os
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
@@ -144,14 +141,6 @@ def test_a_large_tree_is_listed_on_the_disk_and_read_in_its_order(tmp_path):
     assert [one.id for one, other in both if one == other] == names
     assert len(sources._first) == 1_000
     assert [record.id for record in scan(sources)] == names
-
-
-def test_standard_input_is_read_from_its_copy(tmp_path, source, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(source).read_bytes())))
-
-    with index_in(tmp_path / "i") as index, Deduplication(["-"], DedupOptions(learn=True)) as corpus:
-        assert len(list(corpus.texts())) == 61
-        assert corpus.run(index).documents == 60
 
 
 def test_features_of_the_caller_are_read_as_the_options_say(tmp_path):

@@ -13,7 +13,6 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.stores.memory import MemoryStore
 
 BASE = 0x9E3779B97F4A7C15
-SKETCH = random.Random(7).getrandbits(512)
 CHECKED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -157,21 +156,6 @@ def test_a_dry_run_with_moved_ids_writes_nothing_and_decides_as_the_real_one(see
 
     assert (list(index.export()), index.verify()) == before
     assert run(index, documents, cuts) == dry
-
-
-def test_the_nearest_original_is_named_then_the_most_similar_then_the_earliest():
-    index = make_index(match="verified")
-    at_zero, at_one = sketch_near(SKETCH, 40), sketch_near(SKETCH, 5)
-    index.add_entries(as_entries([("at 1", (flip(BASE, [2]), at_one)), ("at 0", (BASE, at_zero))]))
-    nearest = run(index, [("new", (BASE, SKETCH))])
-    index.add_entries(as_entries([("more similar", (BASE, at_one))]))
-    similar = run(index, [("newer", (BASE, SKETCH))])
-    index.add_entries(as_entries([("as similar", (BASE, at_one))]))
-    earliest = run(index, [("newest", (BASE, SKETCH))])
-
-    assert nearest == [("new", False, "at 0", 0, 1 - 40 / 256)]
-    assert similar == [("newer", False, "more similar", 0, 1 - 5 / 256)]
-    assert earliest == [("newest", False, "more similar", 0, 1 - 5 / 256)]
 
 
 def test_an_id_in_one_batch_twice_is_refused_and_nothing_is_written():

@@ -2,15 +2,12 @@
 
 import json
 import random
-import subprocess
-import sys
 from itertools import combinations
 
 import pytest
-from demo import EDITS, FRAMES, WORDS, chinese, documents
+from demo import EDITS, chinese, documents
 from show import main
 from support.corpus import write_jsonl
-from support.fresh_clone import ROOT
 from support.sketching import jaccard
 
 from simhash_hbase.api import create_index
@@ -29,21 +26,6 @@ def decisions(corpus):
     with create_index("memory:", learn_from=[text.text for text in corpus]) as index:
         entries = index.analysis.texts([text.id for text in corpus], [text.text for text in corpus]).entries
         return {decision.id: decision for decision in index.dedup_entries(entries, index.deduplicator())}
-
-
-def test_an_option_names_no_folder_of_pages(tmp_path):
-    program = [sys.executable, ROOT / "examples" / "demo.py", "--help"]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)
-
-    assert done.stdout.startswith("usage: python examples/demo.py [-h] [folder]")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_the_corpus_has_two_thousand_documents_with_ids_of_their_own_in_languages_that_can_be_edited(corpus):
-    assert len(corpus) >= 2_000
-    assert len({text.id for text in corpus}) == len(corpus)
-    assert {text.lang for text in corpus} == set(WORDS) == set(FRAMES)
 
 
 def test_there_are_forty_chinese_texts_of_a_few_hundred_characters_none_like_another():
@@ -77,13 +59,6 @@ def test_an_edit_changes_a_text_unless_it_is_a_copy(kind, lang, text):
     assert kind != "moved" or sorted(edited) == sorted(text)
 
 
-@pytest.mark.slow
-def test_another_process_prints_the_same_corpus_as_json_lines(corpus):
-    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, check=True)
-    records = [json.loads(line) for line in done.stdout.splitlines()]
-    assert records == [{"id": text.id, "lang": text.lang, "text": text.text} for text in corpus]
-
-
 def test_a_pair_is_shown_with_both_texts_and_that_of_the_duplicate_is_kept_to_query_with(tmp_path, capsys):
     decisions = [
         {"id": "a", "status": "original", "of": None, "distance": None, "similarity": None, "short": False},
@@ -98,8 +73,3 @@ def test_a_pair_is_shown_with_both_texts_and_that_of_the_duplicate_is_kept_to_qu
     assert "distance 2, similarity 0.91\n    a:  " in shown
     assert "完。" in shown
     assert json.loads((tmp_path / "example.jsonl").read_text(encoding="utf-8"))["text"] == SIMPLIFIED + "完。"
-
-
-def test_a_corpus_without_duplicates_is_said_to_have_none(tmp_path, capsys):
-    main([write_jsonl(tmp_path / "decisions", []), "documents.jsonl", "example.jsonl"])
-    assert capsys.readouterr().out == "There are no duplicates in it.\n"

@@ -81,46 +81,22 @@ def test_nothing_depends_on_the_number_of_processes():
     assert told(several) == alone(records(300))
 
 
-class Pool:
-    """Processes that are as fast, or as slow, as a test needs."""
-
-    starts = True
-
-    def begin(self, _):
-        pass
-
-    def submit(self, _, *parts):
-        future = Future()
-        if self.starts:
-            future.set_running_or_notify_cancel()
-            future.set_result(analyse_chunk(ANALYSIS, *parts))
-        return future
-
-    def close(self):
-        pass
-
-
-@pytest.mark.parametrize("starts", [True, False])
-def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts):
-    here, expected = [], alone(documents(800))
-    monkeypatch.setattr(Pool, "starts", starts)
-    monkeypatch.setattr(chunks, "analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts))
-    made = list(analyse(documents(800), ANALYSIS, workers=2, pool=Pool()))
-
-    assert told(made) == expected
-    assert len(here) == (0 if starts else len(made))
-
-
 def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monkeypatch):
     begun, here, expected = [], [], alone(documents(800))
 
-    class Slow(Pool):
+    class Slow:
+        def begin(self, _):
+            pass
+
         def submit(self, _, *parts):
             future = Future()
             if not begun:
                 future.set_running_or_notify_cancel()
                 begun.append((future, parts))
             return future
+
+        def close(self):
+            pass
 
     def analysed(*parts):
         here.append(1)
@@ -140,17 +116,6 @@ def test_a_page_keeps_its_own_bytes():
     assert [reject.raw for reject in chunk.rejects] == [b"as it came, too"]
 
 
-def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
-    kept, refused = alone([page(0), page(10), page(20)])
-
-    assert kept == []
-    assert [reject.reason for reject in refused] == [
-        "the text is empty",
-        "the page is not HTML: its first 50 characters name no html, and it has at most one element",
-        "the text has no usable words, so it has no fingerprint",
-    ]  # fmt: skip
-
-
 def test_where_results_are_wanted_soon_the_first_chunks_are_short():
     made = list(analyse(records(400), ANALYSIS, soon=True))
     assert [chunk.records for chunk in made] == [1, 1, 1, 2, 4, 7, 13, 25, *[50] * 6, 46]
@@ -166,7 +131,7 @@ def test_short_first_chunks_are_short_in_characters(monkeypatch):
 @pytest.mark.parametrize(("count", "starts"), [(54, False), (104, False), (105, True)])
 def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
     started = []
-    monkeypatch.setattr("simhash_hbase.features.workers.Workers", lambda *_: started.append(1) or Pool())
+    monkeypatch.setattr("simhash_hbase.features.workers.Workers", lambda *_: started.append(1))
     list(analyse(documents(count), ANALYSIS, workers=2, soon=True))
 
     assert bool(started) == starts

@@ -1,4 +1,4 @@
-"""A sample of a corpus to learn from: what leaves it again is not decoded, what stays may be cut early."""
+"""A sample of a corpus to learn from: what stays in it may be cut early, and no text is cut twice."""
 
 import multiprocessing
 from concurrent.futures import Future
@@ -9,9 +9,9 @@ from support.results import Printed
 
 from simhash_hbase import create_index
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, run, sample
-from simhash_hbase.corpus.sample import EarlyCut, NothingToLearn, texts_of
+from simhash_hbase.corpus.sample import EarlyCut, texts_of
 from simhash_hbase.errors import WorkerLost
-from simhash_hbase.inputs import InputOptions, lines
+from simhash_hbase.inputs import InputOptions
 from simhash_hbase.kernel.texts import Batch
 
 TEXTS = [f"第{number}篇文章说的是第{number}件事，我们都知道{number % 7}。" for number in range(60)]
@@ -110,23 +110,9 @@ def test_where_nothing_is_decided_no_process_stays(corpus_file):
     assert multiprocessing.active_children() == []
 
 
-def test_only_lines_that_the_sample_keeps_are_decoded(write, monkeypatch):
-    decoded, decode = [], lines.json_record
-    monkeypatch.setattr(lines, "json_record", lambda line: decoded.append(line) or decode(line))
-    path = write(*(f"text {number}" for number in range(50)))
-    texts = list(texts_of([path], InputOptions(), Watch()))
-
-    assert len(set(texts)) == len(texts) == len(decoded) == 4
-
-
 def test_refused_records_of_the_sample_are_counted_and_the_first_is_named(write):
     notes = []
     path = write("one", "", "three", None)
 
     assert list(texts_of([path], InputOptions(), Watch(note=notes.append))) == ["one", "three"]
     assert notes == [f"2 records of the sample were refused, the first: {path}:2: the text is empty"]
-
-
-def test_a_sample_of_refused_records_names_the_first(write):
-    with pytest.raises(NothingToLearn, match=r"no document to learn the idf from: .*\.jsonl:1: the text is empty"):
-        list(texts_of([write("", "")], InputOptions(), Watch()))

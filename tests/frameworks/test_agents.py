@@ -12,7 +12,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from support.fresh_clone import blocks
 from support.patience import END_S
-from support.results import command, run
+from support.results import command
 
 from simhash_hbase import open_index
 
@@ -122,7 +122,3 @@ def test_an_agent_that_reads_no_notices_is_answered(url, reader):
 
     os.close(writing)
     assert json.loads(answered)["result"]["serverInfo"]["name"] == "simhash-hbase"
-
-
-def test_without_an_index_the_command_says_so(tmp_path):
-    assert "there is no index" in run("mcp", f"file:{tmp_path / 'none'}").failure

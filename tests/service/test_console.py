@@ -390,37 +390,6 @@ def test_the_page_is_where_no_key_is_asked_for_and_its_description_is_not_in_ope
     assert not [path for path in paths if path == "/" or "console" in path]
 
 
-def test_the_words_of_a_chart_have_room_on_a_telephone(browser, server):
-    large = {"100001-1000000": 123_456_789, "1": 987_654_321}
-
-    def enlarge(route):
-        figures = route.fetch().json()
-        route.fulfill(json={**figures, "rows_per_prefix": large})
-
-    with open_page(browser, size={"width": 400, "height": 900}) as page:
-        page.set_default_timeout(PATIENCE_MS)
-        page.route("**/v1/stats", enlarge)
-        page.goto(server.address)
-        page.wait_for_selector("#charts figure")
-        charts = page.evaluate(BOXES)
-
-    assert len(charts) == 4
-    for outer, boxes in charts:
-        for at, (kind, left, top, right, bottom) in enumerate(boxes):
-            assert outer[0] - 1 <= left
-            assert right <= outer[2] + 1
-            for other, *place in boxes[:at]:
-                apart = right <= place[0] or place[2] <= left or bottom <= place[1] or place[3] <= top
-                assert apart or "text" not in (kind, other), (kind, other)
-
-
-# Of each chart its own box, and those of its words and bars.
-BOXES = """[...document.querySelectorAll("#charts figure > svg")].map((chart) => {
-  const box = (part) => ["left", "top", "right", "bottom"].map((side) => part.getBoundingClientRect()[side]);
-  return [box(chart), [...chart.querySelectorAll("text, .one, .two")].map((part) => [part.tagName, ...box(part)])];
-})"""
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_the_pages_fit_their_window_and_have_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):

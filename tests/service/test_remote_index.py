@@ -94,16 +94,6 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
     assert ("b" in remote, "a" in remote, remote.remove("b"), remote.remove("b")) == (True, False, True, False)
 
 
-def test_a_collection_shows_its_name_and_no_view_has_a_length(remote):
-    news = remote.in_collection("news")
-
-    assert repr(remote) == f"<RemoteIndex {remote.address}>"
-    assert repr(news) == f"<RemoteIndex {remote.address} (collection news)>"
-    for view in (remote, news):
-        with pytest.raises(Unsupported, match=r"a service counts the whole index, in stats\(\), not"):
-            len(view)
-
-
 REFUSED = [
     (EmptyDocument, "the text of 'x' has no usable words", lambda index: index.add("x", "…")),
     (EmptyDocument, "the text of 'x' has no usable words", lambda index: index.add("x", " ")),
@@ -120,6 +110,7 @@ REFUSED_BY_A_SERVICE = [
     (InvalidInput, "longer than 4194304 bytes", lambda index: list(index.claim_many([("x", "long text " * 500_000)]))),
     (InvalidArgument, "a service answers with 1 to 1,000 matches", lambda index: index.query("text", limit=1001)),
     (InvalidArgument, "a service waits for 60 s", lambda index: index.claim("x", text("a"), deadline_s=1)),
+    (Unsupported, r"a service counts the whole index, in stats\(\), not", len),
     (Unsupported, "is a service, which", lambda index: index.verify()),
     (Unsupported, "is a service, which", lambda index: index.vacuum()),
     (Unsupported, "is a service, which", lambda index: index.backup("elsewhere")),

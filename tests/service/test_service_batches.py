@@ -90,15 +90,6 @@ async def test_a_batch_has_no_more_documents_than_a_commit_may_have(engine):
     assert work.batches == [["a", "b"], ["c", "d"], ["e"]]
 
 
-@pytest.mark.usefixtures("_no_timer")
-async def test_alone_a_request_waits_for_no_timer(batcher):
-    work = Work(batcher, is_open=True)
-    for name in "abc":
-        await work.answers(name)
-
-    assert work.batches == [["a"], ["b"], ["c"]]
-
-
 async def test_one_bad_document_does_not_harm_its_neighbours(batcher):
     bad = {"b": ValueError("b"), "d": Problem("document_missing", "d")}
 

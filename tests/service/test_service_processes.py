@@ -11,23 +11,11 @@ import pytest
 from support.corpus import near_copies
 from support.duplex import Duplex
 from support.patience import END_S
-from support.results import python, run
+from support.results import run
 from support.serving import NDJSON, Server, lines, ndjson, new_index, serving, wait_for
 
 from simhash_hbase import open_index
 from simhash_hbase.service.keys import make_key
-
-FREEZES = """
-import gc, os, signal
-from simhash_hbase import create_index
-from simhash_hbase.service import create_app
-from simhash_hbase.service.processes import listen
-from simhash_hbase.service.server import serve
-
-gc.freeze = lambda: os.kill(os.getpid(), signal.SIGTERM)
-app = create_app(create_index("memory:", analyzer="shingle"), keys=None)
-serve(app, listen("127.0.0.1", 0, has_keys=False), grace_s=5)
-"""
 
 IMPATIENT = """
 import sys
@@ -61,10 +49,6 @@ def test_answers_do_not_depend_on_the_number_of_processes_and_one_that_is_killed
             assert again == answers[workers]
     assert answers["1"] == answers["2"]
     assert answers["1"][-1]["summary"]["complete"]
-
-
-def test_no_collection_of_a_running_service_visits_its_dictionaries():
-    assert python(FREEZES).code == 0
 
 
 def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_killed_is_replaced(url, tmp_path):

@@ -9,24 +9,6 @@ from simhash_hbase.service.engine import SHARED_BATCHES, Engine
 from simhash_hbase.service.limits import Limits, Shares
 
 
-def test_a_client_gets_three_quarters_and_another_one_the_rest():
-    shares = Shares(8)
-
-    assert [shares.take("a") for _ in range(7)] == [True] * 6 + [False]
-    assert [shares.take("b") for _ in range(3)] == [True, True, False]
-    shares.give_back("a")
-    assert shares.take("b")
-
-
-def test_a_single_place_is_anybodys():
-    shares = Shares(1)
-
-    assert shares.take("a")
-    assert not shares.take("b")
-    shares.give_back("a")
-    assert shares.take("b")
-
-
 def served(*tickets):
     return [ticket.served.is_set() for ticket in tickets]
 
@@ -66,12 +48,6 @@ async def test_batches_of_queries_of_one_key_leave_room_for_another_key_s():
 
     assert await asyncio.gather(*calls[1:], other) == [*range(1, SHARED_BATCHES + 2), "other"]
     engine.close()
-
-
-def test_a_large_amount_that_waits_for_its_client_s_own_share_holds_up_nobody():
-    shares = Shares(16)
-    amounts = (("a", 12), ("b", 2), ("a", 4), ("c", 1))
-    assert served(*(shares.ask(client, amount) for client, amount in amounts)) == [True, True, False, True]
 
 
 def test_a_large_amount_is_served_before_small_ones_that_came_later():

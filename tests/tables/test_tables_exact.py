@@ -56,14 +56,6 @@ def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(tm
     assert {row["duplicate_of"] for row in marked} != {None}
 
 
-def test_a_row_that_says_more_than_what_stays_is_kept_by_its_share():
-    rows = [row for row in ROWS[:-1] if row["id"] in ("short", "long")]
-
-    assert [row["id"] for row in drop_near_duplicates(rows, id="id", exact=True, **SHINGLES)] == ["short"]
-    assert drop_near_duplicates(rows, id="id", contained=0.9, **SHINGLES) == rows
-    assert [row["id"] for row in drop_near_duplicates(rows[::-1], id="id", contained=0.9, **SHINGLES)] == ["long"]
-
-
 @every_kind
 @pytest.mark.parametrize(
     "options", [{}, {"exact": True}, {"contained": 0.5}, {"keep": "best:score"}, {"keep": "rank:source=a"}]

@@ -113,14 +113,6 @@ def sleeper(tmp_path):
     local.stop_all(started, grace_s=0)
 
 
-def test_the_lock_files_of_the_project_can_be_read():
-    for name in ("jars", "compiler"):
-        found = maven.read_lock(FILES / f"{name}.lock")
-
-        assert len({jar.file_name for jar in found}) == len(found) > 0
-        assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
-
-
 def test_the_lock_holds_the_versions_that_the_pom_names():
     pom = (IMAGE / "pom.xml").read_text()
     locked = {f"{jar.artifact}:{jar.version}" for jar in maven.read_lock(FILES / "jars.lock")}
@@ -333,22 +325,6 @@ def test_without_a_checkout_a_container_is_refused_in_a_sentence(monkeypatch, tm
     assert one.name != other.name
     with pytest.raises(Unsupported, match="--with docker needs a checkout"):
         one.up()
-
-
-def test_the_images_are_built_from_what_the_ignore_file_lets_through():
-    lines = (ROOT / ".dockerignore").read_text().splitlines()
-    allowed = [line[1:] for line in lines if line.startswith("!")]
-    dockerfiles = [(ROOT / "docker" / name / "Dockerfile").read_text() for name in ("hbase", "proxy", "service")]
-    copies = re.findall(r"^COPY (?!--from)((?:.*\\\n)*.*) \S+$", "\n".join(dockerfiles), re.MULTILINE)
-    copied = {name for names in copies for name in names.replace("\\\n", " ").split()}
-
-    assert all((ROOT / name).exists() for name in copied)
-    assert [name for name in copied if not any(is_below(name, pattern) for pattern in allowed)] == []
-    assert [pattern for pattern in allowed if not any(is_below(name, pattern) for name in copied)] == []
-
-
-def is_below(name, pattern):
-    return any(Path(above).match(pattern) for above in (name, *map(str, Path(name).parents)))
 
 
 def bare_environment(folder: Path) -> dict[str, str]:

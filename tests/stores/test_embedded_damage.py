@@ -121,14 +121,6 @@ def test_pages_behind_a_damaged_one_are_not_left_to_the_caller(sound, tmp_path):
         store.check_readable()
 
 
-def test_a_sound_folder_is_readable_and_stays_as_it_is(sound, tmp_path):
-    (tmp_path / "data.mdb").write_bytes(sound)
-
-    with closing(EmbeddedStore.open(str(tmp_path), QUICK)) as store:
-        store.check_readable()
-    assert (tmp_path / "data.mdb").read_bytes() == sound
-
-
 def emptied_page_of_the_mark(data):
     page = data.index(b"simhash-hbase") // PAGE * PAGE
     # Bytes 12 and 13 of a page say where its list of nodes ends: it has none.

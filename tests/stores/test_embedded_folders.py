@@ -317,19 +317,6 @@ def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
     assert finish(start(code)).split() == ["full", "2", "full", "2", "200002"]
 
 
-def test_little_address_space_is_made_do_with(folder):
-    code = f"""
-        import resource
-        from simhash_hbase.stores.embedded import EmbeddedStore
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-        store = EmbeddedStore.create({folder!r})
-        from support.rows import all_pairs, rows_of
-        store.put_rows(rows_of((1, 1)), timestamp=1)
-        print(all_pairs(store))
-    """
-    assert finish(start(code)) == "[(1, 1)]"
-
-
 def test_a_system_that_grants_no_address_space_at_all_is_reported(folder, monkeypatch):
     opening = Mock(side_effect=lmdb.MemoryError("no"))
     monkeypatch.setattr(lmdb, "open", opening)

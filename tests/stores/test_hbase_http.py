@@ -11,7 +11,6 @@ import pytest
 from support.listening import Silent
 from support.patience import END_S
 
-from simhash_hbase import open_index
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, format_url, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
@@ -210,16 +209,6 @@ def test_user_and_key_are_sent_and_further_headers_from_a_file(server, tmp_path)
     assert name == "isTableDisabled"
     assert (headers["ACCESSKEYID"], headers["ACCESSSIGNATURE"]) == ("root", SECRET)
     assert (headers["X-Tenant"], headers["X-Token"], headers["Host"]) == ("news", "a b:c", server.address)
-
-
-def test_an_index_is_opened_with_the_variables_of_the_process(server, monkeypatch):
-    monkeypatch.setenv("SIMHASH_HBASE_HTTP_HEADERS", f"Authorization: Bearer {SECRET}")
-    server.answer = lambda number, good: (403, {}, b"")
-
-    with pytest.raises(StoreRefused, match="may not use the gateway"):
-        open_index(f"hbase+http://{server.address}/t")
-    [(_, headers)] = server.requests
-    assert headers["Authorization"] == f"Bearer {SECRET}"
 
 
 def test_no_secret_is_in_what_is_shown(options):

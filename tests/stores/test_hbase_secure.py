@@ -20,7 +20,7 @@ from support.fresh_clone import blocks, split, with_names
 from support.gates import absent
 from support.hbase_server import address, tables
 from support.listening import free_port, listening
-from support.own_hbase import gateway_of, http_address, http_gateway, local_status, own_gateway, own_server
+from support.own_hbase import gateway_of, http_address, local_status, own_gateway, own_server
 from support.rows import all_cells, all_pairs, found_by, pairs_of
 from support.serving import wait_for
 from support.shell_lines import shell_lines
@@ -78,19 +78,6 @@ def framed_store(framed):
     options = parse_url(f"hbase://{framed}/{tables().take()}?transport=framed&protocol=compact")
     with closing(HBaseStore.open(options)) as made:
         yield made
-
-
-def test_batches_above_the_size_of_a_frame_are_sent_in_parts(framed_store):
-    described = [Cell(b"%05d" % n, b"q", bytes(1_000), 5) for n in range(3_000)]
-    long_named = [Cell(b"%05d" % n + b"r" * 9_000, b"q" * 1_000, b"v", 5) for n in range(300)]
-
-    framed_store.put("d", described + long_named)
-
-    wanted = [(cell.row, cell.qualifier) for cell in long_named]
-    assert framed_store.get("d", wanted) == long_named
-    assert framed_store.get_rows("d", [row for row, _ in wanted], limit=2) == [[cell] for cell in long_named]
-    framed_store.delete("d", long_named)
-    assert all_cells(framed_store, page=500) == described
 
 
 def test_a_frame_has_as_many_bytes_as_a_gateway_takes_and_what_is_larger_is_refused_and_not_tried_again(
@@ -190,20 +177,6 @@ def test_an_address_is_told_whether_it_needs_http(version, gateway):
         HBaseStore.open(parse_url(f"hbase://{gateway}/any"))
     with pytest.raises(StoreUnavailable, match="it is a gateway without HTTP, so the address begins with hbase://"):
         HBaseStore.open(parse_url(f"hbase+http://{address(version)}/any"))
-
-
-def test_calls_go_to_the_other_gateways_when_one_ends(tmp_path):
-    url = f"hbase+http://{{}}/{tables().name()}"
-    second = http_address(2, tmp_path)
-    with (
-        http_gateway(2, tmp_path) as (port, process),
-        create_index(url.format(f"127.0.0.1:{port},{second}"), analyzer="shingle") as index,
-    ):
-        assert index.claim("wire/1", METRO).is_original
-        process.kill()
-        process.wait()
-        assert index.claim("paper/7", COPY).of == "wire/1"
-        assert len(dict(index.add_many((f"made/{at}", f"{HEAT} {at}") for at in range(9)))) == 9
 
 
 def test_the_commands_of_the_page_work(tmp_path):

@@ -308,6 +308,19 @@ def test_what_fails_rests_is_due_once_afterwards_and_works_again_once_it_answere
         assert resting.working([ONE, TWO]) == [ONE, TWO]
 
 
+def test_each_probe_that_fails_doubles_the_rest_up_to_the_longest(resting, clock):
+    resting.failed(ONE)
+    rests = []
+    for _ in range(7):
+        began = clock.now
+        while not resting.take_due([ONE]):
+            clock.now += 0.5
+        resting.failed(ONE)
+        rests.append(int(clock.now - began))
+
+    assert rests == [int(FIRST_REST_S), 10, 20, 40, *[int(LONGEST_REST_S)] * 3]
+
+
 @pytest.fixture
 def proxies():
     with closing(proxy_to(2)) as one, closing(proxy_to(2)) as two:

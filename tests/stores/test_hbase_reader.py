@@ -15,13 +15,13 @@ from support.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import member_rows, pack_rows
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.columns import CellRows
+from simhash_hbase.stores.columns import CellRows, columns_of
 from simhash_hbase.stores.hbase import reader
 from simhash_hbase.stores.hbase.reader import REMEMBER_S, HBaseReader, Regions, by_region, in_one_region
 from simhash_hbase.stores.hbase.thrift import exchange as exchanging
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
-from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2, ranges_filter
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2, ranges_filter, rows_filter
 from simhash_hbase.stores.memory import MemoryStore
 
 PREFIXES = st.integers(0, 6)
@@ -199,8 +199,38 @@ def test_a_look_at_a_connection_leaves_its_time_out_as_it_was_and_a_piece_behind
 FEW, MANY = 3, 6
 
 
+@pytest.mark.parametrize("limit", [1, 100, 127, 128, 2_000])
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_a_filter_names_each_row_and_the_limit_of_its_cells(count, limit):
+    rows = [bytes([number]) * 13 for number in range(count)]
+
+    [(_, name), (_, listed)] = fields_of(rows_filter(rows, limit))
+    (_, every), (_, ranges), (_, first) = fields_of(listed)
+
+    assert (name, every) == (b"org.apache.hadoop.hbase.filter.FilterList", 1)
+    [(_, name), (_, ranges)] = fields_of(ranges)
+    assert name == b"org.apache.hadoop.hbase.filter.MultiRowRangeFilter"
+    assert [fields_of(part) for _, part in fields_of(ranges)] == [
+        [(1, row), (2, 1), (3, row + b"\0"), (4, 0)] for row in rows
+    ]
+    [(_, name), (_, limits)] = fields_of(first)
+    assert (name, fields_of(limits)) == (b"org.apache.hadoop.hbase.filter.ColumnPaginationFilter", [(1, limit), (2, 0)])
+
+
 def cells_of(row, count):
     return [Cell(row, b"%03d" % number, b"v%d" % number, number) for number in range(count)]
+
+
+def test_rows_take_other_cells():
+    names = [b"a", b"bc", b"d", b"e"]
+    found = [cells_of(row, count) for row, count in zip(names, (2, 0, 1, 3), strict=True)]
+    rows = CellRows.of(names, [found[0][:1], cells_of(b"bc", 1), [], found[3]])
+
+    whole = rows.replaced({2: found[2], 1: [], 0: found[0]})
+
+    assert whole == found
+    assert columns_of(whole) == columns_of(found)
+    assert rows == [found[0][:1], cells_of(b"bc", 1), [], found[3]]
 
 
 @given(st.sets(st.binary(max_size=2)), st.sets(st.binary(min_size=1, max_size=2)), st.integers(1, 4))
@@ -263,6 +293,18 @@ def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(monk
         assert names == sorted(set(names))
         assert set(NAMES[1:limit]) <= {*names, *NAMES[len(names) - 1 :]}
         assert len(names) == min(limit, len(NAMES) + (len(names) > len(NAMES)) - (names[0] != NAMES[0]))
+
+
+@pytest.mark.parametrize(("count", "limits"), [(10, [1_000]), (11, [FEW, 1_000])])
+def test_few_rows_are_read_up_to_the_limit_at_once(monkeypatch, count, limits):
+    for name, size in (("FEW_CELLS", FEW), ("REPLY_CELLS", 1_000)):
+        monkeypatch.setattr(reader, name, size)
+    driver = Changing(NAMES, lambda _: None)
+
+    rows = [b"%04d" % number for number in range(count)]
+    HBaseReader(Conversations(), driver, ONE_REGION).rows("d", rows, 1_000)
+
+    assert list(dict.fromkeys(driver.limits)) == limits
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint
 from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreTimeout
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, reader
+from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.hbase
@@ -99,6 +100,22 @@ def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
     store.delete_rows(rows, timestamp=2)
     assert all_cells(store) == []
     assert all_pairs(store) == []
+
+
+def test_cells_with_a_timestamp_each_do_not_wait_for_one_another(store, monkeypatch):
+    made = [Cell(b"%03d" % n, b"s", b"v", 1 + n) for n in range(200)]
+    sent = []
+    push = GatewayConnection.push
+    monkeypatch.setattr(GatewayConnection, "push", lambda self, **options: sent.append(self) or push(self, **options))
+
+    store.put("d", made)
+    store.get("d", [(made[0].row, b"s")])
+    assert len(sent) <= 5
+    assert all_cells(store) == made
+    sent.clear()
+    store.delete("d", made)
+    assert len(sent) <= 4
+    assert all_cells(store) == []
 
 
 def test_swaps_of_empty_values_and_cells_above_the_servers_limit_are_refused_before_they_are_sent(store):

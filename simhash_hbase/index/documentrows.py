@@ -32,7 +32,7 @@ FEW = 1
 
 
 def read_states(store: Store, ids: Sequence[str], digests: Sequence[bytes] | None = None) -> list[StoredState | None]:
-    """Read the document cells of ids, whose digests may be known; None where there is no cell."""
+    """Read the document cells of ids; None where there is no cell. `digests`: of the ids, if the caller has them."""
     digests = digests or [id_digest(name) for name in ids]
     cells = store.get(FAMILY_DOCUMENTS, [document_key(digest) for digest in digests])
     states: list[StoredState | None] = []

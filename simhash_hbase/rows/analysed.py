@@ -29,6 +29,8 @@ Metadata = Mapping[str, Any]
 class Entries:
     """*n* documents, a column a property; columns pickle and slice fast where a list of objects does not.
 
+    A column does not change: digests of the ids and the texts are computed once.
+
     Raises
     ------
     InvalidArgument
@@ -128,7 +130,7 @@ class Entries:
 
     @cached_property
     def id_digests(self) -> list[bytes]:
-        """Digests of the ids, which the keys of their cells are made of."""
+        """Digests of the ids: their cells' keys are made of them."""
         return list(map(id_digest, self.ids))
 
     def __len__(self) -> int:

@@ -101,7 +101,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     def kept_key(self, digest: bytes) -> tuple[bytes, bytes]:
         """Return row and qualifier of the cell that goes with it: its member, or its entry among its original's copies.
 
-        `digest` is that of its id, which those who know it do not compute again.
+        `digest`: of the document's id.
         """
         if self.of is not None and self.is_duplicate:
             return copies_row(id_digest(self.of)), digest
@@ -111,8 +111,9 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     def copy_key(self) -> tuple[bytes, bytes] | None:
         """Row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
         decision = self.in_force()
-        is_copy = decision is not None and decision.is_duplicate and decision.of is not None
-        return decision.kept_key(id_digest(self.id)) if decision and is_copy else None
+        if decision is None or not decision.is_duplicate or decision.of is None:
+            return None
+        return decision.kept_key(id_digest(self.id))
 
     @property
     def is_found(self) -> bool:

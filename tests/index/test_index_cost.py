@@ -86,11 +86,15 @@ SWAPPING_COSTS = [
 ]
 
 
+def named(kind, hide, costs):
+    return [pytest.param(hide, *case, id=f"{kind}, {at}: {case[1].__name__}") for at, case in enumerate(costs)]
+
+
 @pytest.mark.parametrize(
-    ("hide", "case"), [*((lambda one: one, case) for case in COSTS), *((SwappingOnly, case) for case in SWAPPING_COSTS)]
+    ("hide", "before", "act", "batches", "calls"),
+    [*named("transactions", lambda one: one, COSTS), *named("swaps", SwappingOnly, SWAPPING_COSTS)],
 )
-def test_calls_cost_the_same_whatever_the_number_of_documents(hide, case):
-    before, act, batches, calls = case
+def test_calls_cost_the_same_whatever_the_number_of_documents(hide, before, act, batches, calls):
     for documents in batches:
         store = NotingStore()
         index = Index(hide(make(store).store))
@@ -99,7 +103,7 @@ def test_calls_cost_the_same_whatever_the_number_of_documents(hide, case):
         index.add_entries(entries(before))
         store.take()
         act(index, entries(documents))
-        assert " ".join(store.take_names()) == calls
+        assert " ".join(store.take_names()) == calls, len(documents)
 
 
 def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):

@@ -24,12 +24,6 @@ def test_the_jieba_analyzer_keeps_the_words_that_extract_tags_keeps(name):
         assert weights == pytest.approx({word: weight * total for word, weight in tags.items()})
 
 
-def test_an_unknown_word_weighs_the_median_times_its_count():
-    features = dict(JiebaAnalyzer().features("HBase HBase"))
-
-    assert features == {"HBase": 2 * jieba_idf().other}
-
-
 def test_the_heaviest_come_first_and_ties_by_the_word():
     features = JiebaAnalyzer(top=3).features("zz yy xx ww zz")
 

@@ -23,7 +23,6 @@ from simhash_hbase.features.fingerprints import (
     count_features,
     fingerprint,
     hash_features,
-    hash_signs,
     integer_weights,
 )
 from simhash_hbase.kernel.texts import Weights
@@ -45,15 +44,6 @@ TABLE = idf_of([["the", "我", "索引"], ["the", "a"], ["the", "a"]])
 )
 def test_worked_examples(features, expected):
     assert fingerprint(features, hash="none") == expected
-
-
-def test_the_worked_example_of_three_bits():
-    features = [(0b101, 1), (0b011, 2), (0b100, 0), (0b001, 3), (0b110, 0)]
-
-    names, weights = integer_weights(features)
-    sums = np.array(weights) @ hash_signs(names, hash="none", seed=0)
-    assert (sums[-3:] / SCALE).tolist() == [-4, -2, 6]
-    assert fingerprint(features, hash="none") == 0b001
 
 
 def test_jenkins_equals_the_readme_of_yanyiwu_simhash():
@@ -109,10 +99,6 @@ def test_no_feature_and_hashes_that_cancel_each_other_in_every_bit_are_an_empty_
 @pytest.mark.parametrize("weight", [1 / 131_071, -1 / 131_071, 1 / 65_536])
 def test_the_unit_of_a_weight_is_one_65536th(weight):
     assert [abs(units) for units in integer_weights([("x", weight)])[1]] == [1]
-
-
-def test_features_without_weight_are_not_counted():
-    assert count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 0), "w"]) == 2
 
 
 class OwnIdf:
@@ -245,10 +231,6 @@ def test_jenkins_is_that_of_the_second_implementation_at_every_length_around_its
     texts = ["abc天地玄黄 of more than two blocks"[:length] for length in range(31)]
 
     assert [one(text, "jenkins") for text in texts] == [plain.feature_hash(text, "jenkins", 0) for text in texts]
-
-
-def test_none_passes_integers_of_64_bits():
-    assert hash_features([0, (1 << 64) - 1], hash="none").tolist() == [0, (1 << 64) - 1]
 
 
 @pytest.mark.parametrize(("feature", "name"), [(-1, "none"), (1 << 64, "none"), ("a", "none"), (1, "murmur3")])

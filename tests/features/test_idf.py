@@ -1,7 +1,6 @@
 """Idf tables: packing, jieba's own, the sample that they are learned from, and the fingerprints of its own texts."""
 
 import math
-import pickle
 import zlib
 from collections import Counter
 from threading import Barrier
@@ -16,7 +15,6 @@ from support.words import idf_of, word_tokens
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.features import idf
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf, learn
@@ -49,15 +47,6 @@ def test_the_order_of_documents_does_not_change_the_bytes(token_lists):
     assert table.digest() == turned.digest()
 
 
-def test_the_digest_tells_tables_apart():
-    digests = {
-        IdfTable(documents=documents, frequencies=frequencies).digest()
-        for documents, frequencies in [(3, {}), (4, {}), (4, {"a": 2}), (4, {"a": 3}), (4, {"b": 2})]
-    }
-
-    assert len(digests) == 5
-
-
 ENCODED = idf_of([["word", "other"]] * 3).encode()
 OTHER_FORMS = [[2, 3, [], []], [1, 3, ["a"], []], [1, 0, [], []], [1, 3, ["a"], [1]], "x"]
 
@@ -79,16 +68,6 @@ def test_a_word_that_jieba_does_not_know_has_its_median_idf():
 
     assert table.weight("no such word") == jieba.analyse.default_tfidf.median_idf
     assert table.weight("电影") == jieba.analyse.default_tfidf.idf_freq["电影"]
-
-
-def test_the_median_of_another_table_is_found(monkeypatch, tmp_path):
-    file = tmp_path / "idf.txt"
-    file.write_text("一 1.5\n二 30\n三 4\n三 2", "utf-8")
-    monkeypatch.setattr(idf, "jieba_file", lambda *_: file)
-    arrays = idf._jieba_tables(seed=0)
-
-    # Of two lines about a word the last one counts; the median is the upper one of two in the middle.
-    assert arrays["median"].tolist() == [2.0]
 
 
 def test_a_reservoir_draws_the_same_sample_for_the_same_seed():
@@ -157,16 +136,6 @@ def test_texts_of_the_sample_get_the_fingerprints_that_they_would_get_elsewhere(
     texts = sample(name, 12)
 
     assert answers(taught(texts[:8]), texts) == answers(untaught(texts[:8]), texts)
-
-
-def test_a_text_of_the_sample_is_not_cut_again(cuts):
-    expected = answers(untaught(TEXTS), [*TEXTS, "我爱 hbase"])
-    first = taught(TEXTS)
-    cuts.clear()
-
-    assert answers(first, [*TEXTS, "我爱 hbase"]) == expected
-    assert cuts == ["我爱 hbase"]
-    assert answers(pickle.loads(pickle.dumps(first)), [*TEXTS, "我爱 hbase"]) == expected
 
 
 def test_an_index_made_with_a_sample_does_not_cut_it_again(tmp_path, cuts):

@@ -123,13 +123,6 @@ def test_a_query_is_one_scan_of_as_many_prefixes_as_tables(store, scheme, k):
     assert len(np.unique(prefixes)) == len(prefixes)
 
 
-def test_queries_that_share_prefixes_scan_each_once(store, index):
-    index.query_entries(entries(copies(50)))
-    [prefixes] = scanned(store.take())
-    assert len(prefixes) == 10
-    assert np.all(prefixes[1:] > prefixes[:-1])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("third", [1, 10, 300])
 def test_adding_new_known_and_moved_documents_is_six_calls_at_most(store, index, third):

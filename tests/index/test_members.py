@@ -7,11 +7,11 @@ from support.cost import NotingStore
 
 from simhash_hbase import CorruptIndex, Index, Profile
 from simhash_hbase.index import search
-from simhash_hbase.index.documentrows import bare_entries, document_cells, member_entries, member_values
+from simhash_hbase.index.documentrows import member_entries, member_values
 from simhash_hbase.index.search import Members, found_since
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documentcells import Change, DocumentState, Text, decode_member, encode
-from simhash_hbase.rows.keys import document_row, id_digest, member_row
+from simhash_hbase.rows.documentcells import DocumentState, Text, decode_member, encode
+from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
@@ -143,17 +143,3 @@ def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixe
     with pytest.raises(CorruptIndex, match="sketch of"):
         decode_member(value, bands=1)
     assert decode_member(bare, bands=1).sketch == b""
-
-
-def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_document_cell():
-    states = [DocumentState("a", 5, "added", seen=9, stamp=11, order=(8, 0)), DocumentState("b", 6, "added", 9, 12)]
-    changes = [Change.of(at, id_digest(state.id), None, state) for at, state in enumerate(states)]
-    cells = document_cells(entries({"a": 5, "b": 6}), changes)
-    assert [cell[:2] for cell in cells] == [(member_row(5), id_digest("a")), (member_row(6), id_digest("b"))]
-    assert [cell.timestamp for cell in cells] == [11, 12]
-    assert [decode_member(cell.value, bands=0).added for cell in cells] == [8, 0]
-
-
-def test_a_document_of_which_only_its_cell_is_left_is_a_bare_fingerprint():
-    bare = bare_entries([DocumentState("a", 5, "duplicate", 9, 9), DocumentState("b", 2**64 - 1, "added", 9, 9)])
-    assert columns(bare) == columns(Entries.of_fingerprints(["a", "b"], np.array([5, 2**64 - 1], np.uint64)))

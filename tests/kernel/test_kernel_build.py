@@ -14,7 +14,6 @@ import pytest
 from support.gates import absent
 
 from simhash_hbase import kernel
-from simhash_hbase.kernel import uncompiled
 
 FOLDER = Path(kernel.__file__).parent
 SOURCES = sorted(path for path in FOLDER.glob("*.py") if "import uncompiled as cython" in path.read_text())
@@ -97,12 +96,6 @@ def test_where_nothing_is_compiled_one_line_names_what_to_install(run):
     done = run("-m", "simhash_hbase", "--version")
     assert done.stdout.split(" kernel ")[1] == f"{said}\n"
     assert done.stderr == ""
-
-
-def test_interpreted_casts_make_integers_and_constants_are_what_they_are():
-    assert uncompiled.cast(uncompiled.longlong, -2.9) == -2
-    assert isinstance(uncompiled.cast(uncompiled.ulonglong, 2.0**60), int)
-    assert uncompiled.declare(uncompiled.ulonglong, 2**64 - 1) == 2**64 - 1
 
 
 @pytest.fixture

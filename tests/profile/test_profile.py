@@ -239,11 +239,3 @@ def test_bands_are_given_up_and_taken_up_and_what_somebody_asked_to_be_called_sh
     assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
     assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)
     assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
-
-
-@pytest.mark.parametrize("kind", [Profile, MatchRule])
-def test_profiles_and_rules_are_made_by_names_and_do_not_change(kind):
-    with pytest.raises(TypeError):
-        kind("distance")
-    with pytest.raises(AttributeError):
-        kind().distance = 4

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 
-import msgspec
 import numpy as np
 import pytest
 from support.bruteforce import entries
@@ -78,21 +77,6 @@ def test_a_document_is_found_under_its_own_text_alone_where_others_have_the_same
     assert held.member_texts() == {Text(5, b"one"), Text(5, b"other")}
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "is_same"),
-    [
-        (Text(5, b"one"), Text(5, b"one"), True),
-        (Text(5, b"one"), Text(5, b"other"), False),
-        (Text(5, b"one"), Text(5), True),
-        (Text(5), Text(5), True),
-        (Text(5), Text(4), False),
-        (Text(5, b"one"), Text(4, b"one"), False),
-    ],
-)
-def test_texts_are_the_same_by_fingerprint_and_digest_as_far_as_both_are_known(one, other, is_same):
-    assert one.is_same(other) == other.is_same(one) == is_same
-
-
 @pytest.mark.parametrize(("before", "simhashes"), [("original", {5, 7}), ("duplicate", {5}), ("removed", {5})])
 def test_a_moving_document_may_have_members_under_both_fingerprints(before, simhashes):
     assert cell("pending", previous=cell(before, simhash=7)).member_texts() == set(map(Text, simhashes))
@@ -111,13 +95,6 @@ def test_cells_are_read_as_they_are_written():
 def test_what_does_not_decode_is_damage(decode, value):
     with pytest.raises(CorruptIndex, match="does not decode"):
         decode(value)
-
-
-@pytest.mark.parametrize("record", [cell("original"), Member("a", 1, 2, 3, b"d", b"s", {"k": 1})])
-def test_records_are_stored_as_arrays_and_do_not_change(record):
-    assert msgspec.msgpack.decode(encode(record))[0] == "a"
-    with pytest.raises(AttributeError):
-        record.id = "b"
 
 
 SKETCHED = encode(Member("a", 5, 10, 3, bytes(16), bytes(range(68)), {"source": "x"}))

@@ -1,19 +1,16 @@
 """Row keys: schemes whose tables bring together what is near; bytes of rows, their order, and the ends of ranges."""
 
-from hashlib import blake2b
 from itertools import combinations
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import ALL_BITS, flip
+from support.bruteforce import ALL_BITS
 from support.rows import uint64s
 
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.rows import keys as rowkey
 from simhash_hbase.rows.blocks import Scheme
 
-DEFAULT = Scheme.parse("5x2")
 fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)
 
 
@@ -23,14 +20,6 @@ def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, s
     packed = rowkey.pack_rows(rowkey.block_rows(parsed, uint64s(*values)))
     keys = [packed[i : i + 13] for i in range(0, len(packed), 13)]
     assert keys == sorted({key for simhash in values for key in rowkey.row_keys(parsed, simhash)})
-
-
-@given(values=fingerprints)
-def test_packed_rows_are_read_back(values):
-    rows = rowkey.block_rows(DEFAULT, uint64s(*values))
-    back = rowkey.unpack_rows(rowkey.pack_rows(rows))
-    assert back.prefixes.tolist() == rows.prefixes.tolist()
-    assert back.simhashes.tolist() == rows.simhashes.tolist()
 
 
 @given(values=st.lists(st.integers(0, (1 << 40) - 1), max_size=20))
@@ -52,15 +41,6 @@ def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, ot
     assert stop[:5] == start
 
 
-@pytest.mark.slow
-@given(name=st.text())
-def test_a_document_row_is_the_digest_of_its_id(name):
-    digest = blake2b(name.encode(), digest_size=16).digest()
-    row = rowkey.document_row(rowkey.id_digest(name))
-    assert row == digest[:4] + b"\xff" + digest
-    assert (rowkey.row_flag(row), rowkey.row_digest(row)) == (255, digest)
-
-
 # One row at a time and many at once are packed differently.
 @given(values=st.one_of(fingerprints, st.lists(st.integers(0, ALL_BITS), min_size=60, max_size=70)))
 def test_a_members_row_is_the_fingerprint_s_own(values):
@@ -68,13 +48,6 @@ def test_a_members_row_is_the_fingerprint_s_own(values):
     assert rows == [rowkey.member_row(simhash) for simhash in values]
     assert rows == [s.to_bytes(8, "big")[:4] + b"\0" + s.to_bytes(8, "big") for s in values]
     assert [rowkey.row_simhash(row) for row in rows] == values
-
-
-def test_the_index_s_own_rows_have_a_flag_of_their_own_and_fingerprints_are_packed_big_endian():
-    assert rowkey.index_row("profile") == b"\0\0\0\0\xfeprofile"
-    assert rowkey.row_flag(rowkey.index_row("profile")) == 254
-    assert [rowkey.pack_simhash(simhash) for simhash in (1, ALL_BITS)] == [bytes(7) + b"\1", b"\xff" * 8]
-    assert rowkey.unpack_simhashes(bytes(7) + b"\1" + b"\xff" * 8).tolist() == [1, ALL_BITS]
 
 
 @pytest.mark.parametrize(
@@ -135,16 +108,6 @@ def test_what_is_no_scheme_or_has_too_many_tables_is_refused(text, told):
         Scheme.parse(text)
 
 
-def test_for_every_choice_of_three_blocks_a_table_of_the_others_is_left():
-    scheme = Scheme.parse("5x2")
-    starts = [sum(scheme.widths[i + 1 :]) for i in range(5)]
-    for broken in combinations(range(5), 3):
-        other = flip(0, [starts[i] for i in broken])
-        assert scheme.differing_blocks(0, other) == broken
-        [table] = scheme.agreeing(0, other)
-        assert set(table.blocks) == set(range(5)) - set(broken)
-
-
 @given(a=one_fingerprint, b=one_fingerprint, text=st.sampled_from([*SCHEMES]))
 def test_a_table_joins_what_agrees_in_its_blocks(a, b, text):
     scheme = Scheme.parse(text)
@@ -156,25 +119,3 @@ def test_a_table_joins_what_agrees_in_its_blocks(a, b, text):
             assert table in joined
         elif sum(scheme.widths[i] for i in table.blocks) <= 32:
             assert table not in joined
-
-
-@given(simhash=one_fingerprint, text=st.sampled_from([*SCHEMES]))
-def test_a_segment_is_the_chosen_bits_left_aligned_in_32(simhash, text):
-    scheme = Scheme.parse(text)
-    bits, blocks = f"{simhash:064b}", []
-    for width in scheme.widths:
-        blocks.append(bits[:width])
-        bits = bits[width:]
-
-    [prefixes] = scheme.prefixes(np.array([simhash], dtype=np.uint64)).tolist()
-    for table, prefix in zip(scheme.tables, prefixes, strict=True):
-        segment = "".join(blocks[i] for i in table.blocks)[:32]
-        assert f"{prefix >> 8:032b}" == segment.ljust(32, "0")
-        assert prefix & 0xFF == table.flag
-        assert table.bits == len(segment)
-
-
-def test_the_expected_rows_are_those_of_the_write_ups():
-    assert Scheme.parse("4x1").expected_rows(2**30) == 65_536
-    assert Scheme.parse("5x2").expected_rows(2**34) == 3_584
-    assert Scheme.parse("5x2").expected_rows(0) == 0

@@ -250,6 +250,15 @@ def test_share_rate_and_time_left_are_told(ticking, total, noun, before, after, 
     assert pace.said() == said
 
 
+def test_the_last_of_several_counts_at_a_time_is_told(ticking):
+    pace = Pace(None, "documents", clock=ticking)
+
+    for count in (1, 2, 3):
+        pace.add(count, None)
+
+    assert pace.said() == "3 documents"
+
+
 def test_the_rate_is_that_of_the_last_half_minute(ticking):
     pace = Pace(10_000.0, "documents", clock=ticking)
     for second in range(1, 1_001):

@@ -132,6 +132,13 @@ def test_a_word_is_on_the_terminal_before_anything_else_and_gone_then(filled, wo
     assert without_styles(shown.removeprefix(STARTING)).lstrip().startswith(first)
 
 
+@pytest.mark.slow
+def test_the_word_on_the_terminal_waits_for_no_library(filled, corpus_file):
+    _, shown = on_terminal("query", filled, corpus_file, env={"PYTHONPROFILEIMPORTTIME": "1"})
+
+    assert shown.index("click.core") < shown.index("starting …") < shown.index("numpy")
+
+
 def java_starts(_):
     sys.stderr.write("WARNING: of Java's own")
     raise StoreUnavailable("Spark: gone")

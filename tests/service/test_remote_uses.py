@@ -77,8 +77,8 @@ def test_what_only_an_index_can_do_says_so(server, corpus, tmp_path):
     ):
         done = run(*words, cwd=tmp_path)
 
-        assert (done.code, done.out) == (1, b"")
-        assert "is a service" in done.err.splitlines()[-1]
+        assert (done.code, done.out) == (1, b""), words
+        assert "is a service" in done.err.splitlines()[-1], words
         assert "Traceback" not in done.err
     assert {path.name for path in tmp_path.iterdir()} == {"corpus.jsonl", "keys", "log", "some.index"}
 

@@ -170,7 +170,7 @@ def test_an_address_is_shown_without_its_password_whatever_signs_it_has(password
 
 @pytest.mark.parametrize(
     "url",
-    ["s3://me:topsecret/x@b/a", "gs://topsecret@b/a", "hf://me:[topsecret@b/a", "https://me:topsecret@0.0.0.0:1/x"],
+    ["s3://me:topsecret/x@b/a", "gs://topsecret@b/a", "hf://[topsecret@b/a", "https://topsecret@0.0.0.0:1/?topsecret"],
 )
 @pytest.mark.parametrize("words", [("--output",), ("--clusters",), ("--report",), ("--results",), ()])
 def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url, words):

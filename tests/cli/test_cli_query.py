@@ -78,6 +78,16 @@ def test_a_copy_near_which_nothing_is_found_is_said_to_be_one(cli, empty, tmp_pa
         assert cli("query", empty, "--id", "copy", *more).err == ""
 
 
+def test_short_may_mean_under_a_number_of_characters(cli, url, tmp_path):
+    options, words = ("--analyzer", "shingle", "--short", 0, "--short-characters", 300), "0123456789" * 29
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": f"{n}", "text": words + "x" * (n - 290)} for n in (299, 300)])
+    cli("create", url, *options)
+
+    for command in (["claim", url, file], ["query", url, file], ["query", url, "--id", "299", "--id", "300"],
+                    ["dedup", "memory:", "--create", *options, file]):  # fmt: skip
+        assert [record["short"] for record in cli(*command).records] == [True, False]
+
+
 @pytest.fixture
 def decided(cli, empty, tmp_path):
     """Return the address of an index with an original, two copies of it and another document."""

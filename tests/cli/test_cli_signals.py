@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,9 @@ def test_ctrl_c_while_modules_are_imported_is_a_sentence(tmp_path):
     modules, marker = tmp_path / "modules", tmp_path / "marker"
     modules.mkdir()
     (modules / "click.py").write_text(SLOW_IMPORT.format(marker=str(marker)))
-    program = [sys.executable, "-c", "from simhash_hbase.__main__ import main; main()", "--help"]
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    module, _, name = scripts["simhash-hbase"].partition(":")
+    program = [sys.executable, "-c", f"from {module} import {name}; {name}()", "--help"]
     environment = {**os.environ, "PYTHONPATH": f"{modules}{os.pathsep}{ROOT}"}
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     wait_for(marker.exists, process)

@@ -132,6 +132,13 @@ def test_a_word_is_on_the_terminal_before_anything_else_and_gone_then(filled, wo
     assert without_styles(shown.removeprefix(STARTING)).lstrip().startswith(first)
 
 
+@pytest.mark.slow
+def test_the_word_on_the_terminal_waits_for_no_library(filled, corpus_file):
+    _, shown = on_terminal("query", filled, corpus_file, env={"PYTHONPROFILEIMPORTTIME": "1"})
+
+    assert shown.index("click.core") < shown.index("starting …") < shown.index("numpy")
+
+
 def java_starts(_):
     sys.stderr.write("WARNING: of Java's own")
     raise StoreUnavailable("Spark: gone")
@@ -248,6 +255,15 @@ def test_share_rate_and_time_left_are_told(ticking, total, noun, before, after, 
     pace.add(*done)
 
     assert pace.said() == said
+
+
+def test_the_last_of_several_counts_at_a_time_is_told(ticking):
+    pace = Pace(None, "documents", clock=ticking)
+
+    for count in (1, 2, 3):
+        pace.add(count, None)
+
+    assert pace.said() == "3 documents"
 
 
 def test_the_rate_is_that_of_the_last_half_minute(ticking):

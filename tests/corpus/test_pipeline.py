@@ -55,7 +55,7 @@ def told(chunks):
         for at, found in enumerate(chunk.kept):
             entry = chunk.entries
             analysed = entry.ids[at], int(entry.simhashes[at]), entry.sketches[at].tobytes(), entry.metadata[at]
-            kept.append((found, *analysed))
+            kept.append((found, *analysed, int(entry.features[at]), int(entry.lengths[at])))
         refused += chunk.rejects
     return kept, refused
 

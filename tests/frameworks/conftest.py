@@ -19,10 +19,11 @@ def url(request, tmp_path):
 
 
 @pytest.fixture(params=["itself", "service"])
-def address(request, url, tmp_path):
-    """Return the address of the index, or that of a service in front of it."""
+def address(request, url, tmp_path, monkeypatch):
+    """Return the address of the index, or that of a service in front of it, whose key is in the environment."""
     if request.param == "itself":
         yield url
         return
-    with serving(url, tmp_path, auth=False) as server:
+    with serving(url, tmp_path) as server:
+        monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["all"])
         yield server.address

@@ -23,7 +23,9 @@ def run(folder, url, out, *, tasks, **options):
         NearDuplicatesFilter(url, exclusion_writer=dropped, batch_size=7, **options),
         JsonlWriter(str(folder / out), compression=None),
     ]
-    LocalPipelineExecutor(pipeline, tasks=tasks, workers=tasks, logging_dir=str(folder / f"{out} logs")).run()
+    logs = str(folder / f"{out} logs")
+    # Processes of a server that an earlier test started would have its environment, without the key.
+    LocalPipelineExecutor(pipeline, tasks=tasks, workers=tasks, logging_dir=logs, start_method="spawn").run()
     return written(folder / out), written(folder / f"{out} dropped")
 
 

@@ -86,6 +86,7 @@ def test_of_two_crawlers_at_once_only_one_keeps_a_page(address, url, tmp_path, s
     assert sum(stats.get("originals", 0) for stats in found) == len(stored)
     assert {stats.get("originals", 0) + stats.get("duplicates", 0) for stats in found} == {len(TEXTS)}
     assert len(TEXTS) > len(stored) > 0
+    assert "shk_" not in one.log + two.log
 
 
 def test_a_reactor_without_asyncio_keeps_the_same(url, tmp_path, site):

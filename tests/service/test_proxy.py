@@ -205,6 +205,7 @@ def test_metrics_are_hidden_however_their_path_is_written(proxy, path):
     [
         ([], None),
         (["crawler-7"], "crawler-7"),
+        (['a"b'], None),
         (["x" * 65], None),
         (['first, "b"'], None),
         (["first", '"},{"'], None),

@@ -75,6 +75,7 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
         rules = [None, behind.rule(distance=8), behind.rule(match="verified", similarity=0.9)]
         for rule in rules:
             assert remote.query(text("a"), rule=rule, limit=1) == behind.query(text("a"), rule=rule, limit=1)
+            assert remote.query_id("a", rule=rule, limit=1) == behind.query_id("a", rule=rule, limit=1)
             assert list(remote.query_many(asked, rule=rule)) == list(behind.query_many(asked, rule=rule))
         assert len(remote.query(text("a")).matches) > 1
         assert remote.query(text("a"), since="1d") == behind.query(text("a"), since="1d")

@@ -65,6 +65,24 @@ def test_commands_print_what_they_print_of_the_index_itself(server, corpus, tmp_
     assert of_service["documents"] == run("stats", twin).record["documents"]
 
 
+def test_what_only_an_index_can_do_says_so(server, corpus, tmp_path):
+    for words in (
+        ("load", server.address, corpus),
+        ("backup", server.address, "elsewhere"),
+        ("dedup", server.address, corpus),
+        ("create", server.address),
+        ("serve", server.address, "--no-auth", "--port", "0"),
+        ("explain", server.address, "one", "other"),
+        ("fingerprint", "--profile-of", server.address, "--text", "one"),
+    ):
+        done = run(*words, cwd=tmp_path)
+
+        assert (done.code, done.out) == (1, b""), words
+        assert "is a service" in done.err.splitlines()[-1], words
+        assert "Traceback" not in done.err
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.jsonl", "keys", "log", "some.index"}
+
+
 def test_a_claim_takes_an_address_of_a_service_beside_addresses_of_files(server, corpus):
     assert [r["status"] for r in run("claim", corpus, server.address).records].count("original") == 30
     refused = run("claim", f"{server.address}/docs/corpus.jsonl")

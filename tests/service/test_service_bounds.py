@@ -64,7 +64,7 @@ def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client):
     ]
     for (content, expected), size in product(refusals, (10, LARGE_BYTES)):
         body = content.replace(b"%s", b"x" * size).replace(b"%b", b" " * size)
-        assert told(client.post("/v1/queries", content=body, headers=JSON)) == expected
+        assert told(client.post("/v1/queries", content=body, headers=JSON)) == expected, content
         refused, end = lines(client.post("/v1/queries", content=body + b"\n", headers=NDJSON))
         assert (refused["line"], refused["error"]["code"]) == (1, expected[1])
         assert end["summary"]["complete"]

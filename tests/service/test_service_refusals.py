@@ -53,7 +53,7 @@ def test_each_route_wants_a_key_with_its_scope(server, method, path, scope):
     with server.client(None) as client:
         for header in (None, "Bearer another", "Basic YTpi", "Bearer", "Bearer a b", "Bearer " + "k" * 5000):
             answer = client.request(method, path, headers={} if header is None else {"Authorization": header})
-            assert told(answer) == (401, "unauthorized")
+            assert told(answer) == (401, "unauthorized"), header
             assert answer.headers["www-authenticate"] == "Bearer"
     for other in {"read", "write", "metrics"} - {scope}:
         with server.client(other) as client:

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,6 @@ class Figures:
     precise: float | None  # Share of the judged pairs with J >= `JUDGED`.
     strictly: float | None  # The same with J >= `STRICT`.
     truncated: int
-    seconds: float
 
 
 def sample(rows: Sequence[int], seed: int) -> list[int]:
@@ -126,14 +124,12 @@ def precision(returned: set[Pair], exact: Similarities) -> tuple[int, float | No
 
 def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequence[int], exact: Similarities) -> Figures:
     """Measure one recipe; `learn_from` is empty for one that learns nothing."""
-    start = monotonic()
     texts = [corpus.texts[row] for row in learn_from] or None
     with (
         tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch,
         create_index(f"file:{scratch}/index", learn_from=texts, **recipe) as index,
     ):
         returned, truncated = returned_pairs(index, add_texts(index, corpus.texts, rows))
-    seconds = monotonic() - start
     inside = set(rows)
     listed, recall = score([p for p in corpus.pairs if inside.issuperset(p)], returned, exact)
     judged, strictly, precise = precision(returned, exact)
@@ -146,16 +142,14 @@ def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequenc
         precise=precise,
         strictly=strictly,
         truncated=truncated,
-        seconds=seconds,
     )
 
 
 def mean(runs: Sequence[Figures]) -> Figures:
     counts = {name: round(np.mean([getattr(run, name) for run in runs])) for name in ("returned", "judged")}
     shares = {name: _mean([getattr(run, name) for run in runs]) for name in ("precise", "strictly")}
-    sums = {name: sum(getattr(run, name) for run in runs) for name in ("truncated", "seconds")}
     recall = [_mean(values) for values in zip(*(run.recall for run in runs), strict=True)]
-    return replace(runs[0], recall=recall, **counts, **shares, **sums)
+    return replace(runs[0], recall=recall, truncated=sum(run.truncated for run in runs), **counts, **shares)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -181,7 +175,7 @@ def measure(corpus: Corpus) -> dict[str, Figures]:
     for name, (rows, recipe, samples) in plan.items():
         runs = [run(corpus, rows, recipe, learn_from, exact) for learn_from in samples]
         for figures in runs:
-            print(f"{row(corpus.name, name, figures)} {figures.seconds:.0f} s", file=sys.stderr, flush=True)
+            print(row(corpus.name, name, figures), file=sys.stderr, flush=True)
         done[name] = mean(runs)
     return done
 

@@ -12,7 +12,7 @@ from support.corpus import write_jsonl
 from support.results import command
 
 from bench.documents import are_shared, corpus, document_id
-from bench.measuring import Table, anonymous_bytes, count, fixed, rate
+from bench.measuring import Table, anonymous_bytes, count, fixed
 from bench.sizes import Sizes
 from simhash_hbase.api import create_index
 from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
@@ -20,7 +20,7 @@ from simhash_hbase.features.chunks import CHUNK_DOCUMENTS
 
 def measure_dedup(sizes: Sizes) -> list[Table]:
     sets = [name for name in sizes.sets if are_shared(name)] or ["lctt"]
-    columns = ["set", "documents", "duplicates", "analysing /s", "deciding /s", "overhead"]
+    columns = ["set", "documents", "overhead"]
     rows = [_row(name, sizes) for name in sets]
     return [Table(title="`dedup` on top of analysing", columns=columns, rows=rows), _memory(sizes)]
 
@@ -28,14 +28,12 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
 def _row(name: str, sizes: Sizes) -> list[str]:
     texts = list(islice(corpus(name), sizes.dedup_documents))
     rounds = [_decide(texts) for _ in range(min(2, sizes.repeats))]
-    analysing, deciding, duplicates = min(rounds, key=lambda taken: taken[0] + taken[1])
-    speeds = [rate(len(texts), seconds) for seconds in (analysing, deciding)]
-    return [name, count(len(texts)), count(duplicates), *speeds, fixed(100 * deciding / analysing, " %")]
+    analysing, deciding = min(rounds, key=sum)
+    return [name, count(len(texts)), fixed(100 * deciding / analysing, " %")]
 
 
-def _decide(texts: Sequence[str]) -> tuple[float, float, int]:
+def _decide(texts: Sequence[str]) -> tuple[float, float]:
     analysing = deciding = 0.0
-    duplicates = 0
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
         create_index(f"file:{folder}/index", analyzer="jieba") as index,
@@ -48,11 +46,10 @@ def _decide(texts: Sequence[str]) -> tuple[float, float, int]:
             start = perf_counter()
             entries = index.analysis.texts([document_id(at + i) for i in range(len(few))], few).entries
             between = perf_counter()
-            decisions = index.dedup_entries(entries, deduplicator)
+            index.dedup_entries(entries, deduplicator)
             deciding += perf_counter() - between
             analysing += between - start
-            duplicates += sum(not decision.is_original for decision in decisions)
-    return analysing, deciding, duplicates
+    return analysing, deciding
 
 
 def _memory(sizes: Sizes) -> Table:
@@ -63,7 +60,7 @@ def _memory(sizes: Sizes) -> Table:
         records = ({"id": document_id(at), "simhash": f"{value:016x}"} for at, value in enumerate(simhashes))
         file = write_jsonl(Path(folder) / "fingerprints.jsonl", records)
         words = ["--create", "--workers", "1", "--quiet", "--analyzer", "jieba", "--simhash-field", "simhash"]
-        start, seen = perf_counter(), []
+        seen = []
         with subprocess.Popen(
             command("dedup", f"file:{folder}/index", file, *words), stdout=subprocess.PIPE
         ) as process:
@@ -71,13 +68,10 @@ def _memory(sizes: Sizes) -> Table:
             for number, _ in enumerate(process.stdout, 1):
                 if number in (first, last - 1):
                     seen.append(anonymous_bytes(process.pid))
-        (less, more), seconds = seen, perf_counter() - start
+        less, more = seen
     growth = f"{(more - less) / (last - first):.0f} bytes"
     return Table(
         title="Memory of `dedup`",
-        columns=["documents", "its own memory then", "growth a document", "documents /s"],
-        rows=[
-            [count(first), fixed(less / 2**20, " MiB"), "", ""],
-            [count(last), fixed(more / 2**20, " MiB"), growth, rate(last, seconds)],
-        ],
+        columns=["documents", "its own memory then", "growth a document"],
+        rows=[[count(first), fixed(less / 2**20, " MiB"), ""], [count(last), fixed(more / 2**20, " MiB"), growth]],
     )

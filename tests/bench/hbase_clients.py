@@ -5,7 +5,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,7 +22,6 @@ from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
 SOURCE = Path(__file__).parent / "java" / "AsyncPeer.java"
 HEAP = "-Xmx1g"
-KEY_BYTES = 8
 QUIET = {**os.environ, "LOG_LEVEL": "WARN"}
 
 U32 = np.dtype(">u4")
@@ -41,16 +39,9 @@ def rewrite(instance: Instance, table: str, family: str, settings: Sequence[tupl
 
 
 def _command(instance: Instance, *arguments: str) -> list[str]:
-    path = os.pathsep.join([str(instance.conf), f"{instance.tools.jars}/*", str(_classes(instance))])
+    classes = Downloads(cache_folder()).compiled(SOURCE, instance.tools.jars, CACHE / "classes")
+    path = os.pathsep.join([str(instance.conf), f"{instance.tools.jars}/*", str(classes)])
     return [str(instance.tools.java), HEAP, "-cp", path, "AsyncPeer", *arguments]
-
-
-def _classes(instance: Instance) -> Path:
-    key = blake2b(SOURCE.read_bytes() + str(instance.tools.jars).encode(), digest_size=KEY_BYTES).hexdigest()
-    classes = CACHE / "classes" / f"AsyncPeer-{key}"
-    if not (classes / "AsyncPeer.class").exists():
-        Downloads(cache_folder()).compile(SOURCE, classes, instance.tools.jars)
-    return classes
 
 
 IN_FLIGHT = 32

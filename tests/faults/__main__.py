@@ -22,7 +22,6 @@ ON_CLUSTER = {
     **service.SCENARIOS,
 }
 SCENARIOS = (*embedded.SCENARIOS, restart.SCENARIO, *ON_CLUSTER)
-SHORT = {"processes killed": 10, "disk full": 1, "readers killed": 5, "gateway killed": 1, "region server killed": 1}
 TIMES = 10
 
 
@@ -36,17 +35,16 @@ def main(words) -> int:
     if unknown := set(given.scenarios) - set(SCENARIOS):
         print(f"faults: no scenario is called {unknown.pop()!r}; --list prints all", file=sys.stderr)
         return 2
-    chosen = given.scenarios or list(SHORT if given.short else SCENARIOS)
     print(f"seed {given.seed}", file=sys.stderr)
     # Python leaves it ignored where a shell started this in the background.
     signal.signal(signal.SIGINT, lambda *_: ENDING.set())
     outcomes = []
     with ExitStack() as stack:
         cluster = None
-        for name in chosen:
+        for name in given.scenarios or SCENARIOS:
             if ENDING.is_set():
                 break
-            times = given.times or (SHORT.get(name, 1) if given.short else TIMES)
+            times = given.times or TIMES
             if name in ON_CLUSTER:
                 cluster = cluster or stack.enter_context(Cluster.started(given.dir))
                 outcomes.append(ON_CLUSTER[name](cluster, name, times, given.seed, _say))
@@ -70,7 +68,6 @@ def _parser():
     add = parser.add_argument
     add("scenarios", nargs="*", metavar="SCENARIO", help="the scenarios to run (all)")
     add("--list", action="store_true", help="print the scenarios")
-    add("--short", action="store_true", help="a few scenarios, as the tests run them")
     add("--times", type=int, help=f"faults in each scenario ({TIMES})")
     add("--minutes", type=float, default=10, help=f"how long clients ask in {restart.SCENARIO!r} (10)")
     add("--url", help=f"where {restart.SCENARIO!r} makes its index (in a folder)")

@@ -1,7 +1,6 @@
 """A cluster of twelve processes on HDFS, to be hurt: ./scripts/faults cluster ACTION …, and what scenarios do to it."""
 
 import argparse
-import json
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 from support.patience import END_S
 
 from simhash_hbase.errors import InvalidArgument, SimhashError, StoreRefused
-from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder, facts_of, print_addresses
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder, print_addresses
 from simhash_hbase.stores.hbase.launcher.home import FILES, Home
 from simhash_hbase.stores.hbase.launcher.local import HBASE, SITE, Layout, LocalServer, Role, gateway, master
 
@@ -260,7 +259,6 @@ def run_action(words) -> int:
     following = "; ".join(f"{name} {words}" for name, (words, _) in ACTIONS.items() if words)
     parser.add_argument("names", nargs="*", metavar="WORD", help=following)
     parser.add_argument("--dir", type=Path, help="folder of the cluster (default .cache/hbase/cluster)")
-    parser.add_argument("--json", action="store_true", help="with status: everything, for programs")
     given = parser.parse_args(words)
     # As Ctrl-C does: what was started is stopped again.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -289,7 +287,7 @@ def _carry_out(server, given) -> int:
         case "clean":
             server.clean()
         case "status":
-            return _status(server, as_json=given.json)
+            return _status(server)
         case "kill" | "pause" | "resume" | "start" as verb:
             print(f"{verb}: {', '.join(server.change(verb, given.names))}", file=sys.stderr)
         case action:
@@ -297,11 +295,8 @@ def _carry_out(server, given) -> int:
     return 0
 
 
-def _status(server, *, as_json) -> int:
+def _status(server) -> int:
     addresses = server.ports()
-    if as_json:
-        print(json.dumps(facts_of(server, addresses), indent=1))
-        return 0 if addresses else 1
     ports, started = server.home.read_ports(), server.started()
     for name, role in server.layout.roles.items():
         if (process := started.get(name)) is not None:

@@ -17,7 +17,7 @@ FAR = ~BASE & ALL_BITS
 SKETCH_BITS = 64 * SKETCH_WORDS
 
 
-def entries(documents, *, sketches=None, features=None, digests=None, lengths=None, bands=None):
+def entries(documents, *, sketches=None, features=None, digests=None, bands=None):
     """Make entries of a mapping of ids to fingerprints, or of pairs; sketches are integers of 512 bits, or None."""
     pairs = list(documents.items()) if isinstance(documents, dict) else list(documents)
     made = Entries.of_fingerprints([name for name, _ in pairs], np.array([s for _, s in pairs], dtype=np.uint64))
@@ -25,8 +25,9 @@ def entries(documents, *, sketches=None, features=None, digests=None, lengths=No
         words = [[(s or 0) >> shift & ALL_BITS for shift in range(SKETCH_BITS - 64, -1, -64)] for s in sketches]
         shaped = np.array(words, dtype=np.uint64).reshape(-1, SKETCH_WORDS)
         made = replace(made, sketches=shaped, shingles=np.array([s is not None for s in sketches], dtype=np.uint32))
-    columns = {"features": features, "digests": digests, "lengths": lengths}
-    arrays = {n: v if n == "digests" else np.array(v, np.int32) for n, v in columns.items() if v is not None}
+    arrays = {} if digests is None else {"digests": digests}
+    if features is not None:
+        arrays["features"] = np.array(features, np.int32)
     if bands is not None:
         arrays["bands"] = np.array(list(bands), np.uint32).reshape(len(pairs), -1)
     return replace(made, **arrays)
@@ -58,9 +59,9 @@ def sketch_near(sketch, differing, *, seed=0):
     return flip(sketch, random.Random(seed).sample(range(SKETCH_BITS), differing))
 
 
-def neighbours(documents, simhash, distance, *, without=None):
+def neighbours(documents, simhash, distance):
     """Compare a fingerprint with every document: ids and distances, nearest first, then by id."""
-    every = [(name, (other ^ simhash).bit_count()) for name, other in documents.items() if name != without]
+    every = [(name, (other ^ simhash).bit_count()) for name, other in documents.items()]
     return sorted((pair for pair in every if pair[1] <= distance), key=lambda pair: (pair[1], pair[0]))
 
 

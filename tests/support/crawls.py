@@ -32,9 +32,9 @@ class Crawl:
     def request(self, url):
         self._record(url, "request", b"", http_headers=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True))
 
-    def other(self, url, kind, body, content_type, *, more=()):
+    def other(self, url, kind, body, content_type):
         """Write a record without HTTP."""
-        self._record(url, kind, body, warc_content_type=content_type, more=more)
+        self._record(url, kind, body, warc_content_type=content_type)
 
     def bytes(self):
         return self._file.getvalue()

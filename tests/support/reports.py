@@ -67,10 +67,3 @@ def texts_of(pair):
             left.append(here)
             right.append(there)
     return "".join(left), "".join(right)
-
-
-def marked(pair):
-    """Return the words that are marked on each side."""
-    changes = [segment for row in pair["rows"] if isinstance(row, list) for segment in row if len(segment) == 2]
-    changes = [segment for segment in changes if isinstance(segment, list)]
-    return [left for left, _ in changes if left], [right for _, right in changes if right]

@@ -45,8 +45,8 @@ def containment(a, b, *, size=5):
     return len(own & _shingles(b, size)) / len(own)
 
 
-def distinct(text, *, size=5):
-    return len(_shingles(text, size))
+def distinct(text):
+    return len(_shingles(text, 5))
 
 
 def _shingles(text, size):

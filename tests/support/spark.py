@@ -49,10 +49,10 @@ def quiet_session(options):
     gc.collect()
 
 
-def decisions_of_one_machine(sources, *, settings=None, index=None, keep="first"):
+def decisions_of_one_machine(sources, *, index=None, keep="first"):
     """Decide as `dedup` does; with an index, as a dry run against it. Return the lines and the summary."""
     printed = Printed()
-    reading = Reading(settings=settings or InputOptions(), workers=1)
+    reading = Reading(workers=1)
     options = DedupOptions(keep=keep, dry_run=index is not None, learn=index is None)
     with Deduplication(sources, options, reading=reading, lines=printed) as corpus:
         if index is not None:

@@ -290,7 +290,7 @@ class UndecidedBatch:
         for at, mate in enumerate(self.mates):
             if not held[at]:
                 continue
-            later = set(self._left_by[at])
+            later = set(self._left_by.get(at, ()))
             # A held document without a plan may become anything: what is near it waits, or it would be decided before.
             if held[at] != {mate} or mate in open_:
                 open_.add(at)

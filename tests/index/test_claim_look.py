@@ -33,7 +33,7 @@ class Scene:
         self.write(own)
         self.claim = Claim(0, "me", Text(OWN), ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own))
         timer = Timer(lambda: self.seconds, None)
-        batch = entries({"me": OWN})
+        batch = entries({"me": OWN, "other": OWN})
         self.run = Run(self.store, profile, batch, lambda: NOW, timer, Leases(30.0, timer), [self.claim])
 
     def write(self, state):
@@ -189,7 +189,7 @@ def test_a_claim_that_waits_for_nobody_stands_again():
 def test_claims_of_one_batch_are_judged_each_by_its_own_neighbours():
     scene = Scene("pending")
     scene.neighbour("original")
-    other = Claim(0, "other", Text(OWN), LATER, token=b"o", step=Step.LOOK)
+    other = Claim(1, "other", Text(OWN), LATER, token=b"o", step=Step.LOOK)
     other.state = DocumentState("other", OWN, "pending", seen=NOW, stamp=NOW, order=LATER, token=b"o")
     other.value = encode(other.state)
     scene.write(other.state)

@@ -209,6 +209,10 @@ class Run:
         """Return the claims that have no answer yet."""
         return [claim for claim in self.claims if claim.answer is None]
 
+    def change(self, claim: Claim, new: DocumentState, stored: StoredState | None = None) -> Change:
+        """Make the change of a claim's own cell; `stored` is the decision that it replaces."""
+        return Change.of(claim.at, self.entries.id_digests[claim.at], stored, new)
+
     def answer(self, claim: Claim, state: DocumentState) -> None:
         """Answer a claim by what is decided."""
         short = self.profile.is_short(int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at]))
@@ -242,23 +246,21 @@ class Run:
         """Put cells into empty ones, or compare and set them; take over those that stand, and look at the others."""
         if not cells:
             return
-        values = [encode(new) for _, new in cells]
+        changes = [self.change(claim, new) for claim, new in cells]
+        values = [change.value for change in changes]
         try:
             if is_first:
                 # A later compare-and-set that finds the value there proves that everybody saw it in between.
-                columns = zip(cells, values, strict=True)
-                first = [Cell(*new.key, value, claim_time(new.token)) for (_, new), value in columns]
+                pairs = zip(changes, values, strict=True)
+                first = [Cell(*change.key, value, claim_time(change.new.token)) for change, value in pairs]
                 written = put_first(self.store, first)
             else:
                 # Before a document is decided a duplicate, its original lists it as a copy.
-                digests = self.entries.id_digests
-                if copies := [
-                    Change.of(claim.at, digests[claim.at], None, new) for claim, new in cells if new.is_duplicate
-                ]:
+                if copies := [change for change in changes if change.new.is_duplicate]:
                     entries = self.entries.take([change.at for change in copies])
                     self.store.put(FAMILY_DOCUMENTS, document_cells(entries, copies))
-                pairs = zip(cells, values, strict=True)
-                swaps = [Swap(*new.key, claim.value, value) for (claim, new), value in pairs]
+                columns = zip(cells, changes, values, strict=True)
+                swaps = [Swap(*change.key, claim.value, value) for (claim, _), change, value in columns]
                 written = self.store.compare_and_set(swaps)
         except UNANSWERED:
             written = [False] * len(cells)
@@ -291,7 +293,7 @@ class Run:
             # ends as a duplicate is left to `vacuum`: that saves a call.
             before = claim.state and claim.state.shown()
             stored = (before, claim.value) if before and claim.value else None
-            changes.append(Change.of(claim.at, self.entries.id_digests[claim.at], stored, new))
+            changes.append(self.change(claim, new, stored))
             claim.state, claim.value, claim.written_s = new, value, self.timer.monotonic()
             if new.is_undecided:
                 claim.step = STEPS[new.state]

@@ -24,7 +24,7 @@ from simhash_hbase.index.write import attempts
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, StoredState, is_of_removed, removal
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, is_of_removed, removal
 from simhash_hbase.stores.base import Store, atomically
 
 FIRST_PAUSE_S = 0.005
@@ -179,8 +179,7 @@ def release(run: Run, claims: Sequence[Claim]) -> None:
 
 def write_rows(run: Run, claims: Sequence[Claim]) -> None:
     """Write members and block rows of pending claims: others' second queries find them from then on."""
-    digests = run.entries.id_digests
-    changes = [Change.of(claim.at, digests[claim.at], None, claim.state) for claim in claims if claim.state is not None]
+    changes = [run.change(claim, claim.state) for claim in claims if claim.state is not None]
     documentrows.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
     for claim in claims:
         claim.step = Step.QUERY_AGAIN

@@ -179,8 +179,17 @@ def as_decision(
     name: str, decided: DocumentState | Outcome, *, short: bool, of_removed: bool = False, near: NearCopy | None = None
 ) -> Decision:
     """Answer what was decided about a document."""
-    likeness = decided.of, decided.distance, decided.similarity, decided.containment
-    return Decision(name, decided.state in FOUND_STATES, *likeness, short, of_removed, near)
+    return Decision(
+        id=name,
+        is_original=decided.state in FOUND_STATES,
+        of=decided.of,
+        distance=decided.distance,
+        similarity=decided.similarity,
+        containment=decided.containment,
+        short=short,
+        of_removed=of_removed,
+        near=near,
+    )
 
 
 def hex_simhash(simhash: int) -> str:

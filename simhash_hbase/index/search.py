@@ -6,7 +6,7 @@ read of what the rule accepts only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -121,10 +121,11 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
         """Hand the hits of each query on, the best first, until farther ones are not wanted."""
         accepted, ranges = _accepted_pairs(near, page, queries)
         members.know(map(page.id_digest, set(accepted.at.tolist())))
+        pairs = accepted.listed(slice(None))
         for start, stop in ranges:
             query = int(near.queries[accepted.pairs[start]])
             enough: Hit | None = None
-            for hit in _counting(members, near, page, queries, accepted, slice(start, stop)):
+            for hit in _counting(members, near, page, queries, pairs[start:stop]):
                 if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
                     break
                 if take_hit(query, hit):
@@ -187,7 +188,7 @@ def _nearest(
         tranches = {n: slice(ranges[n][0] + first, min(ranges[n][0] + last, ranges[n][1])) for n in unfinished}
         members.know({page.id_digest(place) for some in tranches.values() for place in accepted.at[some].tolist()})
         for n, some in tranches.items():
-            hits[n] += _counting(members, near, page, queries, accepted, some)
+            hits[n] += _counting(members, near, page, queries, accepted.listed(some))
         unfinished = [n for n in unfinished if len(hits[n]) < most and ranges[n][0] + last < ranges[n][1]]
         first, last = last, last * MORE_TRANCHE
     for (start, _), some_hits in zip(ranges, hits, strict=True):
@@ -195,13 +196,12 @@ def _nearest(
 
 
 def _counting(
-    members: Members, near: Near, page: MemberPage, queries: Queries, accepted: _Accepted, some: slice
+    members: Members, near: Near, page: MemberPage, queries: Queries, pairs: Sequence[tuple[int, int, float]]
 ) -> Iterator[Hit]:
     """Make hits of some pairs of one query; leave out members that do not count, and those of other collections."""
-    pairs, places, similarities = (column[some].tolist() for column in accepted)
-    query = near.queries[pairs[0]]
+    query = int(near.queries[pairs[0][0]])
     collection, own = collection_of(queries.entries.ids[query]), int(queries.entries.shingles[query])
-    for pair, at, estimate in zip(pairs, places, similarities, strict=True):
+    for pair, at, estimate in pairs:
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
         if document is not None and collection_of(document[0].id) == collection:
@@ -215,6 +215,10 @@ class _Accepted(NamedTuple):
     pairs: NDArray[np.intp]  # Positions of the fingerprints' pairs.
     at: NDArray[np.intp]  # Positions of the members in their page.
     similarities: NDArray[np.float64]
+
+    def listed(self, some: slice) -> list[tuple[int, int, float]]:
+        """List the columns of some pairs, a tuple a pair."""
+        return list(zip(*(column[some].tolist() for column in self), strict=True))
 
 
 def _accepted_pairs(

@@ -1,5 +1,6 @@
 """How near two documents are, and whether that is near enough: the one place that compares with k and a threshold."""
 
+from math import isnan
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -204,7 +205,7 @@ def judge(
 
 def known_similarity(similarity: float) -> float | None:
     """Read one of the similarities of `judge`; None when a sketch was missing."""
-    return None if np.isnan(similarity) else similarity
+    return None if isnan(similarity) else similarity
 
 
 def known_likeness(similarity: float, own: int, other: int) -> tuple[float | None, float | None]:

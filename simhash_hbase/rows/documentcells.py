@@ -162,7 +162,8 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     def found_under(self, text: Text, since: int = 0) -> "DocumentState | None":
         """Give the decision in force if queries find the document by it under this text."""
         decision = self.found(since)
-        return decision if decision and decision.text == text else None
+        is_under = decision is not None and decision.simhash == text.simhash and decision.digest == text.digest
+        return decision if is_under else None
 
     def recorded(self, text: Text, since: int) -> "DocumentState | None":
         """Give the decision in force if it is about this text, and the document was seen since then."""
@@ -212,14 +213,15 @@ class Change(NamedTuple):
 
         Adding a known original again leaves it one, unless it has expired: was last seen before `oldest`.
         """
-        if stored is not None:
-            old, _ = stored
-            new = msgspec.structs.replace(new, stamp=max(new.stamp, old.stamp + 1))
-            known = old.found(oldest)
-            if known and known.text.is_same(new.text):
-                state = known.state if new.state == "added" else new.state
-                new = msgspec.structs.replace(new, state=state, order=known.order)
-        return cls.of(at, digest, stored, new)
+        if stored is None:
+            return cls(at, digest, None, None, new)
+        old, old_value = stored
+        new = msgspec.structs.replace(new, stamp=max(new.stamp, old.stamp + 1))
+        known = old.found(oldest)
+        if known and known.text.is_same(new.text):
+            state = known.state if new.state == "added" else new.state
+            new = msgspec.structs.replace(new, state=state, order=known.order)
+        return cls(at, digest, old, old_value, new)
 
     @property
     def key(self) -> tuple[bytes, bytes]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.idf import CutTexts, text_key
+from simhash_hbase.features.idf import CutTexts, outline, text_key
 from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.profile.defaults import HashName
 
@@ -137,6 +137,7 @@ class Fingerprinter:
         self.hash = hash
         self.seed = seed
         self._known: dict[bytes, tuple[int, int]] = {}
+        self._outlines: set[tuple[int, str]] = set()  # Of the known texts.
 
     def remember(self, texts: Iterable[CutTexts], *, workers: int = 1) -> None:
         """Have so many threads fingerprint texts that were cut as the analyzer does: they are not cut again."""
@@ -148,7 +149,8 @@ class Fingerprinter:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
         weights = analyzer.weights(seed=self.seed)
-        keys, words = zip(*texts, strict=True)
+        keys, outlines, words = zip(*texts, strict=True)
+        self._outlines.update(*outlines)
         with ThreadPoolExecutor(workers) as pool:
             for some, columns in zip(keys, pool.map(lambda counted: counted.vote(weights), words), strict=True):
                 self._known.update(zip(some, zip(*(column.tolist() for column in columns), strict=True), strict=True))
@@ -170,7 +172,7 @@ class Fingerprinter:
         analyzer = self.analyzer
         if self.hash != "murmur3" or not isinstance(analyzer, CountingAnalyzer):
             return self.fingerprint_features_many([analyzer.features(text) for text in batch.texts])
-        known = [self._known.get(text_key(text)) for text in batch.texts] if self._known else [None] * len(batch.texts)
+        known = [self._known.get(text_key(text)) if outline(text) in self._outlines else None for text in batch.texts]
         others = [at for at, pair in enumerate(known) if pair is None]
         rest = Batch([batch.texts[at] for at in others]) if len(others) < len(known) else batch
         simhashes = np.array([pair[0] if pair else 0 for pair in known], np.uint64)

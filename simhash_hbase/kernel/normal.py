@@ -53,8 +53,8 @@ def bounded_marks(text: str) -> str:
     64
     """
     # A run that is too long fills one of these parts: a look at the first character of each is mostly enough.
-    parts = (text[place : place + _HALF] for place in range(0, len(text) - _HALF + 1, _HALF))
-    if not any(all(map(is_mark, part)) for part in parts):
+    places = (place for place in range(0, len(text) - _HALF + 1, _HALF) if is_mark(text[place]))
+    if not any(all(map(is_mark, text[place : place + _HALF])) for place in places):
         return text
     bounded, run = [], 0
     for character in text:

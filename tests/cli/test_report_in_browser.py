@@ -8,6 +8,7 @@ from demo import documents
 from playwright.sync_api import expect
 from support.chromium import NARROW, WIDE, open_page
 from support.corpus import near_copies, write_jsonl
+from support.picture import take
 from support.results import run
 
 from simhash_hbase.report.differences import word_differences
@@ -117,6 +118,14 @@ def test_pictures_are_taken_and_the_page_fits(browser, quickstart, screenshots, 
         assert left["width"] > 0.4 * size["width"]
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_picture_for_a_manual_is_taken(browser, quickstart, screenshots):
+    screenshots.mkdir(exist_ok=True)
+
+    take(browser, quickstart / "report.html", screenshots / "report.png")
+
+    assert (screenshots / "report.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_links_lead_from_a_cluster_to_its_pair_and_back(page):

@@ -76,18 +76,6 @@ def test_rows_of_several_files_come_into_one(cli, empty, tmp_path):
     assert pq.read_table(tmp_path / "kept.parquet")["id"].to_pylist() == [f"group {n} copy 0" for n in range(8)]
 
 
-def test_refused_rows_are_not_among_the_kept(cli, empty, tmp_path):
-    rows, kept = table(4, 1), tmp_path / "kept.parquet"
-    first = [{**rows[:1].to_pylist()[0], "text": words} for words in (None, "…", "an other text")]
-    pq.write_table(pa.concat_tables([pa.Table.from_pylist(first, SCHEMA), rows]), tmp_path / "b.parquet")
-
-    done = cli("dedup", empty, tmp_path / "b.parquet", "--output", kept, "--quiet")
-
-    assert done.code == 3
-    assert pq.read_table(kept)["id"].to_pylist() == [record["id"] for record in done.records]
-    assert pq.read_table(kept)["text"][0].as_py() == "an other text"
-
-
 def damage(path, start):
     data = bytearray(path.read_bytes())
     data[start : start + 12] = b"\xff" * 12

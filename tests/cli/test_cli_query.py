@@ -5,7 +5,6 @@ import re
 import pytest
 from support.corpus import text, write_jsonl
 
-BASE = 0x9E3779B97F4A7C15
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -36,18 +35,6 @@ def test_query_for_nothing_and_for_no_fingerprint_is_wrong_usage_and_for_no_word
     assert "--text" in cli("query", filled).usage_error
     assert "'xyz' is not a fingerprint: 16 hex digits" in cli("query", filled, "--simhash", "xyz").usage_error
     assert "has no usable words, so it has no fingerprint" in cli("query", filled, "--text", "…!?").failure
-
-
-def test_own_fingerprints_go_into_any_index_and_are_judged_by_distance(cli, empty, simhash_file):
-    file = simhash_file("own.jsonl", {"a": BASE, "b": BASE ^ 7, "c": BASE ^ 15})
-
-    added = cli("add", empty, file, "--simhash-field", "simhash", "--verbose")
-    answer = cli("query", empty, "--simhash", f"{BASE:016x}").record
-    answers = cli("query", empty, file, "--simhash-field", "simhash").records
-
-    assert [record["simhash"] for record in added.records] == [f"{s:016x}" for s in (BASE, BASE ^ 7, BASE ^ 15)]
-    assert [(m["id"], m["distance"], m["similarity"]) for m in answer["matches"]] == [("a", 0, None), ("b", 3, None)]
-    assert [[m["id"] for m in record["matches"]] for record in answers] == [["b"], ["c", "a"], ["b"]]
 
 
 def test_query_as_a_table_has_a_row_for_each_match_and_one_where_nothing_is_near(cli, filled):

@@ -75,21 +75,6 @@ def test_a_folder_of_all_formats_reads_as_it_does_on_this_machine(cli, bucket, t
     assert total_bytes(Sources([f"{url}/in/"])) == sum(path.stat().st_size for path in read) > 0
 
 
-@pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
-def test_what_is_kept_is_written_to_the_store_as_to_a_file(cli, bucket, tmp_path, name):
-    folder, url = bucket
-    write_jsonl(folder / "in.jsonl", RECORDS)
-    write_jsonl(tmp_path / "in.jsonl", RECORDS)
-    words = ("--create", "--analyzer", "shingle", "--workers", 1)
-
-    there = cli("dedup", f"file:{tmp_path / 'there'}", f"{url}/in.jsonl", "--output", f"{url}/{name}", *words)
-    here = cli("dedup", f"file:{tmp_path / 'here'}", tmp_path / "in.jsonl", "--output", tmp_path / name, *words)
-
-    assert (there.code, here.code) == (0, 0)
-    assert there.records == here.records
-    assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
-
-
 def test_an_output_that_is_not_finished_is_not_there(bucket):
     _, url = bucket
 

@@ -6,14 +6,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
 from support.corpus import near_copies, write_jsonl
-from support.patience import END_S
 from support.results import command, finish, start
+from support.serving import wait_for
 
 from simhash_hbase.files.local import placed_database
 
@@ -23,14 +22,6 @@ import pathlib, time
 pathlib.Path({marker!r}).touch()
 time.sleep(600)
 """
-
-
-def wait_for(condition, process=None):
-    end = time.monotonic() + END_S
-    while not condition():
-        assert time.monotonic() < end
-        assert process is None or process.poll() is None, process.stderr.read()
-        time.sleep(0.01)
 
 
 def temporary(folder):
@@ -50,7 +41,7 @@ def test_the_copy_of_standard_input_is_removed(tmp_path, number, message):
     folder, env = temporary(tmp_path)
     words = ("dedup", f"file:{tmp_path / 'i'}", "-", "--create", "--analyzer", "shingle")
     process = start(*words, stdin=subprocess.PIPE, env=env)
-    wait_for(lambda: list(folder.rglob("stdin")), process)
+    wait_for(lambda: process.poll() is not None or list(folder.rglob("stdin")))
 
     process.send_signal(number)
     ended = finish(process)
@@ -126,7 +117,7 @@ def test_a_signal_that_the_parent_had_ignored_stays_ignored(tmp_path):
     words = ("dedup", f"file:{tmp_path / 'i'}", "-", "--create", "--analyzer", "shingle")
     ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command(*words)]
     process = subprocess.Popen(ignoring, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
-    wait_for(lambda: list(folder.rglob("stdin")), process)
+    wait_for(lambda: process.poll() is not None or list(folder.rglob("stdin")))
 
     process.send_signal(signal.SIGHUP)
     data = "".join(json.dumps(record) + "\n" for record in near_copies(3, 2)).encode()
@@ -145,7 +136,7 @@ def test_ctrl_c_while_modules_are_imported_is_a_sentence(tmp_path):
     program = [sys.executable, "-c", f"from {module} import {name}; {name}()", "--help"]
     environment = {**os.environ, "PYTHONPATH": f"{modules}{os.pathsep}{ROOT}"}
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-    wait_for(marker.exists, process)
+    wait_for(lambda: process.poll() is not None or marker.exists())
 
     process.send_signal(signal.SIGINT)
     ended = finish(process)

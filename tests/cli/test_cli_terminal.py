@@ -9,7 +9,6 @@ from support.corpus import text, write_jsonl
 from support.terminal import Terminal, on_terminal, terminal_as_stderr, without_styles
 
 from simhash_hbase.cli.screen.output import WINDOW_S, Pace, ProgressLines
-from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.errors import StoreUnavailable
 
 STARTING = "starting …\r\x1b[K"
@@ -213,12 +212,6 @@ def test_what_is_typed_ends_at_the_first_end_of_file():
     code, shown = terminal.finish()
     assert code == 0
     assert '"id":"typed","status":"original"' in shown
-
-
-@pytest.mark.parametrize("scheme", ["http", "https", "hbase", "hbase+http", "HBASE+HTTPS", "redis", "rediss"])
-def test_no_message_shows_the_password_of_an_address(scheme):
-    assert secretless(f"see {scheme}://me:top@secret@host/x: no") == f"see {scheme}://…@host/x: no"
-    assert secretless("see http://host/@x: no") == "see http://host/@x: no"
 
 
 class Ticking:

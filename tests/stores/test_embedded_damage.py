@@ -3,14 +3,14 @@
 import random
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 
 import lmdb
 import pytest
 from support.bruteforce import entries
 
 from simhash_hbase import CorruptIndex, create_index, open_index
-from simhash_hbase.errors import NotAnIndex
+from simhash_hbase.errors import NotAnIndex, SimhashError
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
@@ -119,6 +119,34 @@ def test_pages_behind_a_damaged_one_are_not_left_to_the_caller(sound, tmp_path):
 
     with closing(EmbeddedStore.open(folder, QUICK)) as store, pytest.raises(CorruptIndex, match="a page is damaged"):
         store.check_readable()
+
+
+def test_a_damaged_page_in_the_list_of_free_ones_is_found(tmp_path):
+    with create_index(f"file:{tmp_path / 'index'}", analyzer="shingle") as index:
+        for at in range(60):
+            index.add_entries(entries({f"d{at}": at << 40}))
+    data, reported = (tmp_path / "index" / "data.mdb").read_bytes(), []
+    for at in range(2 * PAGE, len(data), PAGE):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        (folder / "data.mdb").write_bytes(data[:at] + bytes(PAGE) + data[at + PAGE :])
+        with suppress(CorruptIndex), closing(EmbeddedStore.open(str(folder), QUICK)) as store:
+            try:
+                store.check_readable()
+            except CorruptIndex as error:
+                reported.append(str(error))
+
+    assert any("list of free pages" in text for text in reported)
+
+
+@pytest.mark.parametrize("kept", [0, PAGE, 2 * PAGE, 9 * PAGE + 100, -PAGE])
+def test_a_truncated_folder_is_not_opened_and_left_as_it_is(sound, tmp_path, kept):
+    (tmp_path / "data.mdb").write_bytes(sound[:kept])
+
+    with pytest.raises(SimhashError):
+        EmbeddedStore.open(str(tmp_path), QUICK)
+
+    assert (tmp_path / "data.mdb").read_bytes() == sound[:kept]
 
 
 def emptied_page_of_the_mark(data):

@@ -130,26 +130,6 @@ def test_a_data_file_with_other_content_is_no_index(index):
             EmbeddedStore.open(index)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kept", [0.1, 0.5, 0.9])
-def test_a_data_file_cut_short_is_reported_and_kills_nobody(store, folder, kept):
-    store.put_rows(random_rows(20_000), timestamp=1)
-    store.close()
-    data = os.path.join(folder, "data.mdb")
-    os.truncate(data, int(os.path.getsize(data) * kept))
-
-    code = f"""
-        from simhash_hbase.errors import CorruptIndex
-        from simhash_hbase.stores.embedded import EmbeddedStore
-        try:
-            store = EmbeddedStore.open({folder!r})
-            print(sum(len(rows.prefixes) for rows in store.scan_range(0, 1 << 40, page=1000)))
-        except CorruptIndex as error:
-            print("corrupt", error)
-    """
-    assert finish(start(code)).startswith("corrupt")
-
-
 def test_a_store_opened_for_reading_refuses_to_write(index):
     with closing(EmbeddedStore.open(index, readonly=True)) as store:
         assert found_by(store, 1) == [(1, 1)]

@@ -182,27 +182,6 @@ def test_an_original_that_is_gone_is_told_with_its_duplicate(change):
     assert run(index, [("c", (BASE, None))]) == [("c", True, None, None, None)]
 
 
-def test_an_expired_original_is_no_original():
-    clock = Clock()
-    index = make_index(clock, ttl_days=5)
-    run(index, [("old", (BASE, None))])
-    clock.advance(days=6)
-    decisions = run(index, [("new", (BASE, None)), ("newer", (BASE, None))])
-
-    assert decisions == [("new", True, None, None, None), ("newer", False, "new", 0, None)]
-    assert run(index, [("old", (BASE, None))]) == [("old", False, "new", 0, None)]
-    assert index.verify().wrong == 0
-
-
-def test_a_duplicate_that_is_added_counts_as_an_original():
-    index = make_index()
-    run(index, [("a", (BASE, None)), ("b", (BASE, None))])
-    index.add_entries(entries({"b": BASE}))
-
-    assert {match.id for match in index.query_simhash(BASE).matches} == {"a", "b"}
-    assert run(index, [("b", (BASE, None))]) == [("b", True, None, None, None)]
-
-
 def test_short_documents_are_told():
     index, documents = make_index(), entries({"a": 1, "b": ALL_BITS, "c": 2}, features=[29, 30, 5])
     decisions = index.dedup_entries(documents, index.deduplicator())
@@ -220,18 +199,6 @@ def test_whether_an_original_is_gone_does_not_depend_on_the_cut():
         gone.append([decision.of_removed for decision in decisions])
 
     assert gone[0] == gone[1]
-
-
-@pytest.mark.parametrize("again", ["the original", "a new copy"])
-def test_a_document_offered_again_or_named_as_an_original_counts_as_seen(again):
-    clock = Clock()
-    index = make_index(clock, ttl_days=10)
-    run(index, [("the original", (BASE, None))])
-    clock.advance(days=6)
-    run(index, [(again, (BASE, None))])
-    clock.advance(days=6)
-
-    assert [match.id for match in index.query_simhash(BASE).matches] == ["the original"]
 
 
 def test_a_crowded_prefix_does_not_change_decisions():

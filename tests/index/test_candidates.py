@@ -7,12 +7,12 @@ from operator import eq
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from support.bruteforce import ALL_BITS, clustered, crowd, matches, written_entries
+from support.bruteforce import clustered, crowd, matches, written_entries
 from support.cost import NotingStore
 from support.rows import uint64s
 
 from simhash_hbase.index import candidates
-from simhash_hbase.index.candidates import NO_PAIRS, Near, Queries, Reach, expand, find_candidates, find_crowded
+from simhash_hbase.index.candidates import NO_PAIRS, Near, Queries, Reach, find_candidates, find_crowded
 from simhash_hbase.index.dedup import UndecidedBatch
 from simhash_hbase.index.search import find_nearest
 from simhash_hbase.profile.matching import MatchRule
@@ -176,38 +176,12 @@ def test_documents_do_not_meet_by_rows_that_they_lack():
     assert asked.tolist() == [3, 4]
 
 
-def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
-    scheme = Scheme.parse("5x2")
-    store = stored(scheme, range(6))
-    for limit, is_cut in ((5, True), (6, False)):
-        found = found_by(store, scheme, [0, ALL_BITS, 3], reach=3, limit=limit)
-        assert found.truncated.tolist() == [is_cut, False, is_cut]
-
-
 def test_rows_are_counted_once_however_many_queries_share_them():
     scheme = Scheme.parse("4x1")
     found = found_by(stored(scheme, [1, 2]), scheme, [1] * 100, reach=3)
     # Three tables hold both under one prefix, the fourth holds only one that was asked for.
     assert found.rows == 7
     assert len(whole(found).queries) == 200
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "at_once", "sizes"),
-    [
-        ([0, 5, 5, 9], [3, 9, 9, 10], 7, [7, 5]),
-        ([0, 5, 5, 9], [3, 9, 9, 10], 1, [3, 4, 4, 1]),
-        ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], 2, [2, 2, 1]),
-        ([4, 2, 7], [5, 3, 8], 3, [3]),
-    ],
-)
-def test_ranges_are_expanded_a_bounded_number_of_pairs_at_a_time(left, right, at_once, sizes):
-    parts = list(expand(np.array(left), np.array(right), at_once=at_once))
-    assert [len(owners) for owners, _ in parts] == sizes
-    pairs = [(int(a), int(b)) for owners, at in parts for a, b in zip(owners, at, strict=True)]
-    assert pairs == [
-        (i, b) for i, (start, stop) in enumerate(zip(left, right, strict=True)) for b in range(start, stop)
-    ]
 
 
 SETTINGS = {

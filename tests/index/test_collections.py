@@ -46,13 +46,6 @@ def test_stored_ids_are_equal_only_if_collections_and_ids_are(one, other, first,
     assert (collection_of(stored), own_id(stored)) == (one or "", first)
 
 
-@pytest.mark.parametrize("name", ["a", "https://example.org/a?b=c", "天地", " "])
-def test_an_id_without_a_collection_is_stored_as_it_is(name):
-    made = entries({name: BASE})
-    assert Collection().stored_id(name) == name
-    assert Collection().stored(made) is made
-
-
 def test_names_that_look_alike_are_different_collections():
     made = [Collection(name) for name in TRICKY]
     assert len({one.stored_id("x") for one in made}) == len({one.masked(0) for one in made}) == len(TRICKY)

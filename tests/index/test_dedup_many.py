@@ -6,7 +6,6 @@ import pytest
 
 from simhash_hbase.errors import Unsupported
 from simhash_hbase.index import arguments, reading
-from simhash_hbase.stores.memory import MemoryStore
 
 LETTERS = random.Random(0)
 WORDS = ["".join(LETTERS.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(2_000)]
@@ -89,16 +88,6 @@ def test_metadata_is_kept_with_a_document_of_many(index, method):
     [(a, text), (b, other)] = corpus(2)
     assert [name for name, _ in getattr(index, method)([(a, text, {"source": "x"}), (b, other)])] == [a, b]
     assert [stored.metadata for stored in index.get_many([a, b])] == [{"source": "x"}, None]
-
-
-def test_a_dry_run_decides_alike_and_leaves_the_index_as_it_is(index):
-    known, documents = corpus(30)[:10], corpus(30)[10:]
-    list(index.dedup_many(known))
-    before = list(index.export()), index.verify()
-    dry = list(index.dedup_many(documents, deduplicator=index.deduplicator(scratch=MemoryStore())))
-    assert (list(index.export()), index.verify()) == before
-    assert dry == list(index.dedup_many(documents))
-    assert {decision.of for _, decision in dry} & {name for name, _ in known}
 
 
 def test_a_store_without_ranges_is_refused_before_a_document_is_read(index, monkeypatch):

@@ -114,19 +114,6 @@ def test_what_is_not_read_whole_is_told_of_the_query_that_it_touches(make_index,
     assert (answered(alone), alone.truncated, alone.complete) == ([("alone", 0)], False, True)
 
 
-def test_a_limit_keeps_the_nearest_and_says_that_it_cut(make_index):
-    index = make_index()
-    documents = {f"document {i}": flip(BASE, range(i % 4)) for i in range(20)}
-    index.add_entries(entries(documents))
-    every = neighbours(documents, BASE, 3)
-
-    for limit in (1, 7, 19, 20, 21):
-        answer = index.query_simhash(BASE, limit=limit)
-        assert answered(answer) == every[:limit]
-        assert answer.truncated == (limit < 20)
-        assert answer.complete == (limit >= 20)
-
-
 TEXT = "A document long enough to leave some features."
 
 

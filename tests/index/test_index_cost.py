@@ -1,7 +1,6 @@
 """What calls cost: which calls of the store, how many cells, and how much memory."""
 
 from functools import partial
-from math import comb
 
 import numpy as np
 import pytest
@@ -49,12 +48,15 @@ def copies(count):
     return {f"copy {i}": BASE for i in range(count)}
 
 
-def scanned(calls):
-    return [arguments[0] for name, arguments in calls if name == "scan"]
-
-
 def remove(index, documents):
     assert all(done for _, done in index.remove_many(documents.ids))
+
+
+def mixed(third):
+    """Make documents of which one third is in the index as it is, one with another text, and one is new."""
+    known = dict(list(NEARBY.items())[:third])
+    moved = {name: ~simhash & ALL_BITS for name, simhash in list(NEARBY.items())[-third:]}
+    return known | moved | near(third, seed=3, name="new")
 
 
 # What is in the index, what is done with how many documents, and the calls of the store, whatever their number.
@@ -65,6 +67,13 @@ COSTS = [
     (NEARBY, Index.query_entries, QUERIES, "scan get_rows get"),
     ({}, Index.add_entries, [near(1, seed=2), NEW], "transaction get put put_rows put"),
     (COPIED, Index.add_entries, [COPIED], "transaction get put compare_and_set"),
+    (NEARBY, Index.add_entries, [mixed(1), mixed(200)], "transaction get put put_rows put compare_and_set delete"),
+    (
+        NEARBY,
+        dedup,
+        [QUERIES[0] | apart(1), QUERIES[2] | apart(500)],
+        "get scan get_rows get transaction get put put_rows put",
+    ),
     (NEARBY | COPIED, remove, [COPIED, NEARBY], "transaction get compare_and_set delete get_rows"),
     # Claims read the cells of their documents once; the second of the reads of copies is that of the originals.
     ({}, Index.claim_entries, [apart(1), apart(500)], "transaction get scan put put_rows put"),
@@ -111,41 +120,6 @@ def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):
     index.get("a")
     index.query_id("a")
     assert store.take_names() == ["get", "get", "get", "get", "scan", "get_rows", "get"]
-
-
-@pytest.mark.parametrize(("scheme", "k"), [("5x2", 3), ("4x1", 3), ("6x3", 3), ("7x4", 3), ("8x4", 4), ("6x1", 5)])
-def test_a_query_is_one_scan_of_as_many_prefixes_as_tables(store, scheme, k):
-    index = make(store, scheme=scheme, distance=k)
-    blocks, chosen = map(int, scheme.split("x"))
-    index.query_simhash(BASE)
-    [prefixes] = scanned(store.take())
-    assert len(prefixes) == comb(blocks, chosen)
-    assert len(np.unique(prefixes)) == len(prefixes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("third", [1, 10, 300])
-def test_adding_new_known_and_moved_documents_is_six_calls_at_most(store, index, third):
-    before = near(3 * third, seed=3)
-    add(index, before)
-    again = dict(list(before.items())[:third])
-    moved = {name: ~simhash & ALL_BITS for name, simhash in list(before.items())[third : 2 * third]}
-
-    index.add_entries(entries({**again, **moved, **near(third, seed=3, name="new")}))
-
-    names = store.take_names()
-    assert names.count("transaction") == 1
-    assert len(names) <= 7
-    assert len(set(names)) >= len(names) - 1
-
-
-@pytest.mark.parametrize("documents", [2, 500])
-def test_a_batch_of_dedup_costs_a_query_and_a_write(store, index, documents):
-    add(index, near(200, seed=5))
-    dedup(index, entries(near(documents, seed=6, name="new")))
-    names = store.take_names()
-    assert names.count("scan") == 1
-    assert len(names) <= 11
 
 
 def test_where_documents_expire_claims_become_pending_by_compare_and_set(store):

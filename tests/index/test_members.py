@@ -45,11 +45,6 @@ def names(members, *simhashes):
     return sorted(one[0].id for one in found if one)
 
 
-def digests_of(page, simhash):
-    [where] = page.where(np.array([simhash], np.uint64))
-    return [page.qualifier(at) for at in range(page.first[where], page.stop[where])]
-
-
 def test_what_was_read_is_not_read_again(store):
     members = reader(store)
     # What is read later has the lower fingerprint.
@@ -64,17 +59,6 @@ def test_above_a_number_of_members_all_are_forgotten(store, monkeypatch, held, c
     members = reader(store)
     assert names(members, 1) == names(members, 1) == ["a", "b", "c"]
     assert store.take_names() == calls
-
-
-@pytest.mark.parametrize(("limit", "wide"), [(1, 1), (2, 2), (3, None)])
-def test_members_above_the_limit_are_named_by_the_last_that_was_read(store, limit, wide):
-    members = reader(store, limit)
-    page = page_of(members, 1, 2)
-    digests = sorted(map(id_digest, "abc"))
-    assert (digests_of(page, 1), digests_of(page, 2)) == (digests[:limit], [id_digest("d")])
-    assert members.wide == ({1: digests[wide - 1]} if wide else {})
-    behind = members.next_page(1, digests[limit - 1], 100)
-    assert digests_of(behind, 1) == digests[limit:]
 
 
 def written(name, simhash, state="added"):

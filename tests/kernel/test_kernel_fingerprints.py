@@ -129,18 +129,6 @@ def test_a_batch_of_nothing_has_no_rows():
     assert by_the_kernel(JiebaAnalyzer(), []) == []
 
 
-def test_a_text_has_the_same_in_any_batch():
-    alone = [by_the_kernel(LearnedAnalyzer(idf=IDF), [text])[0] for text in SHORT]
-    sketched = Batch(SHORT).sketch(6, 4)
-    each = [Batch([text]).sketch(6, 4) for text in SHORT]
-
-    assert by_the_kernel(LearnedAnalyzer(idf=IDF), SHORT) == alone
-    assert [one.digests[0] for one in each] == sketched.digests
-    assert np.array_equal(np.concatenate([one.segments for one in each]), sketched.segments)
-    assert np.array_equal(np.concatenate([one.sketches for one in each]), sketched.sketches)
-    assert np.array_equal(Batch(SHORT).sketch().sketches, sketched.sketches)
-
-
 def characters(*, without):
     """List the first characters but those of a kind."""
     return list(map(chr, np.flatnonzero(kernel_tables()["kinds"][:MAPPED] & without == 0).tolist()))

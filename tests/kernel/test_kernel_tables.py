@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
 from threading import Barrier
-from unicodedata import combining, decomposition, unidata_version
+from unicodedata import unidata_version
 from unittest.mock import Mock
 
 import numpy as np
@@ -14,7 +14,6 @@ from support.patience import END_S
 
 from simhash_hbase.features.idf import _jieba_tables
 from simhash_hbase.kernel import COMPILED, tables as kernel
-from simhash_hbase.kernel.normal import varying
 from simhash_hbase.kernel.tables import VERSION, make_tables, words_of
 
 NAME = "0123abcd"
@@ -237,9 +236,3 @@ def test_a_file_of_words_is_read_to_the_last_digit():
 def test_a_word_without_a_number_is_an_error(number):
     with pytest.raises(ValueError, match="line 2 has no number"):
         words_of(f"一 1\n二 {number}\n".encode())
-
-
-def test_of_the_characters_that_are_passed_over_none_varies():
-    others = set(map(chr, range(0x20000))).difference(varying())
-
-    assert not [c for c in others if c.lower() != c or decomposition(c) or combining(c)]

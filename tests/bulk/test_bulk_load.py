@@ -114,19 +114,6 @@ def test_cells_lie_a_minute_behind_the_store_and_their_documents_were_added_when
     assert [match.added for match in index.query_simhash(SHARED[0], since=rfc3339(clock.ms)).matches] == [stored.added]
 
 
-def test_a_loaded_document_is_found_changed_and_removed(index, tmp_path):
-    run(index, tmp_path, documents(50))
-    [match] = index.query_simhash(SHARED[7] ^ 0b101).matches
-    assert (match.id, match.distance) == ("document 7", 2)
-
-    index.add_entries(entries({"document 7": SHARED[300]}))
-    assert index.get("document 7").simhash == SHARED[300]
-    assert not index.query_simhash(SHARED[7]).matches
-
-    assert dict(index.remove_many(["document 8"])) == {"document 8": True}
-    assert not index.query_simhash(SHARED[8]).matches
-
-
 def test_a_folder_keeps_what_is_not_the_loads(index, tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "mine.txt").write_text("mine")

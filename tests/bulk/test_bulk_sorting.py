@@ -1,19 +1,17 @@
 """Bulk load: rows and cells come in the order of their bytes, however little memory there is."""
 
-import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.rows import pairs_of
 
-from simhash_hbase.bulk.hfiles import pack_stream
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, document_cells, sorted_rows
 from simhash_hbase.bulk.spool import DIGEST, Part, SeenIds, id_digests, read_part, write_part
 from simhash_hbase.inputs import Place, Reject
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import BlockRows, block_rows, distinct, pack_rows
+from simhash_hbase.rows.keys import BlockRows, block_rows, distinct
 
 
 def draw(count, *, seed=1, repeated=0):
@@ -67,22 +65,6 @@ def test_a_key_that_ends_with_zero_bytes_keeps_them(qualifier):
     keys = np.array([b"\x01\x02\x03\x04\x00" + b"\x07" * 8 + qualifier], dtype=KEY)
     [cell] = CellBlock(keys, [b"value"]).cells(3)
     assert (cell.row, cell.qualifier) == (b"\x01\x02\x03\x04\x00" + b"\x07" * 8, qualifier)
-
-
-def test_the_stream_says_how_long_everything_is():
-    block = document_cells(entries_of(draw(2)), 5, 0)
-    rows = BlockRows(np.array([1, 2], np.uint64), np.array([3, 4], np.uint64))
-    stream = io.BytesIO(b"".join(pack_stream([block], [rows], timestamp=7)))
-
-    assert stream.read(12) == b"SHB1" + (7).to_bytes(8, "big")
-    assert stream.read(10) == b"d" + (37).to_bytes(4, "big") + (4).to_bytes(4, "big") + b"\x01"
-    assert stream.read(4 * 37) == block.keys.tobytes()
-    assert (stream.read(4), stream.read(4)) == (bytes([13, 13, 21, 21]), bytes([29, 29, 22, 22]))
-    lengths = np.frombuffer(stream.read(16), ">u4")
-    assert stream.read(int(lengths.sum())) == b"".join(block.values)
-    assert stream.read(10) == b"b" + (13).to_bytes(4, "big") + (2).to_bytes(4, "big") + b"\x00"
-    assert stream.read(26) == pack_rows(rows)
-    assert stream.read() == b"\x00"
 
 
 def test_seen_ids_know_every_digest_of_many_batches_and_those_that_end_with_zero_bytes():

@@ -4,14 +4,13 @@ import base64
 import csv
 import gzip
 import json
-import os
 
 import pytest
 import zstandard
 from support.crawls import read_bytes
 
 from simhash_hbase.corpus.documents import write_rejects
-from simhash_hbase.inputs import Document, Place, Reject, read
+from simhash_hbase.inputs import Document, Reject, read
 from simhash_hbase.inputs.streams import gunzip
 
 GOOD = b'{"id":"good","text":"x"}'
@@ -261,9 +260,3 @@ def test_a_wide_file_without_a_mark_is_refused_with_the_option_that_reads_it(tmp
 
     assert refused.reason.endswith(f"give `encoding={codec}`")
     assert good.text == "x"
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no device that is always full")
-def test_a_full_disk_is_named_by_the_file_of_the_rejects():
-    with pytest.raises(OSError, match="No space left on device: '/dev/full'"), write_rejects("/dev/full") as write:
-        write(Reject(Place("a", 1), "no", b""))

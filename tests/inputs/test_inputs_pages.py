@@ -90,12 +90,14 @@ def test_a_few_bytes_that_are_no_characters_do_not_cost_the_page(tmp_path):
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_the_frame_of_a_site_is_left_out(tmp_path, lang, layout):
     words = {"zh": TRADITIONAL, "en": "It rained all day and nobody went out to see the river rise."}[lang]
-    lines = [f"{words} {number}" for number in range(10)]
+    lines = [f"{words * 4} {number}" for number in range(10)]
     content = Site(layout, lang).page("\n".join(lines), "Some title").encode()
-    text = read_page(tmp_path, content).text
+    # Also of a page whose text has come before.
+    texts = [read_page(tmp_path, content).text for _ in range(5)]
 
     assert len(content.decode()) > 9 * len("".join(lines))
-    assert [line for line in text.splitlines() if line != "Some title"] == lines
+    for text in texts:
+        assert [line for line in text.splitlines() if line != "Some title"] == lines
 
 
 def test_title_and_address_are_metadata(tmp_path):

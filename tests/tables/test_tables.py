@@ -63,17 +63,6 @@ def decided(rows, tmp_path_factory):
     }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("keep", ["best:score", "best:-score", "rank:source=paper,wire"])
-def test_orders_by_a_column_give_the_decisions_of_the_command(rows, tmp_path, keep):
-    more = [{**row, "score": at * 7 % 5, "source": ("wire", "paper", "blog")[at % 3]} for at, row in enumerate(rows)]
-    wanted = dedup(tmp_path, more, "--create", "--keep", keep)
-
-    marked = mark_near_duplicates(more, id="id", keep=keep)
-
-    assert [row["duplicate_of"] for row in marked] == [wanted[row["id"]]["of"] for row in more]
-
-
 def of_command(decision):
     names = decision["of"], decision["distance"], decision["similarity"]
     return dict(zip(MARKS, (*names, decision["of"] or decision["id"]), strict=True))

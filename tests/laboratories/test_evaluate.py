@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 from demo import chinese
 from evaluate import LEARNED, RECALL_ONLY, Figures, main, missed, run, sample, score
-from support.labelled import Corpus, Similarities, folder, read_corpus
+from support.corpora import need
+from support.labelled import Corpus, Similarities, read_corpus
 from support.sketching import jaccard
 
 TEXTS = [
@@ -82,9 +83,8 @@ def test_an_absent_set_is_wrong_usage_and_the_sets_are_named(monkeypatch, tmp_pa
 
 
 def test_all_twenty_pairs_of_english_news_are_found():
-    if not (folder() / f"docs.{RECALL_ONLY}.jsonl.gz").exists():
-        pytest.skip(f"The shared documents are not at {folder()}; SIMHASH_HBASE_DATA names their folder.")
-    corpus = read_corpus(RECALL_ONLY, folder())
+    need(RECALL_ONLY)
+    corpus = read_corpus(RECALL_ONLY)
     rows = sorted({*range(0, len(corpus.ids), 5), *(row for pair in corpus.pairs for row in pair)})
 
     measured = run(corpus, rows, LEARNED, sample(range(len(corpus.ids)), 1), Similarities(corpus.texts))

@@ -102,16 +102,16 @@ class Stage:
         def act(actor):
             store = SteppingStore(self.store, actor)
             know_time(store, SwappingOnly(self.store))
-            index = self.index(store, clock_ms=clock_ms, sleep=self._sleep(actor))
+
+            def sleep(seconds):
+                actor.stop("sleep")
+                self.advance(seconds)
+
+            index = self.index(store, clock_ms=clock_ms, sleep=sleep)
             return index.claim_entries(entries, deadline_s=deadline_s)
 
-        return self.enter(name, act)
-
-    def enter(self, name, act):
-        """Put anybody on the stage; `act` gets the actor and returns a result."""
-        actor = Actor(name, act)
-        self.actors.append(actor)
-        return actor
+        self.actors.append(Actor(name, act))
+        return self.actors[-1]
 
     def index(self, store, *, clock_ms=0, sleep=None):
         return Index(
@@ -120,17 +120,6 @@ class Stage:
 
     def advance(self, seconds):
         self.seconds += seconds
-
-    def _sleep(self, actor):
-        def sleep(seconds):
-            actor.stop("sleep")
-            self.advance(seconds)
-
-        return sleep
-
-    @property
-    def waiting(self):
-        return [actor for actor in self.actors if not actor.is_done]
 
     def finish(self, *actors):
         """Let actors take turns until they are done."""
@@ -143,5 +132,6 @@ class Stage:
         raise AssertionError("they never end")
 
     def close(self):
-        for actor in self.waiting:
-            actor.step("kill")
+        for actor in self.actors:
+            if not actor.is_done:
+                actor.step("kill")

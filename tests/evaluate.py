@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from support.labelled import Corpus, Pair, Similarities, folder, halves, read_corpus
+from support.labelled import Corpus, Pair, Similarities, documents_file, halves, read_corpus
 
 from simhash_hbase.api import create_index
 from simhash_hbase.index.index import Index
@@ -217,10 +217,10 @@ HEAD = (
 def main(arguments: list[str]) -> int:
     """Measure sets and print the table, or another one that the first argument asks for."""
     table = OTHER_TABLES.get(arguments[0]) if arguments else None
-    names, where = arguments[table is not None :], folder()
-    absent = [name for name in names or SETS if not (where / f"docs.{name}.jsonl.gz").exists()]
+    names = arguments[table is not None :]
+    absent = [name for name in names or SETS if not documents_file(name).exists()]
     if absent:
-        print(f"evaluate: {where} has no docs.{absent[0]}.jsonl.gz; set SIMHASH_HBASE_DATA to the folder of the "
+        print(f"evaluate: there is no {documents_file(absent[0])}; set SIMHASH_HBASE_DATA to the folder of the "
               f"labelled documents; the sets are {', '.join(SETS)}", file=sys.stderr)  # fmt: skip
         return 2
     if table is not None:
@@ -228,7 +228,7 @@ def main(arguments: list[str]) -> int:
     print(HEAD)
     notes, problems = [], []
     for name in names or SETS:
-        done = measure(read_corpus(name, where))
+        done = measure(read_corpus(name))
         for recipe, figures in done.items():
             print(row(name, recipe, figures), flush=True)
             if figures.truncated:

@@ -1,7 +1,5 @@
 """What is measured with: shared or made texts, documents of ready fingerprints, and near copies out of sentences."""
 
-import gzip
-import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from support.labelled import folder
+from support.labelled import documents_file, read_documents
 
 from simhash_hbase.bulk import Spool, Writer, begin, load
 from simhash_hbase.bulk.spool import Part, PartNote, write_part
@@ -32,7 +30,7 @@ MADE_TEXTS = 4_000
 
 
 def are_shared(name: str) -> bool:
-    return _path(name).exists()
+    return documents_file(SETS[name]).exists()
 
 
 def corpus(name: str) -> Iterator[str]:
@@ -40,9 +38,8 @@ def corpus(name: str) -> Iterator[str]:
     if not are_shared(name):
         yield from _made_texts()
         return
-    with gzip.open(_path(name), "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)["text"]
+    for document in read_documents(SETS[name]):
+        yield document["text"]
 
 
 def spread(name: str, wanted: int) -> list[str]:
@@ -50,10 +47,6 @@ def spread(name: str, wanted: int) -> list[str]:
     texts = list(corpus(name))
     places = np.linspace(0, len(texts) - 1, num=min(wanted, len(texts)), dtype=np.int64)
     return [texts[at] for at in places]
-
-
-def _path(name: str) -> Path:
-    return folder() / f"docs.{SETS[name]}.jsonl.gz"
 
 
 def _made_texts() -> Iterator[str]:

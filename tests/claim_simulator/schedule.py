@@ -31,7 +31,6 @@ class Document(NamedTuple):
     id: str
     simhash: int
     sketch: int | None
-    cluster: str
     segments: tuple[int, ...] = ()  # Of its sketch rows; none without a sketch.
     digest: bytes = b""  # Of its text; empty for a ready fingerprint.
 
@@ -71,10 +70,10 @@ def _cluster(name: str, chosen: Random, *, sketched: bool) -> list[Document]:
             simhash = _flipped(simhash, chosen, 2, 3)
         own = _flipped(simhash, chosen, 0, {"copies": 1, "star": 3, "chain": 0, "characters": 11}[shape])
         if sketch is None:
-            made.append(Document(f"{name}.{number}", own, None, name))
+            made.append(Document(f"{name}.{number}", own, None))
             continue
         own_sketch = _flipped(sketch, chosen, 0, 40, bits=SKETCH_BITS)
-        made.append(Document(f"{name}.{number}", own, own_sketch, name, _segments(name, chosen)))
+        made.append(Document(f"{name}.{number}", own, own_sketch, _segments(name, chosen)))
     return made
 
 

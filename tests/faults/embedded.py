@@ -17,7 +17,7 @@ from support.patience import END_S
 from support.serving import wait_for
 
 from faults.outcome import Outcome
-from faults.traffic import Traffic, check_decisions
+from faults.traffic import Traffic, added, check_told, decided
 from simhash_hbase.errors import StoreFull
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
@@ -43,30 +43,23 @@ class Folder:
     def open(self):
         return Index(EmbeddedStore.open(str(self.path), OPTIONS))
 
-    def told(self):
-        """Read what was acknowledged; a line that its writer did not finish was not."""
-        lines = self.log.read_bytes().split(b"\n")[:-1]
-        return [json.loads(line) for line in lines]
-
     def check(self, outcome: Outcome, seed: int):
         """Compare everything that is stored with everything that was acknowledged."""
-        added, decided = {}, {}
-        for kind, answers in self.told():
-            for name, *rest in answers:
-                known = (added if kind == "add" else decided).setdefault(name, rest)
-                if known != rest:
-                    outcome.wrong.append(f"{name} was told {known}, then {rest}")
+        told = {}
+        # A line that its writer did not finish was not.
+        for line in self.log.read_bytes().split(b"\n")[:-1]:
+            for name, known in json.loads(line).items():
+                if told.setdefault(name, tuple(known)) != tuple(known):
+                    outcome.wrong.append(f"{name} was told {told[name]}, then {known}")
         with self.open() as index:
-            held = {stored.id: stored for stored in index.export()}
-            outcome.lost = sum(name not in held or held[name].simhash != h for name, (h,) in added.items())
-            outcome.wrong += check_decisions(index, held, decided)
-            _ask(index, held, seed, outcome)
-        outcome.acknowledged = len(added) + len(decided)
+            outcome.judge(check_told(index, told))
+            _ask(index, seed, outcome)
+        outcome.acknowledged = len(told)
 
 
-def _ask(index, held, seed, outcome):
+def _ask(index, seed, outcome):
     """Compare answers with brute force over all that counts."""
-    counted = {name: stored.simhash for name, stored in held.items() if stored.state != "duplicate"}
+    counted = {stored.id: stored.simhash for stored in index.export() if stored.state != "duplicate"}
     chosen = random.Random(seed)
     asked = [flip(h, [chosen.randrange(64)]) for h in chosen.sample(sorted(counted.values()), min(ASKED, len(counted)))]
     queries = entries([(f"query {number}", simhash) for number, simhash in enumerate(asked)])
@@ -84,17 +77,17 @@ def _write(folder: Folder, seed: str, number: int, batches: int):
         for batch in range(batches):
             new = {f"new {chosen.getrandbits(60)}": chosen.getrandbits(64) for _ in range(20)}
             index.add_entries(entries(new))
-            _log(log, "add", list(new.items()))
+            _log(log, added(new))
             centres = {
                 f"family {seed} {batch} {n}": random.Random(f"{seed} {batch} {n}").getrandbits(64) for n in range(4)
             }
             copies = {f"{name} {(copy := chosen.randrange(3))}": flip(h, [copy]) for name, h in centres.items()}
             decisions = index.claim_entries(entries(copies))
-            _log(log, "claim", [(d.id, copies[d.id], d.is_original, d.of) for d in decisions])
+            _log(log, {each.id: decided(each, copies[each.id]) for each in decisions})
 
 
-def _log(log, kind, answers):
-    os.write(log, json.dumps([kind, answers]).encode() + b"\n")
+def _log(log, told):
+    os.write(log, json.dumps(told).encode() + b"\n")
 
 
 def _fork(act, *words):
@@ -186,7 +179,7 @@ def fill_disk(times, seed, say):
                 while True:
                     new = {f"new {chosen.getrandbits(60)}": chosen.getrandbits(64) for _ in range(100)}
                     index.add_entries(entries(new))
-                    _log(log, "add", list(new.items()))
+                    _log(log, added(new))
             except StoreFull as error:
                 say(f"disk full: {error}")
             index.close()

@@ -32,9 +32,16 @@ class Outcome:
     def take(self, log):
         """Take what the log of a traffic says."""
         self.stall, self.refused = log.stall(), dict(log.refused)
-        self.acknowledged = len(log.added) + len(log.decided)
-        self.lost = sum("lost" in line for line in log.wrong)
-        self.wrong = [line for line in log.wrong if "lost" not in line]
+        self.acknowledged = len(log.told)
+        self.judge(log.wrong)
+
+    def judge(self, lines):
+        """Tell what is lost from what is wrong otherwise."""
+        for line in lines:
+            if line.endswith(" is lost"):
+                self.lost += 1
+            else:
+                self.wrong.append(line)
 
     def __str__(self):
         recovery = f"{median(self.recovery):.1f}, {max(self.recovery):.1f}" if self.recovery else ""

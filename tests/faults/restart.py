@@ -16,6 +16,7 @@ from support.patience import END_S
 from support.serving import serving
 
 from faults.outcome import Outcome
+from faults.traffic import check_told, decided
 from simhash_hbase import create_index, open_index
 
 SCENARIO = "service restarted"
@@ -62,7 +63,7 @@ class Client:
                 index.query(text(number - TURN // 2, count=WORDS))
             case _:
                 decision = index.claim(name, text(number, count=WORDS, changed=self._random.randrange(3)))
-                self.acknowledged[name] = ("original" if decision.is_original else "duplicate", decision.of)
+                self.acknowledged[name] = decided(decision)
 
 
 def load(
@@ -96,24 +97,10 @@ def load(
     for ended, started in gaps:
         outcome.recovery.append(max(client.answered[bisect(client.answered, started)] for client in clients) - ended)
     outcome.stall = max(after - before for client in clients for before, after in pairwise(client.answered))
-    check(url, clients, outcome)
-    return outcome
-
-
-def check(url: str, clients: list[Client], outcome: Outcome):
-    """Compare everything that was acknowledged with what is stored."""
     with open_index(url) as index:
-        for client in clients:
-            for name, stored in zip(client.acknowledged, index.get_many(list(client.acknowledged)), strict=True):
-                acknowledged = client.acknowledged[name]
-                held = stored and (stored.state, stored.of)
-                if acknowledged and not held:
-                    outcome.lost += 1
-                elif held != acknowledged:
-                    outcome.wrong.append(f"{name} was told {acknowledged}, stored is {held}")
-        if (verified := index.verify()).wrong:
-            outcome.wrong.append(f"verify: {verified}")
+        outcome.judge(check_told(index, {name: told for each in clients for name, told in each.acknowledged.items()}))
     outcome.acknowledged = sum(len(client.answered) for client in clients)
+    return outcome
 
 
 def run(times: int, minutes: float, url: str | None, say) -> Outcome:

@@ -39,12 +39,28 @@ def base_documents(seed):
     return {f"base {number}": simhash for number, simhash in enumerate(near)}
 
 
-def check_decisions(index, held, decided):
-    """Yield what is wrong with decisions that were told, among the documents that are held, and with the index."""
-    for name, (simhash, is_original, of) in decided.items():
+def added(documents):
+    """Return what is told of documents that were added: state, original and fingerprint."""
+    return {name: ("added", None, simhash) for name, simhash in documents.items()}
+
+
+def decided(decision, *simhash):
+    """Return the same of one that was claimed; without its fingerprint where only its text is known."""
+    return ("original" if decision.is_original else "duplicate", decision.of, *simhash)
+
+
+def check_told(index, told):
+    """Yield what is wrong with an index, by what was told of its documents; nothing of those that were removed."""
+    held = {stored.id: stored for stored in index.export()}
+    for name, known in told.items():
         stored = held.get(name)
-        if stored is None or (stored.simhash, stored.state == "original", stored.of) != (simhash, is_original, of):
-            yield f"{name} was told {(is_original, of)}, stored is {stored}"
+        now = stored and (stored.state, stored.of, stored.simhash)[: len(known or "all")]
+        if known and not stored:
+            yield f"{name} was told {known} and is lost"
+        elif now != known:
+            yield f"{name} was told {known}, stored is {now}"
+        elif known and (of := known[1]) and told.get(of, known) and (of not in held or held[of].state == "duplicate"):
+            yield f"{name} is a duplicate of {of}, which is no original"
     originals = [name for name, stored in held.items() if stored.state == "original" and name.startswith("family ")]
     families = Counter(name.rpartition(" ")[0] for name in originals)
     yield from (f"{family} has {number} originals" for family, number in families.items() if number > 1)
@@ -59,8 +75,7 @@ class Log:
     calls: list = field(default_factory=list)  # (kind, started, ended) of those that were answered.
     refused: Counter = field(default_factory=Counter)  # Retryable errors, by name.
     wrong: list = field(default_factory=list)
-    added: dict = field(default_factory=dict)
-    decided: dict = field(default_factory=dict)
+    told: dict = field(default_factory=dict)  # Of each document.
 
     def stall(self):
         """Return the longest time without an answer to a kind of call, in seconds."""
@@ -149,7 +164,7 @@ class Traffic:
     def _add(self, index, chosen):
         new = {f"new {chosen.getrandbits(60)}": chosen.getrandbits(64) for _ in range(40)}
         index.add_entries(entries(new))
-        self.log.added.update(new)
+        self.log.told.update(added(new))
 
     def _claim(self, index, chosen):
         """Claim near copies of which another thread claims the same at the same time."""
@@ -161,9 +176,9 @@ class Traffic:
                 copy = chosen.randrange(COPIES)
                 batch[f"family {family} {copy}"] = flip(centre, [copy])
         for decision in index.claim_entries(entries(batch)):
-            told = (batch[decision.id], decision.is_original, decision.of)
-            if self.log.decided.setdefault(decision.id, told) != told:
-                self.log.wrong.append(f"{decision.id} was told {self.log.decided[decision.id]}, then {told}")
+            told = decided(decision, batch[decision.id])
+            if self.log.told.setdefault(decision.id, told) != told:
+                self.log.wrong.append(f"{decision.id} was told {self.log.told[decision.id]}, then {told}")
 
     def _query(self, index, chosen):
         answers = index.query_entries(entries([(f"query {n}", simhash) for n, simhash in enumerate(self._asked)]))
@@ -173,32 +188,20 @@ class Traffic:
                 self.log.wrong.append(f"query {number}: {len(found)} found, {len(expected)} expected")
 
     def _verify(self, index, chosen):
-        before = len(self.base) + len(self.log.added)
+        before = len(self.base) + len(self._added())
         found = index.verify()
         if found.malformed_rows or found.undecodable or found.documents < before:
             self.log.wrong.append(f"verify beside writers: {found}, wanted {before} documents")
 
-    def lost(self, index):
-        """Return the ids that were acknowledged and are not there, or not found."""
-        added, missing = list(self.log.added.items()), []
-        for start in range(0, len(added), 1_000):
-            part = added[start : start + 1_000]
-            held = index.get_many([name for name, _ in part])
-            answers = index.query_entries(entries([(f"is {name}", simhash) for name, simhash in part]))
-            for (name, simhash), stored, answer in zip(part, held, answers, strict=True):
-                if stored is None or stored.simhash != simhash or name not in {match.id for match in answer.matches}:
-                    missing.append(name)
-        return missing
+    def _added(self):
+        return [(name, known[2]) for name, known in list(self.log.told.items()) if known[0] == "added"]
 
     def _check_all(self, index):
-        self.log.wrong += [f"{name} was acknowledged and is lost" for name in self.lost(index)]
-        held = {stored.id: stored for stored in index.export()}
-        self.log.wrong += check_decisions(index, held, self.log.decided)
-        for name, (_, is_original, of) in self.log.decided.items():
-            if not is_original and (of not in held or held[of].state != "original"):
-                self.log.wrong.append(f"{name} is a duplicate of {of}, which is no original")
-        for name, simhash in self.base.items():
-            if name not in held:
-                self.log.wrong.append(f"{name} is lost")
-            elif held[name].simhash != simhash:
-                self.log.wrong.append(f"{name} has changed")
+        self.log.wrong += check_told(index, {**added(self.base), **self.log.told})
+        given = self._added()
+        for start in range(0, len(given), 1_000):
+            part = given[start : start + 1_000]
+            answers = index.query_entries(entries([(f"is {name}", simhash) for name, simhash in part]))
+            for (name, _), answer in zip(part, answers, strict=True):
+                if name not in {match.id for match in answer.matches}:
+                    self.log.wrong.append(f"{name} is not found")

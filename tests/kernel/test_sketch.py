@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support import plain_schema as plain
 from support.corpora import sample
-from support.sketching import containment, distinct, jaccard, sketch_many, slow_segments, slow_sketch
+from support.sketching import containment, distinct, jaccard, slow_segments, slow_sketch
 
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.kernel import normal as marks
@@ -50,7 +50,7 @@ def test_the_estimate_is_near_the_exact_similarity(name):
     pairs = [(text, edited(text, len(text) // part, part)) for text in texts for part in (30, 60, 200)]
     exact = np.array([jaccard(*pair) for pair in pairs])
 
-    estimates = estimated_similarity(sketch_many([a for a, b in pairs]), sketch_many([b for a, b in pairs]))
+    estimates = estimated_similarity(*(Batch(side).sketch().sketches for side in zip(*pairs, strict=True)))
 
     assert np.sqrt(((estimates - exact) ** 2).mean()) < 0.035
     assert abs((estimates - exact).mean()) < 0.012
@@ -117,7 +117,7 @@ def test_pieces_shorter_than_a_shingle_make_shingles_together(monkeypatch):
     monkeypatch.setattr(marks, "_SEARCHED", 1)
 
     for text in ("天地", "天地玄黄", "天地玄黄宇", "天地玄黄宇宙洪荒，日月盈昃"):
-        assert as_integer(sketch_many([text])[0]) == slow_sketch(text)
+        assert as_integer(Batch([text]).sketch().sketches[0]) == slow_sketch(text)
 
 
 @pytest.mark.parametrize("length", [6, 7, 40, 700, 4000])

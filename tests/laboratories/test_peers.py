@@ -1,8 +1,6 @@
 """What ``scripts/evaluate --peers`` compares: all similar pairs are known, and every index gives its pairs."""
 
-import os
 import random
-import subprocess
 from contextlib import closing
 from dataclasses import replace
 from itertools import combinations
@@ -69,12 +67,3 @@ def test_the_table_has_a_row_for_each_index(monkeypatch, corpus, capsys):
     assert len(rows) == len(ENTRANTS)
     assert {row.count("|") for row in [head, *rows]} == {13}
     assert all("| 1.000 | - | - | 0.333 | 13 | 0.923 | 0.923 | 18 | 1.00 ms | 100 |" in row for row in rows)
-
-
-def test_a_program_is_started_beside_lance():
-    pytest.importorskip("lance", reason="./scripts/install dev,peers", exc_type=ImportError)
-
-    # Forks, as PySpark does to start Java; Lance warns of each fork of a process that has imported it.
-    done = subprocess.run(["true"], preexec_fn=os.getpid, check=False)
-
-    assert done.returncode == 0

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.documents import Sentences
 from evaluate import REQUIRED_RECALL, STRICT, precision, score
-from support.labelled import Corpus, Similarities, folder, read_corpus
+from support.labelled import Corpus, Similarities, read_corpus
 
 from peers.entrants import ENTRANTS, Answers
 from peers.truth import similar_pairs
@@ -47,7 +47,7 @@ class Result:
 def read(name: str) -> Corpus:
     """Read a shared set, or make documents of twelve sentences and copies that lack half of one, without groups."""
     if name != MADE:
-        return read_corpus(name, folder())
+        return read_corpus(name)
     sentences = Sentences(MADE_DOCUMENTS)
     texts = [sentences.text(numbers) for numbers in sentences.documents.tolist()]
     pairs = [(at, at + 1) for at in range(0, len(texts), 2)]

@@ -6,19 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from support.fresh_clone import (
-    assert_printed,
-    blocks,
-    clone,
-    left_untracked,
-    likeness,
-    needed,
-    pages,
-    provide,
-    run,
-    split,
-)
+from support.fresh_clone import assert_printed, blocks, clone, left_untracked, likeness, pages, provide, run, split
 from support.listening import free_port
 
 from simhash_hbase.cli.app import COMMANDS
@@ -93,15 +81,6 @@ def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_ot
     assert len(gone) == upkeep.stdout.count('"removed":true') == 5
     missing = (fresh / "missing").read_text(encoding="utf-8").replace("\t", "").splitlines()
     assert sorted(missing) == sorted(gone)
-
-
-def test_the_example_of_pandas_says_how_to_install_what_no_extra_brings():
-    [sentence] = re.findall(r"\n(.+)\n\n<!-- pandas -->", pages()[Path("README.md")])
-    [extra] = re.findall(r"the extra `(\w+)`", sentence)
-    brought = {name.split("[")[0] for name in needed(Requirement(f"simhash-hbase[{extra}]"), {})}
-
-    assert "pyarrow" in brought
-    assert "pandas" in brought or "`pip install pandas`" in sentence
 
 
 def test_a_contributor_sees_a_test_pass(fresh):
@@ -239,17 +218,6 @@ def test_blocks_that_are_run_one_after_the_other_in_one_clone_do_not_make_the_sa
 
     assert len(made) >= least
     assert sorted(set(made)) == sorted(made)
-
-
-OUTSIDE = re.compile(r"(s3|hdfs|spark)://|kubectl|systemctl|hbase> ")
-
-
-def test_a_block_that_runs_only_with_something_of_the_users_says_what_it_needs():
-    block = re.compile(r"\n\n([^\n](?:(?!\n\n)[\s\S])*)\n\n(?:<!-- \w+ -->\n)?```console\n(.*?)```", re.DOTALL)
-    needy = [before for text in pages().values() for before, inner in block.findall(text) if OUTSIDE.search(inner)]
-
-    assert len(needy) == 6
-    assert [before for before in needy if not re.search(r"[Nn]eeds ", before)] == []
 
 
 def test_what_the_table_of_commands_has_is_all_there_is():

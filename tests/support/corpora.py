@@ -1,22 +1,12 @@
 """The shared evaluation documents, where they are at hand."""
 
-import gzip
-import json
 from itertools import islice
 
 import pytest
 
-from support.labelled import folder
+from support.labelled import documents_file, folder, read_documents
 
 STEP = 40
-
-
-def corpus_path(name):
-    """Return the file of a set; skip the test where there is none."""
-    path = folder() / f"docs.{name}.jsonl.gz"
-    if not path.exists():
-        pytest.skip(f"The shared documents are not at {folder()}; SIMHASH_HBASE_DATA names their folder.")
-    return path
 
 
 def sample(name, count):
@@ -26,5 +16,11 @@ def sample(name, count):
 
 def first_texts(name, count):
     """Read the first texts of a set; skip the test where there is none."""
-    with gzip.open(corpus_path(name), "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in islice(lines, count)]
+    need(name)
+    return [document["text"] for document in islice(read_documents(name), count)]
+
+
+def need(name):
+    """Skip the test where a set is absent."""
+    if not documents_file(name).exists():
+        pytest.skip(f"The shared documents are not at {folder()}; SIMHASH_HBASE_DATA names their folder.")

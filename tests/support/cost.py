@@ -4,7 +4,8 @@ import tracemalloc
 
 from simhash_hbase.stores.memory import MemoryStore
 
-NOTED = ("scan", "scan_range", "scan_cells", "get", "get_rows", "put", "put_rows", "delete", "delete_rows")
+NOTED = {"scan", "scan_range", "scan_cells", "get", "get_rows", "put", "put_rows", "delete", "delete_rows",
+         "compare_and_set", "transaction"}  # fmt: skip
 
 
 class NotingStore(MemoryStore):
@@ -14,26 +15,23 @@ class NotingStore(MemoryStore):
         super().__init__()
         self.calls = []
 
+    def __getattribute__(self, name):
+        found = super().__getattribute__(name)
+        if name not in NOTED:
+            return found
+
+        def call(*arguments, **named):
+            self.calls.append((name, arguments))
+            return found(*arguments, **named)
+
+        return call
+
     def take(self):
         calls, self.calls = self.calls, []
         return calls
 
     def take_names(self):
         return [name for name, _ in self.take()]
-
-
-def _noted(name):
-    method = getattr(MemoryStore, name)
-
-    def call(self, *arguments, **named):
-        self.calls.append((name, arguments))
-        return method(self, *arguments, **named)
-
-    return call
-
-
-for _name in (*NOTED, "compare_and_set", "transaction"):
-    setattr(NotingStore, _name, _noted(_name))
 
 
 def peak_bytes(act):

@@ -3,16 +3,16 @@
 import select
 import socket
 import threading
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 
-class Duplex:
+class Duplex(AbstractContextManager):
     """One request on a connection of its own, its body in chunks of any size.
 
     Small buffers of the socket let what is not read soon stop who sends it.
     """
 
-    def __init__(self, server, path, *, key="all", media="application/x-ndjson", buffers=None):
+    def __init__(self, server, path, *, media="application/x-ndjson", buffers=None):
         self._socket = socket.socket()
         if buffers is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffers)
@@ -20,7 +20,7 @@ class Duplex:
         self._socket.connect(("127.0.0.1", server.port))
         self._read = self._socket.makefile("rb")
         self._socket.sendall(
-            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.keys[key]}\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.keys['all']}\r\n"
             f"Content-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
         )
 
@@ -75,15 +75,9 @@ class Duplex:
         thread.start()
         return thread
 
-    def close(self):
+    def __exit__(self, *failure):
         self._read.close()
         self._socket.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *failure):
-        self.close()
 
     def _send_all(self, produce):
         try:

@@ -4,7 +4,7 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -75,11 +75,19 @@ def folder() -> Path:
     return Path(os.environ.get("SIMHASH_HBASE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
-def read_corpus(name: str, where: Path) -> Corpus:
-    with gzip.open(where / f"docs.{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        documents = [json.loads(line) for line in lines]
+def documents_file(name: str) -> Path:
+    return folder() / f"docs.{name}.jsonl.gz"
+
+
+def read_documents(name: str) -> Iterator[dict[str, str]]:
+    with gzip.open(documents_file(name), "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def read_corpus(name: str) -> Corpus:
+    documents = list(read_documents(name))
     at = {document["id"]: i for i, document in enumerate(documents)}
-    with gzip.open(where / f"pairs.{name}.tsv.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(folder() / f"pairs.{name}.tsv.gz", "rt", encoding="utf-8") as lines:
         rows = [line.split("\t") for line in lines]
     pairs = {(min(p), max(p)) for a, b, *_ in rows if a in at and b in at and (p := (at[a], at[b]))}
     return Corpus(

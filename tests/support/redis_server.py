@@ -2,11 +2,11 @@
 
 import atexit
 import shutil
-import subprocess
-import tempfile
+from contextlib import ExitStack
 from functools import cache
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import redis
 
@@ -14,8 +14,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, check_positive
 from simhash_hbase.stores.redis import RedisOptions, RedisStore
 from support.gates import absent
-from support.listening import free_port, wait_for_port
-from support.patience import END_S
+from support.listening import free_port, listening
 from support.rows import rows_of
 
 HOW = "redis-server is not installed: apt-get install redis-server"
@@ -29,15 +28,13 @@ class RedisServer:
         program = shutil.which("redis-server")
         if program is None:
             absent(HOW)
-        self._folder = tempfile.TemporaryDirectory(prefix="simhash-hbase-redis-")
+        self._running = ExitStack()
+        folder = self._running.enter_context(TemporaryDirectory(prefix="simhash-hbase-redis-"))
         self._databases = count()
         self.port = port or free_port()
-        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self._folder.name, "--save", ""]
+        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""]
         command += ["--databases", str(DATABASES), "--appendonly", "no", *settings]
-        log = Path(self._folder.name, "log")
-        with log.open("wb") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=output)
-        wait_for_port(self.port, self._process, log)
+        self._running.enter_context(listening(command, self.port, Path(folder, "log")))
 
     def options(self, database=0, **others):
         return RedisOptions(host="127.0.0.1", port=self.port, database=database, **others)
@@ -54,9 +51,7 @@ class RedisServer:
         return redis.Redis(host="127.0.0.1", port=self.port, db=database, **others)
 
     def stop(self):
-        self._process.terminate()
-        self._process.wait(END_S)
-        self._folder.cleanup()
+        self._running.close()
 
 
 @cache

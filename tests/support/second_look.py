@@ -17,7 +17,7 @@ from typing import NamedTuple
 from evaluate import REQUIRED_RECALL
 
 from simhash_hbase.profile import Profile
-from support.labelled import Corpus, Similarities, folder, read_corpus
+from support.labelled import Corpus, Similarities, documents_file, read_corpus
 from support.results import command
 
 THRESHOLD = Profile.resolve().similarity
@@ -59,11 +59,10 @@ def row(corpus: Corpus, exact: Similarities, name: str, run: Run) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    where = folder()
     print(HEAD)
     for name in arguments or list(REQUIRED_RECALL):
-        corpus = read_corpus(name, where)
+        corpus = read_corpus(name)
         exact = Similarities(corpus.texts)
         for judged, words in (("sketches", []), ("texts", ["--exact"])):
-            print(row(corpus, exact, judged, decided(where / f"docs.{name}.jsonl.gz", words)), flush=True)
+            print(row(corpus, exact, judged, decided(documents_file(name), words)), flush=True)
     return 0

@@ -1,11 +1,7 @@
 """Sketches in plain integers, as the second implementation has them, and the exact similarity that they estimate."""
 
-from simhash_hbase.kernel.texts import Batch, normalize
+from simhash_hbase.kernel.texts import normalize
 from support import plain_schema as plain
-
-
-def sketch_many(texts):
-    return Batch(texts).sketch().sketches
 
 
 def shingle_hashes(text):
@@ -32,22 +28,22 @@ def slow_segments(text, bands, bins):
     return plain.segments(plain.filled_minima(normalize(text)), {"bands": bands, "band_bins": bins})
 
 
-def jaccard(a, b, *, size=5):
+def jaccard(a, b):
     """Compute the exact Jaccard similarity of two texts' character shingles."""
-    first, second = _shingles(a, size), _shingles(b, size)
+    first, second = _shingles(a), _shingles(b)
     union = len(first | second)
     return len(first & second) / union if union else 1.0
 
 
-def containment(a, b, *, size=5):
+def containment(a, b):
     """Compute the exact share of a text's character shingles that another one has."""
-    own = _shingles(a, size)
-    return len(own & _shingles(b, size)) / len(own)
+    own = _shingles(a)
+    return len(own & _shingles(b)) / len(own)
 
 
 def distinct(text):
-    return len(_shingles(text, 5))
+    return len(_shingles(text))
 
 
-def _shingles(text, size):
-    return set(plain.shingle_features(normalize(text), {"shingle": size, "binary": True}))
+def _shingles(text):
+    return set(plain.shingle_features(normalize(text), {"shingle": 5, "binary": True}))

@@ -1,58 +1,42 @@
 """Several claimers in one process, of whom one at a time does one call of its store: any interleaving, repeatable."""
 
-import threading
 import time
 from collections import deque
 from functools import partial
+
+from greenlet import GreenletExit, greenlet
 
 from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.index import timestamps
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.timestamps import Timer, time_below
-from support.patience import END_S
 from support.server_doubles import SwappingOnly
 
 
-class Killed(BaseException):
-    """Ends an actor as a crash does."""
-
-
 class Actor:
-    """One claimer: a thread that stops before every call of its store, and when it sleeps, until it is let go on."""
+    """One claimer: a greenlet that stops before every call of its store, and when it sleeps, until it is let go on."""
 
     def __init__(self, name, act):
         self.name = name
         self.calls, self.late = deque(maxlen=40), deque()
-        self.waits_for = self.result = self.error = None
-        self.is_done = False
-        self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
-        self._order = None
-        self._thread = threading.Thread(target=self._run, args=(act,), daemon=True)
+        self.waits_for = self.result = None
+        self._greenlet = greenlet(self._run)
+        self._greenlet.switch(act)
+
+    @property
+    def is_done(self):
+        return self._greenlet.dead
 
     def _run(self, act):
-        try:
-            self.stop("start")
-            self.result = act(self)
-        except Killed:
-            self.error = "killed"
-        except BaseException as error:
-            self.error = error
-        finally:
-            self.is_done = True
-            self._stopped.release()
-
-    def begin(self):
-        self._thread.start()
-        assert self._stopped.acquire(timeout=END_S)
+        self.stop("start")
+        self.result = act(self)
 
     def stop(self, what):
-        """Wait, in the actor's thread, to be let go on; return what it was told."""
+        """Wait to be let go on; return what it was told."""
         self.waits_for = what
-        self._stopped.release()
-        assert self._go.acquire(timeout=END_S)
-        order, self._order = self._order, None
+        order = self._greenlet.parent.switch()
         if order == "kill":
-            raise Killed
+            raise GreenletExit
         self.calls.append(what if order is None else f"{what} ({order})")
         return order
 
@@ -63,9 +47,7 @@ class Actor:
         done when the test calls what `late` then holds.
         """
         assert not self.is_done, f"{self.name} has ended after {list(self.calls)}"
-        self._order = order
-        self._go.release()
-        assert self._stopped.acquire(timeout=END_S), f"{self.name} hangs after {list(self.calls)}"
+        self._greenlet.switch(order)
 
 
 class SteppingStore(SwappingOnly):
@@ -120,17 +102,16 @@ class Stage:
         def act(actor):
             store = SteppingStore(self.store, actor)
             know_time(store, SwappingOnly(self.store))
-            index = self.index(store, clock_ms=clock_ms, sleep=self._sleep(actor))
+
+            def sleep(seconds):
+                actor.stop("sleep")
+                self.advance(seconds)
+
+            index = self.index(store, clock_ms=clock_ms, sleep=sleep)
             return index.claim_entries(entries, deadline_s=deadline_s)
 
-        return self.enter(name, act)
-
-    def enter(self, name, act):
-        """Put anybody on the stage; `act` gets the actor and returns a result."""
-        actor = Actor(name, act)
-        self.actors.append(actor)
-        actor.begin()
-        return actor
+        self.actors.append(Actor(name, act))
+        return self.actors[-1]
 
     def index(self, store, *, clock_ms=0, sleep=None):
         return Index(
@@ -139,17 +120,6 @@ class Stage:
 
     def advance(self, seconds):
         self.seconds += seconds
-
-    def _sleep(self, actor):
-        def sleep(seconds):
-            actor.stop("sleep")
-            self.advance(seconds)
-
-        return sleep
-
-    @property
-    def waiting(self):
-        return [actor for actor in self.actors if not actor.is_done]
 
     def finish(self, *actors):
         """Let actors take turns until they are done."""
@@ -162,5 +132,6 @@ class Stage:
         raise AssertionError("they never end")
 
     def close(self):
-        for actor in self.waiting:
-            actor.step("kill")
+        for actor in self.actors:
+            if not actor.is_done:
+                actor.step("kill")

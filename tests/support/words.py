@@ -51,4 +51,4 @@ CLASSES = {name: _class(ranges) for name, _, ranges in (block.partition("\n") fo
 LETTERS, DIGITS, MARKS = (CLASSES[name] for name in ("LETTERS", "DIGITS", "MARKS"))
 HIRAGANA, KATAKANA, VOICED = (CLASSES[name] for name in ("HIRAGANA", "KATAKANA", "VOICED"))
 UNSPACED, UNSPACED_MARKS, HEBREW = (CLASSES[name] for name in ("UNSPACED", "UNSPACED_MARKS", "HEBREW"))
-FORMATS, MID_LETTER, MID_NUMBER = (CLASSES[name] for name in ("FORMATS", "MID_LETTER", "MID_NUMBER"))
+MID_LETTER, MID_NUMBER = (CLASSES[name] for name in ("MID_LETTER", "MID_NUMBER"))

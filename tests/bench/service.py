@@ -1,10 +1,11 @@
 """Parts ``service`` and ``service-hbase``: streams and single requests over HTTP, beside the library itself."""
 
-import asyncio
 import json
 import re
+import selectors
+import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain, count as counting, cycle, islice
 from pathlib import Path
@@ -71,6 +72,33 @@ def new_index(documents: Documents = ()) -> Iterator[str]:
 
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+RECEIVED_BYTES = 256 << 10
+
+
+class _Client:
+    """One connection, which is kept."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._answer = b""
+        self.asked = 0.0
+
+    def ask(self, request: bytes) -> None:
+        self.asked = perf_counter()
+        self.socket.sendall(request)
+
+    def is_answered(self) -> bool:
+        """Read what has arrived; tell whether the answer is whole."""
+        self._answer += self.socket.recv(RECEIVED_BYTES)
+        head, end, body = self._answer.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if not self._answer or (end and (length is None or b" 200 " not in head[:16])):
+            raise SimhashError(f"the service answered {self._answer[:300]!r}")
+        if not end or length is None or len(body) < int(length.group(1)):
+            return False
+        self._answer = b""
+        return True
 
 
 def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) -> tuple[float, list[float]]:
@@ -78,28 +106,27 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
 
     Returns the seconds in all, and those of each answer.
     """
-    taken, started = [], perf_counter()
-
-    async def ask() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        now = started
-        while now - started < seconds:
-            asked = perf_counter()
-            writer.write(next(requests))
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = _LENGTH.search(head)
-            if length is None or b" 200 " not in head[:16]:
-                raise SimhashError(f"the service answered {head[:300]!r}")
-            await reader.readexactly(int(length[1]))
-            now = perf_counter()
-            taken.append(now - asked)
-        writer.close()
-
-    async def ask_at_once() -> None:
-        await asyncio.gather(*(ask() for _ in range(clients)))
-
-    asyncio.run(ask_at_once())
-    return perf_counter() - started, taken
+    taken = []
+    with ExitStack() as opened, selectors.DefaultSelector() as selector:
+        started = perf_counter()
+        for _ in range(clients):
+            client = _Client(port)
+            opened.enter_context(client.socket)
+            selector.register(client.socket, selectors.EVENT_READ, client)
+            client.ask(next(requests))
+        waiting = clients
+        while waiting:
+            for key, _ in selector.select():
+                client = key.data
+                if not client.is_answered():
+                    continue
+                now = perf_counter()
+                taken.append(now - client.asked)
+                if now - started < seconds:
+                    client.ask(next(requests))
+                else:
+                    waiting -= 1
+        return perf_counter() - started, taken
 
 
 WORKERS = (1, 2)

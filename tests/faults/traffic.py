@@ -54,7 +54,9 @@ def check_told(index, told):
     held = {stored.id: stored for stored in index.export()}
     for name, known in told.items():
         stored = held.get(name)
-        now = stored and (stored.state, stored.of, stored.simhash)[: len(known or "all")]
+        now = stored and (stored.state, stored.of, stored.simhash)
+        if now and known:
+            now = now[: len(known)]
         if known and not stored:
             yield f"{name} was told {known} and is lost"
         elif now != known:

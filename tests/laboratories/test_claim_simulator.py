@@ -8,6 +8,12 @@ from pathlib import Path
 
 import pytest
 from claim_simulator.mutations import MUTATIONS
+from claim_simulator.schedule import PROFILES, TTL_DAYS, Document
+from claim_simulator.watch import Operation, Watch
+from msgspec.structs import replace
+
+from simhash_hbase.rows.documentcells import DocumentState, Text, encode
+from simhash_hbase.stores.base import Cell
 
 ROOT = Path(__file__).parents[2]
 # Far more than it takes on a slow machine: one that hangs is to fail.
@@ -55,3 +61,23 @@ def test_a_seed_is_one_schedule_in_every_process():
 
     assert first == again
     assert len(first[1].splitlines()) > 100
+
+
+@pytest.mark.parametrize(("offered_again", "is_wrong"), [(20, True), (25, False)])
+def test_a_copy_that_is_offered_again_names_its_original_unless_that_has_expired(offered_again, is_wrong):
+    hour_ms, first = 3_600_000, 8_640_000_000
+    original = DocumentState("original", 1, "original", seen=first, stamp=first)
+    copy = DocumentState("copy", 3, "duplicate", seen=first, stamp=first, of="original", distance=1, of_text=Text(1))
+    documents = [Document("original", 1, None, ""), Document("copy", 3, None, "")]
+    watch = Watch(PROFILES["distance", TTL_DAYS], documents, lambda: first + 26 * hour_ms, lambda document: True)
+
+    def change(before, after):
+        cells = [each and Cell(b"row", b"s", encode(each)) for each in (before, after)]
+        return watch.changed(Operation("claim", "writer"), *cells, is_late=False)
+
+    again = replace(copy, seen=first + offered_again * hour_ms)
+    assert [change(None, original), change(None, copy), change(copy, again)] == [None] * 3
+
+    wrong = change(original, replace(original, state="removed"))
+
+    assert (wrong is not None and "just been named" in wrong) == is_wrong

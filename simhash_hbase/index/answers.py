@@ -180,15 +180,15 @@ def as_decision(
 ) -> Decision:
     """Answer what was decided about a document."""
     return Decision(
-        id=name,
-        is_original=decided.state in FOUND_STATES,
-        of=decided.of,
-        distance=decided.distance,
-        similarity=decided.similarity,
-        containment=decided.containment,
-        short=short,
-        of_removed=of_removed,
-        near=near,
+        name,
+        decided.state in FOUND_STATES,
+        decided.of,
+        decided.distance,
+        decided.similarity,
+        decided.containment,
+        short,
+        of_removed,
+        near,
     )
 
 

@@ -279,7 +279,8 @@ def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
     return standing is None or not (of_text is None or of_text.is_same(standing))
 
 
-_encoder = msgspec.msgpack.Encoder()
+encode = msgspec.msgpack.Encoder().encode
+"""Encode a member or a document state; equal records have equal bytes, as compare-and-set needs."""
 _documents = msgspec.msgpack.Decoder(DocumentState)
 _members = msgspec.msgpack.Decoder(Member)
 _many_members = msgspec.msgpack.Decoder(list[Member])
@@ -292,11 +293,6 @@ DECODED_AT_ONCE: Final = 4_096
 def sketch_bytes(bands: int) -> int:
     """Say how long a member's sketch is."""
     return SKETCH_BYTES + COUNT_BYTES + SEGMENT_BYTES * bands
-
-
-def encode(record: Member | DocumentState) -> bytes:
-    """Encode a record; equal records have equal bytes, as compare-and-set needs."""
-    return _encoder.encode(record)
 
 
 def decode_member(value: bytes, *, bands: int) -> Member:

@@ -58,6 +58,14 @@ def test_an_index_made_with_another_dictionary_is_refused_with_both(cli, tmp_pat
     assert f"dictionary='{'0' * 32}'" in cli("add", url, corpus_file).failure
 
 
+def test_a_machine_that_makes_other_fingerprints_writes_none_and_reads_on(cli, filled, corpus_file):
+    changed_profile(filled, probe="0" * 32, versions={"unicode": "3.0.0", "jieba": "0.1"})
+
+    assert "made with jieba 0.1, unicode 3.0.0, here is jieba none, unicode" in cli("add", filled, corpus_file).failure
+    assert cli("query", filled, "--text", "some text").code == 1
+    assert cli("stats", filled).record["documents"] == 60
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("extractor", "warned"), [({"trafilatura": "0.1"}, True), (None, False), (extractor_versions(), False)]
@@ -131,8 +139,8 @@ def test_the_home_folder_in_an_address_is_the_user_s_and_a_user_without_one_gets
 
 
 ADDRESSES = ("redis://:hunter2@127.0.0.1:1/0", "rediss://me:hunt/hunter2@127.0.0.1:1/0", "hbase://me:hunter2@h:x/t",
-             "rediss:me:hunter2@h", "HBASE+HTTPS://me:hunt/hunter2@h:x/t",
-             "https://me:hunter2@127.0.0.1:1/i")  # fmt: skip
+             "rediss:me:hunter2@h", "HBASE+HTTPS://me:hunt/hunter2@h:x/t", "hbase+http://me:a/hunter2@h:x/t",
+             "https://me:hunter2@127.0.0.1:1/i", "http://me:hunter2@127.0.0.1:1/i")  # fmt: skip
 LINES = ("stats {}", "{} stats", "stats {} {}", "create {} --regions 9", "load {} a", "backup {}", "schema {}",
          "explain {} a b")  # fmt: skip
 

@@ -251,8 +251,10 @@ def staging(tmp_path):
 
 
 @pytest.fixture
-def words(index, staging, tmp_path):
+def words(index, staging, tmp_path, monkeypatch):
     status = server_status()
+    # Only --hbase-conf leads to its configuration.
+    monkeypatch.setenv("SIMHASH_HBASE_HOME", str(tmp_path / "nothing"))
     records = ({"id": f"document {n}", "h": f"{h:016x}"} for n, h in enumerate(LOADED.tolist()))
     own = ["--simhash-field", "h", "--workers", 1, "--work", tmp_path / "work"]
     there = ["--hbase-conf", status["conf"], "--jars", status["jars"], "--staging", staging]

@@ -19,7 +19,7 @@ TEXTS = {
     "other": "nobody went out to look at the river, which rose above the bridge.",
 }
 ROWS = [
-    {"id": name, "text": words, "score": at, "source": f"s{at % 3}"} for at, (name, words) in enumerate(TEXTS.items())
+    {"id": name, "text": words, "score": -at, "source": f"s{at % 3}"} for at, (name, words) in enumerate(TEXTS.items())
 ]
 ROWS.append({**ROWS[2], "id": "short"})
 SHINGLES = {"analyzer": "shingle", "similarity": 0.5}
@@ -33,7 +33,7 @@ def grams(name):
 
 @pytest.mark.slow
 @every_kind
-@pytest.mark.parametrize("options", [{}, {"exact": True}, {"contained": 0.9}, {"exact": True, "keep": "longest"}])
+@pytest.mark.parametrize("options", [{}, {"exact": True}, {"contained": 0.9}, {"exact": True, "keep": "best:-score"}])
 def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(tmp_path, kind, options):
     make, _, read = KINDS[kind]
     words = [word for name, value in options.items() for word in (f"--{name}", value) if word is not True]

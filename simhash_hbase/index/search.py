@@ -121,11 +121,10 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
         """Hand the hits of each query on, the best first, until farther ones are not wanted."""
         accepted, ranges = _accepted_pairs(near, page, queries)
         members.know(map(page.id_digest, set(accepted.at.tolist())))
-        pairs = accepted.listed(slice(None))
         for start, stop in ranges:
             query = int(near.queries[accepted.pairs[start]])
             enough: Hit | None = None
-            for hit in _counting(members, near, page, queries, pairs[start:stop]):
+            for hit in _counting(members, near, page, queries, accepted.listed(slice(start, stop))):
                 if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
                     break
                 if take_hit(query, hit):
@@ -217,8 +216,9 @@ class _Accepted(NamedTuple):
     similarities: NDArray[np.float64]
 
     def listed(self, some: slice) -> list[tuple[int, int, float]]:
-        """List the columns of some pairs, a tuple a pair."""
-        return list(zip(*(column[some].tolist() for column in self), strict=True))
+        """List some pairs, those of one query at most: there may be millions in all."""
+        columns = self.pairs[some].tolist(), self.at[some].tolist(), self.similarities[some].tolist()
+        return list(zip(*columns, strict=True))
 
 
 def _accepted_pairs(

@@ -267,8 +267,9 @@ def test_a_lookup_goes_on_with_fewer_rows_at_a_time(impatient_store, proxy, monk
 
     assert LOOKUPS[method](impatient_store) == CELLS
     first = [keys for _, keys, *_ in asked if keys[0] in (CELLS[0].row, (CELLS[0].row, b"q"))]
-    assert [len(keys) for keys in first] == [most, most // 2]
-    assert sum(len(keys) == most // 2 for _, keys, *_ in asked) > 1
+    # On a machine that stands still half of them may take too long, too.
+    assert [len(keys) for keys in first][:2] == [most, most // 2]
+    assert sum(len(keys) <= most // 2 for _, keys, *_ in asked) > 1
 
 
 WRITES = {

@@ -334,6 +334,7 @@ def test_a_key_that_will_not_do_is_said_in_a_sentence(browser, guarded, key, wor
     # Chromium itself prints an error for every answer with such a status, so the page is watched for thrown ones alone.
     page, thrown = browser.new_page(), []
     page.on("pageerror", lambda error: thrown.append(str(error)))
+    page.set_default_timeout(PATIENCE_MS)
     page.goto(guarded.address)
     page.fill("#key", guarded.keys.get(key, key))
     page.press("#key", "Enter")

@@ -244,7 +244,7 @@ def copies_row(digest: bytes) -> bytes:
 
 def member_row(simhash: int) -> bytes:
     """Make the row key under which all documents with this fingerprint are."""
-    packed = simhash.to_bytes(layout.SIMHASH_BYTES, "big")
+    packed = pack_simhash(simhash)
     return packed[: layout.SEGMENT_BYTES] + _MEMBERS + packed
 
 

@@ -9,10 +9,10 @@ from support.results import run
 @pytest.mark.hbase
 def test_a_container_loads_files_by_itself(tmp_path):
     table = f"hbase://{address(2)}/{tables().name()}"
-    if "container" not in launcher_status():
+    if (container := launcher_status().get("container")) is None:
         pytest.skip("no server was started here that has a container")
     corpus = write_jsonl(tmp_path / "corpus.jsonl", [{"id": f"document {n}", "text": text(n)} for n in range(40)])
-    inside = ("--container", launcher_status()["container"])
+    inside = ("--container", container)
 
     ways, simhashes = [], []
     for url, options in ((f"file:{tmp_path / 'index'}", ()), (table, inside)):

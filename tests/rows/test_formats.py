@@ -5,27 +5,36 @@ import json
 from pathlib import Path
 
 import pytest
+from support.released import answers_of, stored_of
 
 from simhash_hbase import Profile, create_index, open_index
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
 FOLDER = Path(__file__).parent / "formats"
 OPTIONS = {"analyzer": "shingle"}
+RELEASED = sorted(str(file.relative_to(FOLDER)).removesuffix(".json") for file in FOLDER.glob("*/*.json"))
+
+
+def read_known(name):
+    """Return what an index held and answered when it was made."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def unpacked(name, folder):
+    """Unpack an index into a folder and return its address."""
+    folder.mkdir()
+    (folder / "data.mdb").write_bytes(gzip.decompress((FOLDER / f"{name}.mdb.gz").read_bytes()))
+    return f"file:{folder}"
 
 
 @pytest.fixture(params=[4])
 def known(request):
-    """Return what an index of this format held and answered when it was made."""
-    return json.loads((FOLDER / f"format-{request.param}.json").read_text(encoding="utf-8"))
+    return read_known(f"format-{request.param}")
 
 
 @pytest.fixture
 def url(known, tmp_path):
-    folder = tmp_path / "released.index"
-    folder.mkdir()
-    packed = FOLDER / f"format-{known['profile']['format']}.mdb.gz"
-    (folder / "data.mdb").write_bytes(gzip.decompress(packed.read_bytes()))
-    return f"file:{folder}"
+    return unpacked(f"format-{known['profile']['format']}", tmp_path / "released.index")
 
 
 def members(index):
@@ -69,3 +78,40 @@ def test_a_new_index_is_of_the_last_format(tmp_path, known):
         made = json.loads(index.profile.encode())
     assert made.keys() == known["profile"].keys()
     assert made["format"] == known["profile"]["format"]
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_an_index_of_a_release_answers_as_that_release_did(name, tmp_path):
+    known, url = read_known(name), unpacked(name, tmp_path / "released.index")
+    texts = dict(known["documents"])
+
+    with open_index(url) as index:
+        stored, answers = stored_of(index), answers_of(index, texts)
+        shelf = answers_of(index.in_collection("shelf"), {"traditional": texts["traditional"]})
+        again = {
+            document: f"{index.analysis.texts([document], [text], [None]).entries.simhashes[0]:016x}"
+            for document, text in texts.items()
+        }
+        verified = index.verify()
+
+        assert (stored, answers, shelf) == (known["stored"], known["answers"], known["shelf"])
+        assert {row[0]: row[1] for row in stored if row[0] in texts} == again
+        assert (verified.wrong, verified.incomplete) == (0, 0)
+        assert index.stats(exact=True).rows == known["rows"]
+        assert index.profile.encode() == json.dumps(known["profile"], sort_keys=True, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_an_index_of_a_release_takes_claims_and_new_documents(name, tmp_path):
+    known, url = read_known(name), unpacked(name, tmp_path / "released.index")
+    texts = dict(known["documents"])
+
+    with open_index(url) as index:
+        for document, text in texts.items():
+            index.claim(document, text)
+        index.add("new", "吊民伐罪，周发殷汤。坐朝问道，垂拱平章。爱育黎首，臣伏戎羌。")
+
+        assert {row[0]: row[1:] for row in stored_of(index) if row[0] != "new"} == {
+            row[0]: row[1:] for row in known["stored"]
+        }
+        assert (index.verify().wrong, index.verify().incomplete) == (0, 0)

@@ -33,7 +33,7 @@ MOST_JUDGED = 20_000
 JUDGED = 0.75
 STRICT = 0.8
 
-OTHER_TABLES = {"--exact": "support.second_look", "--peers": "peers"}
+OTHER_TABLES = {"--exact": "support.second_look", "--fails": "peers.weaknesses", "--peers": "peers"}
 """Options that ask for another table, and the modules that make it."""
 
 Recipe = dict[str, Any]

@@ -1,7 +1,8 @@
-"""Who is compared: indexes of texts, which are known by their positions.
+"""The indexes that are compared; a text is known by its position.
 
 ``add`` takes texts, until they are found. ``ask_all`` asks for each of them, ``ask`` for one; ``size`` counts the bytes
-of the index, on disk or in memory; ``close`` removes its files.
+of the index, on disk or in memory; ``close`` removes its files. An index that can estimate similarities has a second
+set of answers: those whose estimate is `ESTIMATE` or more, as ours judges by default.
 """
 
 import tempfile
@@ -19,7 +20,6 @@ from simhash_hbase.api import create_index
 from simhash_hbase.kernel.texts import Batch, batches
 
 EXTRAS = "dev,peers"
-THRESHOLD = 0.8
 PERMUTATIONS = 128
 SHINGLE = 5
 BANDS = 16
@@ -27,13 +27,28 @@ DISTANCE = 3
 LARGEST_BYTE = 255
 MOST = 1_000
 ESTIMATE = 0.77
+JUDGED = f", its estimate ≥ {ESTIMATE}"
 
 Answers = dict[str, set[Pair]]
 """The pairs that come back, by what is made of the answers; mostly nothing."""
 
 
+Near = list[tuple[int, float]]
+"""Positions that come back for a text, each with its estimated similarity."""
+
+
 def _pairs(at: int, found: Any) -> set[Pair]:
     return {(min(at, other), max(at, other)) for other in map(int, found) if other != at}
+
+
+def judged(ask: Callable[[str], Near], texts: Sequence[str]) -> Answers:
+    """Return all pairs that come back, and those with an estimated similarity of `ESTIMATE` or more."""
+    found: Answers = {"": set(), JUDGED: set()}
+    for at, text in enumerate(texts):
+        near = ask(text)
+        for least, pairs in zip((0.0, ESTIMATE), found.values(), strict=True):
+            pairs.update(_pairs(at, [row for row, similarity in near if similarity >= least]))
+    return found
 
 
 class _InFolder:
@@ -87,14 +102,19 @@ class _InMemory:
 
 
 class _MinHash(_InMemory):
-    """An index of MinHash signatures."""
+    """An index of MinHash signatures, which are kept beside it, since they give the estimate."""
 
     def add(self, texts: Sequence[str]) -> None:
-        for at, text in enumerate(texts):
-            self._lsh.insert(at, self._signature(text))
+        self._signatures = list(map(self._signature, texts))
+        for at, signature in enumerate(self._signatures):
+            self._lsh.insert(at, signature)
 
-    def ask(self, text: str) -> Any:
-        return self._lsh.query(self._signature(text))
+    def ask(self, text: str) -> Near:
+        own = self._signature(text)
+        return [(at, own.jaccard(self._signatures[at])) for at in self._lsh.query(own)]
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        return judged(self.ask, texts)
 
 
 def _shingles(text: str) -> list[str]:
@@ -107,7 +127,7 @@ class Datasketch(_MinHash):
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._module = peer("datasketch", EXTRAS)
-        self._lsh = self._module.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+        self._lsh = self._module.MinHashLSH(num_perm=PERMUTATIONS, params=(BANDS, PERMUTATIONS // BANDS))
         super().__init__()
 
     def _signature(self, text: str) -> Any:
@@ -121,7 +141,7 @@ class Rensa(_MinHash):
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._module = peer("rensa", EXTRAS)
-        self._lsh = self._module.RMinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS, num_bands=BANDS)
+        self._lsh = self._module.RMinHashLSH(threshold=ESTIMATE, num_perm=PERMUTATIONS, num_bands=BANDS)
         super().__init__()
 
     def _signature(self, text: str) -> Any:
@@ -170,17 +190,12 @@ class Lance(_InFolder):
         self._set = self._lance.dataset(str(self._folder))
 
     def ask_all(self, texts: Sequence[str]) -> Answers:
-        found: Answers = {"": set(), f", its estimate ≥ {ESTIMATE}": set()}
-        for at, text in enumerate(texts):
-            near = self.ask(text)
-            for least, pairs in zip((0.0, ESTIMATE), found.values(), strict=True):
-                pairs.update(_pairs(at, [row for row, distance in near if 1 - distance >= least]))
-        return found
+        return judged(self.ask, texts)
 
-    def ask(self, text: str) -> Any:
+    def ask(self, text: str) -> Near:
         nearest = self._query(Batch([text]).normal_forms()[0], "text")
         found = self._set.to_table(columns=["id", "_distance"], nearest=nearest, limit=MOST).to_pydict()
-        return list(zip(found["id"], found["_distance"], strict=True))
+        return [(row, 1 - distance) for row, distance in zip(found["id"], found["_distance"], strict=True)]
 
     def size(self) -> int:
         return sum(index.total_size_bytes for index in self._set.describe_indices())

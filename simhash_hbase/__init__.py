@@ -10,8 +10,6 @@ Examples
 ['a']
 """
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 from simhash_hbase import errors as errors
@@ -36,25 +34,3 @@ else:
 
     def __dir__() -> list[str]:
         return sorted([*__getattr__("__all__"), "__all__", "__doc__"])
-
-
-def handing_on(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """Make the ``__getattr__`` of a package, which imports names out of the modules `homes` when they are used.
-
-    No module may have the name of a public function: importing it would put the module in the function's place.
-    """
-    home_of = {name: home for home, names in homes.items() for name in names}
-
-    def get(name: str) -> object:
-        if name in home_of:
-            found: object = getattr(import_module(f"{package}.{home_of[name]}"), name)
-            setattr(sys.modules[package], name, found)
-            return found
-        # Importing it takes longer than the start of the program may take before interrupts are handled.
-        from importlib.util import find_spec  # noqa: PLC0415
-
-        if name.startswith("_") or find_spec(f"{package}.{name}") is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return import_module(f"{package}.{name}")
-
-    return get

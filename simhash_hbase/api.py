@@ -39,6 +39,7 @@ from simhash_hbase.errors import (
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
+from simhash_hbase.files.local import read_setting
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
@@ -52,7 +53,7 @@ from simhash_hbase.report.explain import cosine
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import row_keys
-from simhash_hbase.stores.addresses import create_store, is_service, open_store, read_setting
+from simhash_hbase.stores.addresses import create_store, is_service, open_store
 
 __all__ = [
     "Analyzer",

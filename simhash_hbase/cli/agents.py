@@ -16,8 +16,8 @@ try:
 except ImportError as error:
     raise missing_extra("tools for agents need mcp", "mcp") from error
 
-from simhash_hbase.client.index import LEASES
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, plain
+from simhash_hbase.index.arguments import LEASES
 from simhash_hbase.index.index import Index
 
 MATCHES = 10

@@ -10,7 +10,7 @@ import msgspec
 
 from simhash_hbase import errors
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored, hex_simhash
-from simhash_hbase.index.arguments import GivenDocument, checked_document, checked_ids
+from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, GivenDocument, checked_document, checked_ids
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.dedup import Deduplicator
@@ -38,8 +38,6 @@ OPENING_S = 3.0  # For the first request: a wrong address is reported soon.
 # A body that a gateway takes: nginx's limit is 1 MB unless it is set up otherwise.
 PIECE_BYTES = 512 << 10
 PIECE_LINES = 1_000
-MOST_MATCHES = 1_000  # Of an answer: here, and in the service.
-LEASES = 2  # So long a claim waits for another writer, even a crashed one: in the service, and in the tools for agents.
 NOWHERE = Place("", 0)
 
 

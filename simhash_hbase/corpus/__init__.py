@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from simhash_hbase import handing_on
+from simhash_hbase.lazy import handing_on
 
 if TYPE_CHECKING:
     from simhash_hbase.corpus.documents import Documents

@@ -4,9 +4,12 @@ import errno
 import io
 import os
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
+
+from simhash_hbase.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -156,3 +159,15 @@ def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:
         # A device or a pipe has no disk.
         if error.errno != errno.EINVAL:
             raise
+
+
+def read_setting(name: str, variables: Mapping[str, str]) -> str:
+    """Return the variable `name`, else the content of the file that ``NAME_FILE`` names, else an empty string."""
+    if value := variables.get(name, ""):
+        return value.strip()
+    path = variables.get(f"{name}_FILE", "")
+    try:
+        return Path(path).read_text("utf-8").strip() if path else ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidArgument(f"{name}_FILE: {path} cannot be read: {why}") from error

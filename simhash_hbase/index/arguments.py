@@ -10,6 +10,8 @@ from simhash_hbase.rows.keys import check_id_type
 
 T = TypeVar("T")
 
+MOST_MATCHES = 1_000  # Matches of an answer that crosses the network.
+LEASES = 2  # Leases that such a claim waits for another writer, which may have crashed.
 BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their name take at a time: one commit each.
 
 GivenDocument: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from simhash_hbase import handing_on
 from simhash_hbase.errors import missing_extra
+from simhash_hbase.lazy import handing_on
 
 if TYPE_CHECKING:
     from simhash_hbase.service.app import create_app

@@ -10,6 +10,9 @@ SCOPES = ("read", "write", "metrics")  # Of a key: queries and look-ups; changes
 # A longer body or line waits for its share of memory, and is processed in a process of its own: to decode it here would
 # keep others waiting.
 LARGE_BYTES = 64 << 10
+QUEUED = 1024  # Connections that the system keeps until they are accepted.
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable by which prometheus_client adds up the metrics of several processes, which it reads on import."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.reading import Searched
-from simhash_hbase.service.processes import METRICS_FOLDER
+from simhash_hbase.service.limits import METRICS_FOLDER
 from simhash_hbase.stores.base import Cluster, OnDisk, Store
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)

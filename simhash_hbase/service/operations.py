@@ -15,12 +15,11 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from simhash_hbase.client.index import LEASES
 from simhash_hbase.errors import ClaimContended, Retryable
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.chunks import analyse_chunk, payload
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
-from simhash_hbase.index.arguments import BATCH_DOCUMENTS
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document
 from simhash_hbase.profile.matching import MatchRule

@@ -16,12 +16,11 @@ from tempfile import TemporaryDirectory
 from simhash_hbase.errors import InvalidArgument, SimhashError, missing_extra
 from simhash_hbase.index.index import Index
 from simhash_hbase.service.keys import Keyring
-from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.limits import METRICS_FOLDER, QUEUED, Limits
 from simhash_hbase.service.logs import logger, set_up_logs
 
 PACKAGES = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 EXTRA_MISSING = "the service needs four packages more"
-QUEUED = 1024  # Connections that the system keeps until they are accepted.
 # A process that ends before it has served for a while is started again after a pause, which doubles each time. If all
 # end in this way again and again, the service ends.
 STEADY_S = 10.0
@@ -29,7 +28,6 @@ RESTART_S, LONGEST_RESTART_S = 1.0, 30.0
 FAILURES = 6
 FAILED = 1
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it on import, and adds up what is in the folder.
 
 
 @dataclass(frozen=True, kw_only=True)

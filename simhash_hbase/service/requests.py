@@ -27,14 +27,12 @@ from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.operations import Batcher, ItemAnswer, Operation, analyse_raw, within
 from simhash_hbase.service.problems import Problem, busy, internal, of_error
 from simhash_hbase.service.schemas import JSON, NDJSON
-from simhash_hbase.service.streams import StreamResponse
 
 T = TypeVar("T")
 
 # Whatever else a client sends as an id could forge lines of a log, or hold what must not be in one.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ID_BYTES = 8
-_NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
 SERVER_ERRORS = 500
 
 
@@ -255,14 +253,8 @@ class Service:
         # Bytes of large bodies and lines.
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
 
-    async def respond(self, request: Request, operation: Operation, *, one: bool = True) -> Response:
-        """Answer a body: JSON at once, lines of JSON as they come."""
-        operation = _within(operation, request.state.trail)
-        if _media(request) in _NDJSON_NAMES:
-            request.state.trail.media = "ndjson"
-            return StreamResponse(self, operation, request.state.trail)
-        if not one:
-            raise Problem("unsupported_media_type", f"the content type must be {NDJSON}")
+    async def respond(self, request: Request, operation: Operation) -> Response:
+        """Answer a body of one JSON document."""
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         wanted = operation.wanted()
 
@@ -279,7 +271,7 @@ class Service:
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
         """Read a body that is to be one JSON object."""
-        if _media(request) != JSON:
+        if media_type(request) != JSON:
             raise Problem("unsupported_media_type", f"the content type must be {wanted}")
         trail: Trail = request.state.trail
         trail.media = "json"
@@ -309,7 +301,7 @@ class Service:
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
-        operation = _within(operation, request.state.trail)
+        operation = within_key(operation, request.state.trail)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def _answered(self, request: Request, operation: Operation, work: Awaitable[ItemAnswer]) -> Response:
@@ -352,15 +344,15 @@ class Service:
         trail.waits = False
 
 
-def _within(operation: Operation, trail: Trail) -> Operation:
-    """Make an operation on the documents that a request asks for."""
+def within_key(operation: Operation, trail: Trail) -> Operation:
+    """Return the operation in the collection that a request names; a key bound to collections has to name one."""
     if trail.collections is not None and trail.collection is None:
         named = f"?collection={quote(min(trail.collections), safe='')}"
         raise Problem("forbidden", f"this key is bound to collections: name one, such as {named}")
     return within(operation, trail.collection)
 
 
-def _media(request: Request) -> str:
+def media_type(request: Request) -> str:
     """Return the type of a body, which must not be compressed."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_media_type", "compressed bodies are not read: send it uncompressed")

@@ -8,10 +8,10 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from simhash_hbase.client.index import MOST_MATCHES
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import plain
+from simhash_hbase.index.arguments import MOST_MATCHES
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import Side, compare
@@ -24,6 +24,7 @@ from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, qu
 from simhash_hbase.service.problems import Problem, busy, of_error
 from simhash_hbase.service.requests import Service
 from simhash_hbase.service.schemas import JSON, LONGEST_COMPARED, body, found, problems
+from simhash_hbase.service.streams import respond
 
 __all__ = ["ROUTERS"]
 
@@ -70,7 +71,7 @@ async def claim(request: Request, service: WritingService) -> Response:
     original. The same id with the same text gets the same answer, however often it is asked: after an error that is
     retryable, ask again.
     """
-    return await service.respond(request, CLAIM)
+    return await respond(service, request, CLAIM)
 
 
 @documents.post(
@@ -81,7 +82,7 @@ async def claim(request: Request, service: WritingService) -> Response:
 )
 async def add(request: Request, service: WritingService) -> Response:
     """Write documents, duplicates or not; of a known id the last text stays. What is answered is durable."""
-    return await service.respond(request, ADD)
+    return await respond(service, request, ADD)
 
 
 @documents.get(
@@ -118,7 +119,7 @@ async def remove(request: Request, service: WritingService, name: DocumentId) ->
 )
 async def get_many(request: Request, service: ReadingService) -> Response:
     """Tell what the index holds of ids, one a line."""
-    return await service.respond(request, GET, one=False)
+    return await respond(service, request, GET, one=False)
 
 
 @documents.post(
@@ -129,7 +130,7 @@ async def get_many(request: Request, service: ReadingService) -> Response:
 )
 async def remove_many(request: Request, service: WritingService) -> Response:
     """Remove documents by their ids, one a line."""
-    return await service.respond(request, REMOVE, one=False)
+    return await respond(service, request, REMOVE, one=False)
 
 
 async def _selection(
@@ -170,7 +171,7 @@ async def find(
         rule = service.engine.index.rule(match=match, distance=distance, similarity=similarity)
     except InvalidArgument as error:
         raise of_error(error) from error
-    return await service.respond(request, query(rule, *selection))
+    return await respond(service, request, query(rule, *selection))
 
 
 @comparisons.post(

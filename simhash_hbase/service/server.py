@@ -13,8 +13,8 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from simhash_hbase.service.limits import QUEUED
 from simhash_hbase.service.logs import logger
-from simhash_hbase.service.processes import QUEUED
 from simhash_hbase.service.requests import Service
 
 # asyncio accepts as many connections in one step as it takes the queue to be long; 1,024 take 60 ms, in which nobody

@@ -14,9 +14,10 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing, suppress
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -28,12 +29,11 @@ from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import Operation, analyse_raw
 from simhash_hbase.service.problems import Problem, busy, internal, of_error
+from simhash_hbase.service.requests import Service, Trail, media_type, within_key
 from simhash_hbase.service.schemas import NDJSON
 
-if TYPE_CHECKING:
-    from simhash_hbase.service.requests import Service, Trail
-
 PIECE_BYTES = 16 << 10
+NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
 
 
 class End(StrEnum):
@@ -395,3 +395,15 @@ class StreamResponse(Response):
         finally:
             lines.close()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def respond(service: Service, request: Request, operation: Operation, *, one: bool = True) -> Response:
+    """Answer a body: one JSON document at once, lines of JSON as they come; `one`: whether a document is allowed."""
+    trail: Trail = request.state.trail
+    operation = within_key(operation, trail)
+    if media_type(request) in NDJSON_NAMES:
+        trail.media = "ndjson"
+        return StreamResponse(service, operation, trail)
+    if not one:
+        raise Problem("unsupported_media_type", f"the content type must be {NDJSON}")
+    return await service.respond(request, operation)

@@ -4,9 +4,7 @@ Nothing else knows which stores there are; a driver is imported only when an add
 """
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument, Unsupported
 from simhash_hbase.rows.table import TableSchema
@@ -124,18 +122,6 @@ def table_of(url: str) -> str:
     from simhash_hbase.stores import hbase
 
     return hbase.parse_url(url).table
-
-
-def read_setting(name: str, variables: Mapping[str, str]) -> str:
-    """Read what no address holds: a variable, or the file that it names with ``_FILE`` behind it; empty: neither."""
-    if value := variables.get(name, ""):
-        return value.strip()
-    path = variables.get(f"{name}_FILE", "")
-    try:
-        return Path(path).read_text("utf-8").strip() if path else ""
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidArgument(f"{name}_FILE: {path} cannot be read: {why}") from error
 
 
 def _shown(url: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.stores.addresses import read_setting
+from simhash_hbase.files.local import read_setting
 
 DEFAULT_PORT = 9090
 PROTOCOLS = ("binary", "compact")

@@ -19,7 +19,7 @@ from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import DocumentState, decode_document, decode_member, is_of_removed
 from simhash_hbase.rows.keys import copies_row, document_key, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store
+from simhash_hbase.stores.base import Cell, Store
 
 FIRST_COPIES = 100
 MORE_COPIES = 10_000
@@ -116,7 +116,7 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
 
 def delete_copies(store: Store, originals: Sequence[bytes]) -> None:
     """Delete the entries of all copies of originals, some cells at a time; `originals`: digests of their ids."""
-    if not originals or not isinstance(store, CompareAndSet):
+    if not originals:
         return
     rows = [copies_row(digest) for digest in originals]
     for row, first in zip(rows, store.get_rows(FAMILY_DOCUMENTS, rows, limit=FIRST_COPIES), strict=True):

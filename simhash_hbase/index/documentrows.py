@@ -25,7 +25,7 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import Change, DocumentState, Member, Outcome, StoredState
 from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_rows, document_key, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
+from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 
 # One compare-and-set takes less time than a put and a second read; several take more.
 FEW = 1
@@ -190,10 +190,7 @@ def commit(store: Store, changes: Sequence[Change], *, below: int | None = None)
     first = [change for change in changes if change.old is None]
     compared = [change for change in changes if change.old is not None]
     refused: list[Change] = []
-    if not isinstance(store, CompareAndSet):
-        # Nothing can be compared: the later of two writers wins.
-        first, compared = list(changes), []
-    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+    if isinstance(store, Transactional):
         if first:
             store.put(FAMILY_DOCUMENTS, [Cell(*change.key, change.value) for change in first])
     elif below is None or len(first) <= FEW:
@@ -201,7 +198,7 @@ def commit(store: Store, changes: Sequence[Change], *, below: int | None = None)
     else:
         stand = put_first(store, [Cell(*change.key, change.value, below) for change in first])
         refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
-    if compared and isinstance(store, CompareAndSet):
+    if compared:
         swapped = store.compare_and_set([Swap(*change.key, change.old_value, change.value) for change in compared])
         refused += [change for change, done in zip(compared, swapped, strict=True) if not done]
     return refused
@@ -231,7 +228,7 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
     Only what was last seen longer ago than a tenth of the time to live is written, all cells of it. A refresh that
     another writer gets ahead of is left out: that writer has seen the document too.
     """
-    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+    if profile.ttl_ms is None:
         return
     now = writing_time(store, now)
     with atomically(store):
@@ -245,7 +242,7 @@ def refresh_within(
 
     Other writers got ahead of the latter.
     """
-    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+    if profile.ttl_ms is None:
         return (), ()
     # What was seen long ago, but has not expired: that stays away.
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)

@@ -20,7 +20,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries, Metadata, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
 from simhash_hbase.rows.keys import id_digest
-from simhash_hbase.stores.base import CompareAndSet, OnDisk, Store, Transactional, atomically
+from simhash_hbase.stores.base import OnDisk, Store, Transactional, atomically
 
 
 class Index(ReadableIndex):
@@ -210,7 +210,6 @@ class Index(ReadableIndex):
             decided by then. Claim them again: that part gets its answers, the rest is decided, where the first try
             was under way after the index's lease at the latest.
         """
-        self._check_whole("claim")
         check_storable(entries)
         claimed: list[Claimed] = []
         for run in runs_of_ids(self.collection.stored(entries)):
@@ -224,8 +223,6 @@ class Index(ReadableIndex):
         store, now = self.store, self._now()
         if isinstance(store, Transactional):
             return claim_in_transaction(store, self.profile, entries, now=now)
-        if not isinstance(store, CompareAndSet):
-            raise Unsupported(f"claim needs compare-and-set, which {store.url} does not have")
         behind = timestamps.writing_time(store, now) - now
         return claim_by_protocol(
             store, self.profile, entries, clock=lambda: self._now() + behind, timer=self._timer, deadline_s=deadline_s
@@ -256,8 +253,6 @@ class Index(ReadableIndex):
         ------
         InvalidArgument
             When what comes is no document.
-        Unsupported
-            When the store has no ranges.
 
         Notes
         -----
@@ -294,14 +289,13 @@ class Index(ReadableIndex):
 
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
         """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
-        self._check_whole("dedup")
         return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge)
 
     def dedup_entries(
         self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()
     ) -> list[Decision]:
         """Decide the next documents of a corpus; no id may come twice in one call."""
-        self._check_whole("dedup")
+        self._check_open()
         check_storable(entries)
         decisions = deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts)
         return list(map(as_given, decisions))
@@ -320,14 +314,12 @@ class Index(ReadableIndex):
 
     def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
-        self._check_whole("verify")
         if isinstance(self.store, OnDisk):
             self.store.check_readable()
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
 
     def vacuum(self, *, watch: ProgressCallback | None = None) -> Vacuumed:
         """Delete what no answer needs any more."""
-        self._check_whole("vacuum")
         return vacuum(self.store, self.profile, now=self._now(), watch=watch)
 
     def backup(self, destination: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Unsupported, no_words
+from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, no_words
 from simhash_hbase.index import arguments, documentrows, indexrows
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.index.candidates import Queries
@@ -22,7 +22,7 @@ from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member
-from simhash_hbase.stores.base import UNLIMITED, CellCounts, Store
+from simhash_hbase.stores.base import UNLIMITED, Store
 
 if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis
@@ -117,9 +117,13 @@ class ReadableIndex:
         IndexClosed
             After `close`, whatever the store is.
         """
+        self._check_open()
+        return self._store
+
+    def _check_open(self) -> None:
+        """Raise `IndexClosed` after `close`."""
         if self._shared.is_closed:
             raise IndexClosed(f"{self._store.url}: this index was closed")
-        return self._store
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.address}{', closed' if self._shared.is_closed else ''}>"
@@ -144,13 +148,6 @@ class ReadableIndex:
     def _oldest(self) -> int:
         """Return the time since which a document must have been seen to count, ms since 1970."""
         return self.profile.oldest(self._clock())
-
-    def _check_whole(self, operation: str) -> None:
-        """Refuse what needs ranges or compare-and-set of a store that has neither."""
-        if isinstance(self.store, CellCounts):
-            raise Unsupported(
-                f"{operation} needs a file: or hbase:// index: {self.store.url} does create, add, query, remove, stats"
-            )
 
     def _analysed(self, name: str, text: str, metadata: Metadata | None = None) -> Entries:
         """Analyse one document, which must have a fingerprint."""
@@ -334,7 +331,6 @@ class ReadableIndex:
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids, in their order."""
-        self._check_whole("get")
         read = self._read(arguments.checked_ids(ids))
         return [None if held is None else stored_document(self.collection, *held) for held in read]
 
@@ -350,18 +346,11 @@ class ReadableIndex:
         -------
         Copies or None
             At most as many copies as the profile's ``max_members``; None when the index does not hold the id.
-
-        Raises
-        ------
-        Unsupported
-            When the store decides no duplicates (Redis).
         """
-        self._check_whole("copies")
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
     def export(self, *, watch: ProgressCallback | None = None) -> Iterator[Stored]:
         """Read all documents in the order of their ids' digests, a page at a time."""
-        self._check_whole("export")
         for states in scan_documents(self.store, watch):
             oldest = self._oldest()
             own = filter(lambda state: self.collection.holds(state.id), states)

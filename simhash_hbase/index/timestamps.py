@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 from simhash_hbase.errors import CorruptIndex, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Transactional
+from simhash_hbase.stores.base import Cell, Store, Transactional
 
 MARGIN_MS = 60_000
 """How far the timestamp of a cell that is written without comparing lies behind the server's clock: a cell that anybody
@@ -99,7 +99,7 @@ def time_below(store: Store) -> int:
 
 def writing_time(store: Store, now: int) -> int:
     """Choose the timestamp of members and block rows: not much below the server's time."""
-    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+    if isinstance(store, Transactional):
         return now
     return max(now, time_below(store))
 
@@ -116,7 +116,7 @@ def claim_time(token: bytes) -> int:
 
 def decision_time(store: Store) -> int | None:
     """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
-    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+    if isinstance(store, Transactional):
         return None
     below = time_below(store)
     return below if below >= ABOVE_TOKENS else None

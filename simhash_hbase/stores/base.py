@@ -2,8 +2,8 @@
 
 A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value;
 ``d`` and ``m`` hold *cells*, values under a row and a qualifier. No row of a family is a prefix of another one of that
-family. Every store has the methods of `Store`. `CompareAndSet` and `Transactional` are two ways to keep writers apart;
-`OnDisk`, `Cluster` and `CellCounts` are what else only some stores can do.
+family. Every store has the methods of `Store`, of which `compare_and_set` keeps writers apart; a `Transactional` store
+has a simpler way. `OnDisk` and `Cluster` are what else only some stores can do.
 
 Every method may raise the errors of `simhash_hbase.errors` named there for stores; no error of a driver gets out.
 """
@@ -95,6 +95,9 @@ class StoreSize(NamedTuple):
 
 class Store(Protocol):
     """A place that keeps rows in byte order."""
+
+    is_sorted: bool = True
+    """Whether a narrow range is read faster than everything."""
 
     @property
     def url(self) -> str:
@@ -199,6 +202,16 @@ class Store(Protocol):
             Most cells of a page; a page is never empty, and its end may cut a row.
         """
 
+    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+        """Change cells of family ``d``, each by itself, in the order given, where the expected value stands.
+
+        Returns
+        -------
+        list of bool
+            True where the expected value was found and replaced. After a call that failed, each swap may or may not
+            have taken effect: read the cell, never repeat the swap.
+        """
+
     def size(self) -> StoreSize:
         """Measure the store."""
 
@@ -206,21 +219,6 @@ class Store(Protocol):
         """Release files and connections; the store is not used afterwards. A second call does nothing.
 
         Calls of a store outside of this process raise `IndexClosed` from then on.
-        """
-
-
-@runtime_checkable
-class CompareAndSet(Protocol):
-    """A store that changes a cell only if it holds the value that the caller expects."""
-
-    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of family ``d``, each by itself, in the order given.
-
-        Returns
-        -------
-        list of bool
-            True where the expected value was found and replaced. After a call that failed, each swap may or may not
-            have taken effect: read the cell, never repeat the swap.
         """
 
 
@@ -291,14 +289,6 @@ class Cluster(Protocol):
 
     def traffic(self) -> Traffic:
         """Count connections and retries."""
-
-
-@runtime_checkable
-class CellCounts(Protocol):
-    """A store without ranges that still counts its cells by the kind of their rows."""
-
-    def count_cells(self, family: str, flag: int) -> int:
-        """Count the cells of a family's rows of one flag, the fifth byte of their keys."""
 
 
 CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)

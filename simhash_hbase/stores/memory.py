@@ -19,7 +19,7 @@ U64 = np.uint64
 Family = dict[bytes, dict[bytes, base.Cell]]
 
 
-class MemoryStore(base.Store, base.CompareAndSet, base.Transactional):
+class MemoryStore(base.Store, base.Transactional):
     """Rows in dictionaries, sorted when they are read.
 
     Threads may share it: every call holds one lock, and a transaction holds it until its end. All is lost when the

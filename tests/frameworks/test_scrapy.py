@@ -16,8 +16,8 @@ from support.listening import folder_served
 from support.patience import END_S
 from support.serving import wait_for
 
-from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import InvalidArgument, StoreTimeout, Unsupported
+from simhash_hbase import open_index
+from simhash_hbase.errors import InvalidArgument, StoreTimeout
 from simhash_hbase.inputs.html import main_text
 from simhash_hbase.scrapy import NearDuplicatesPipeline
 
@@ -239,12 +239,3 @@ def test_a_field_that_no_item_has_is_warned_of(url, caplog):
     caplog.clear()
     asyncio.run(given(pipeline(URL=url), {"text": "some words"}, {"other": 1}))
     assert "no item" not in caplog.text
-
-
-def test_an_index_that_cannot_claim_is_refused_before_the_first_item(monkeypatch):
-    opened = create_index("memory:", analyzer="shingle")
-    monkeypatch.setattr("simhash_hbase.index.reading.CellCounts", type(opened.store))
-    monkeypatch.setattr("simhash_hbase.scrapy.open_index", lambda url: opened)
-
-    with pytest.raises(Unsupported, match="claim needs a file: or hbase:// index"):
-        asyncio.run(pipeline(URL="redis://127.0.0.1").open_spider())

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from simhash_hbase.errors import Unsupported
-from simhash_hbase.index import arguments, reading
+from simhash_hbase.index import arguments
 
 LETTERS = random.Random(0)
 WORDS = ["".join(LETTERS.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(2_000)]
@@ -88,9 +87,3 @@ def test_metadata_is_kept_with_a_document_of_many(index, method):
     [(a, text), (b, other)] = corpus(2)
     assert [name for name, _ in getattr(index, method)([(a, text, {"source": "x"}), (b, other)])] == [a, b]
     assert [stored.metadata for stored in index.get_many([a, b])] == [{"source": "x"}, None]
-
-
-def test_a_store_without_ranges_is_refused_before_a_document_is_read(index, monkeypatch):
-    monkeypatch.setattr(reading, "CellCounts", object)
-    with pytest.raises(Unsupported, match="dedup needs a file: or hbase:// index"):
-        index.dedup_many(corpus(1))

@@ -37,8 +37,7 @@ MAKERS = {
     "embedded": lambda folder, clock: EmbeddedStore.create(
         str(folder / "index"), EmbeddedOptions(durable=False, map_bytes=1 << 20), clock=clock
     ),
-    # With a back door for the tests: the store itself refuses to read ranges.
-    "redis": lambda folder, clock: import_module("support.redis_server").make_contract_store(clock),
+    "redis": lambda folder, clock: import_module("support.redis_server").make_empty_store(clock),
     **ON_HBASE,
 }
 
@@ -46,7 +45,6 @@ MAKERS = {
 # What a store is not asked: these tests are not collected for it, so that a skip always means a missing server.
 LACKS = {
     "transactional_store": {"redis", *ON_HBASE},
-    "swapping_store": {"redis"},
     # HBase stamps by its own clock, which no test sets back.
     "test_a_stamp_is_higher_than_the_one_before_even_when_the_clock_stands_or_runs_back": {*ON_HBASE},
     # HBase takes an empty value for none, so its store refuses such swaps: test_hbase_store.

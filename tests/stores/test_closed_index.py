@@ -8,7 +8,6 @@ from support.bruteforce import entries
 from simhash_hbase.errors import IndexClosed, Permanent
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
-from simhash_hbase.stores.base import CompareAndSet
 
 TEXT = "A document long enough to leave some features."
 CALLS = {
@@ -72,13 +71,11 @@ def test_what_was_made_before_goes_on_no_longer(make_store):
     index = Index.create(make_store(), Profile.resolve(analyzer="shingle"))
     index.add("a", TEXT)
     begun = [index.remove_many(["a", "b"]), index.query_many([("b", TEXT)])]
-    # Redis has no claims.
-    deduplicator = index.deduplicator() if isinstance(index.store, CompareAndSet) else None
+    deduplicator = index.deduplicator()
     index.close()
 
     for answers in begun:
         with pytest.raises(IndexClosed):
             next(answers)
-    if deduplicator is not None:
-        with pytest.raises(IndexClosed):
-            index.dedup_entries(entries({"b": 1}), deduplicator)
+    with pytest.raises(IndexClosed):
+        index.dedup_entries(entries({"b": 1}), deduplicator)

@@ -10,7 +10,7 @@ from support.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, found_
 from simhash_hbase.errors import IndexClosed, InvalidArgument
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest
-from simhash_hbase.stores.base import Cell, CompareAndSet, Swap, Transactional, atomically
+from simhash_hbase.stores.base import Cell, Swap, Transactional, atomically
 from simhash_hbase.stores.columns import Columns, columns_of
 
 ROW, OTHER = document_row(id_digest("a")), document_row(id_digest("b"))
@@ -130,13 +130,6 @@ def test_many_rows_are_looked_up_at_once(store):
 
 
 # cells
-
-
-@pytest.fixture
-def swapping_store(store):
-    """Return a store with compare-and-set; see `conftest.LACKS`."""
-    assert isinstance(store, CompareAndSet)
-    return store
 
 
 def value(store, row=ROW):
@@ -298,36 +291,36 @@ def test_a_family_without_cells_and_a_delete_without_a_timestamp_are_refused(sto
         store.delete("d", [Cell(ROW, b"s", b"")])
 
 
-def test_a_swap_needs_the_whole_expected_value(swapping_store):
+def test_a_swap_needs_the_whole_expected_value(store):
     swaps = [(b"one", b"two"), (None, b"one"), (None, b"other"), (b"on", b"other"), (b"one", b"two")]
 
-    answers = [swapping_store.compare_and_set([Swap(ROW, b"s", expected, new)]) for expected, new in swaps]
+    answers = [store.compare_and_set([Swap(ROW, b"s", expected, new)]) for expected, new in swaps]
 
     assert answers == [[False], [True], [False], [False], [True]]
-    assert value(swapping_store) == b"two"
+    assert value(store) == b"two"
 
 
-def test_swaps_of_one_call_are_made_each_by_itself_in_order(swapping_store):
+def test_swaps_of_one_call_are_made_each_by_itself_in_order(store):
     chain = [Swap(ROW, b"s", None, b"1"), Swap(OTHER, b"s", b"x", b"y"), Swap(ROW, b"s", b"1", b"2")]
 
-    assert swapping_store.compare_and_set(chain) == [True, False, True]
-    assert (value(swapping_store), value(swapping_store, OTHER)) == (b"2", None)
+    assert store.compare_and_set(chain) == [True, False, True]
+    assert (value(store), value(store, OTHER)) == (b"2", None)
 
 
-def test_an_empty_value_and_none_are_different_expectations(swapping_store):
-    swapping_store.put("d", [Cell(ROW, b"s", b"", 5)])
+def test_an_empty_value_and_none_are_different_expectations(store):
+    store.put("d", [Cell(ROW, b"s", b"", 5)])
 
-    assert swapping_store.compare_and_set([Swap(ROW, b"s", None, b"x")]) == [False]
-    assert swapping_store.compare_and_set([Swap(ROW, b"s", b"", b"x")]) == [True]
+    assert store.compare_and_set([Swap(ROW, b"s", None, b"x")]) == [False]
+    assert store.compare_and_set([Swap(ROW, b"s", b"", b"x")]) == [True]
 
 
-def test_a_swap_is_read_although_the_clock_of_the_cell_was_ahead(swapping_store):
+def test_a_swap_is_read_although_the_clock_of_the_cell_was_ahead(store):
     """HBase stamps a swap at the clock or at the stamp of the cell, so both can have one millisecond."""
     ahead = (time.time_ns() // 1_000_000) + 7_200_000
-    swapping_store.put("d", [Cell(ROW, b"s", b"one", ahead)])
-    assert swapping_store.compare_and_set([Swap(ROW, b"s", b"one", b"two")]) == [True]
+    store.put("d", [Cell(ROW, b"s", b"one", ahead)])
+    assert store.compare_and_set([Swap(ROW, b"s", b"one", b"two")]) == [True]
 
-    [after] = swapping_store.get("d", [(ROW, b"s")])
+    [after] = store.get("d", [(ROW, b"s")])
     assert (after.value, after.timestamp >= ahead) == (b"two", True)
 
 

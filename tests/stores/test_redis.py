@@ -10,6 +10,7 @@ from threading import Thread
 import pytest
 from support.bruteforce import Written, crowd, entries, matches, written_entries
 from support.listening import free_port
+from support.places import DAY_MS
 from support.redis_server import RedisServer, shared_server
 from support.rows import LAST_SIMHASH, found_by, pairs_of, rows_of, uint64s
 
@@ -29,7 +30,8 @@ from simhash_hbase.errors import (
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
+from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, store as redis_store
 from simhash_hbase.stores.redis.connection import RedisConnection
 
@@ -185,7 +187,6 @@ def test_size_tells_the_memory_and_what_is_there_whatever_is_repeated(store):
 
     size = store.size()
     assert size.rows == {"b": 2, "d": 2, "m": 1}
-    assert (store.count_cells("d", 255), store.count_cells("d", 0), store.count_cells("d", 1)) == (1, 1, 0)
     store.put("d", [Cell(b"row", b"s", bytes(1 << 20), 5)])
     assert store.size().bytes - size.bytes > 1 << 20
 
@@ -268,33 +269,77 @@ def test_answers_equal_brute_force_also_for_what_was_removed_or_got_another_text
         assert found == (near(one, left, rule), False)
 
 
-def test_statistics_tell_documents_rows_and_bytes_without_reading_ranges(store):
-    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS))
+def test_statistics_count_all_and_vacuum_takes_the_rows_of_what_was_removed(store):
+    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS, grace_s=0))
     three = {"a": Written(7, 1 << 100, (1, 2, 3, 4, 5, 6)), "bare": Written(~7 % 2**64), "gone": Written(0)}
     index.add_entries(written_entries(three, BANDS))
     list(index.remove_many(["gone"]))
 
-    stats = index.stats(exact=True)
+    stats = index.stats()
 
-    # Nothing takes the block rows of what was removed: there is no vacuum in Redis.
-    assert (stats.documents, stats.rows, stats.prefixes, stats.exact) == (2, 3 * TABLES + BANDS, None, False)
+    assert (stats.documents, stats.rows, stats.exact) == (2, 3 * TABLES + BANDS, True)
     assert stats.bytes > 0
     assert (stats.format, stats.profile["analyzer"], stats.last_backup) == (4, "shingle", None)
     index.note_backup("2026-11-21T09:30:00Z")
     assert index.stats().last_backup == "2026-11-21T09:30:00.000Z"
+    assert sorted(stored.id for stored in index.export()) == ["a", "bare"]
+    later = Index(store, clock=lambda: now_ms() + DAY_MS)
+    later.vacuum()
+    assert index.stats().rows == 2 * TABLES + BANDS
+    assert index.verify().wrong == 0
 
 
-def test_what_redis_cannot_do_is_refused_in_a_sentence(store):
-    index = without_bands(store)
+def test_backup_is_left_to_redis_itself(store):
+    with pytest.raises(Unsupported, match="Back up") as caught:
+        without_bands(store).backup("somewhere")
 
-    refused = (index.verify, index.vacuum, index.deduplicator, lambda: index.get("id0"), lambda: list(index.export()))
-    for ask in (*refused, lambda: index.claim("a", "some text"), lambda: index.backup("somewhere")):
-        with pytest.raises(Unsupported) as caught:
-            ask()
-        assert store.url in str(caught.value)
-    with pytest.raises(Unsupported, match="no order"):
-        store.scan_range(0, 1, page=1)
-    assert not isinstance(store, CompareAndSet | Transactional)
+    assert store.url in str(caught.value)
+
+
+def test_a_range_of_a_wide_prefix_and_of_a_wide_row_is_read_in_pages(store, monkeypatch):
+    monkeypatch.setattr(redis_store, "ROWS_A_CALL", 3)
+    monkeypatch.setattr(redis_store, "PREFIXES_A_CALL", 2)
+    pairs = [(7, simhash) for simhash in range(10)] + [(8, 1), (9, LAST_SIMHASH), (10, 0), (10, 1), (10, 2), (12, 5)]
+    store.put_rows(rows_of(*pairs), timestamp=1)
+    cells = [
+        Cell(bytes([row]), bytes([at]), b"v", 1) for row, width in ((1, 1), (2, 11), (3, 4)) for at in range(width)
+    ]
+    store.put("d", cells)
+
+    for page in (1, 2, 4, 100):
+        pages = list(store.scan_range(0, 1 << 40, page=page))
+        assert [pair for rows in pages for pair in pairs_of(rows)] == pairs
+        assert all(0 < len(rows.prefixes) <= page for rows in pages)
+        read = list(store.scan_cells("d", b"", None, page=page))
+        assert [cell for some in read for cell in some] == cells
+        assert all(0 < len(some) <= page for some in read)
+    assert [pair for rows in store.scan_range(8, 11, page=2) for pair in pairs_of(rows)] == pairs[10:15]
+
+
+def test_a_swap_whose_answer_is_lost_is_not_sent_again(store, monkeypatch):
+    [repeating, once] = [client.connection_pool.connection_kwargs["retry"] for client in store._connection._clients]
+    assert (repeating._retries, once._retries) == (1, 0)
+    asked = []
+    monkeypatch.setattr(store, "_connection", Noting(store._connection, asked))
+
+    store.compare_and_set([Swap(bytes(4) + b"\xff", b"s", None, b"v")])
+    store.put("d", [Cell(bytes(4) + b"\xff", b"s", b"v")])
+
+    assert asked == [True, False]
+
+
+class Noting:
+    """Notes of each script whether it is sent once."""
+
+    def __init__(self, connection, asked):
+        self._behind, self._asked = connection, asked
+
+    def run(self, script, calls, *, once=False):
+        self._asked.append(once)
+        return self._behind.run(script, calls, once=once)
+
+    def close(self):
+        self._behind.close()
 
 
 def test_a_server_that_never_answers_is_a_timeout(listener):
@@ -411,7 +456,7 @@ def test_a_server_that_goes_away_is_unavailable_and_one_that_comes_back_is_used(
 
 def test_an_idle_connection_is_tried_before_it_is_used(options):
     connection = RedisConnection(options)
-    pool = connection._client.connection_pool.connection_kwargs
+    pool = connection._clients[0].connection_pool.connection_kwargs
     connection.close()
 
     assert pool["health_check_interval"] == options.idle_check_s

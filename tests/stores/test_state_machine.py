@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from stores.conftest import MAKERS, ON_HBASE, Clock
 from support.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
 
-from simhash_hbase.stores.base import Cell, CompareAndSet, Swap, Transactional
+from simhash_hbase.stores.base import Cell, Swap, Transactional
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -87,7 +87,6 @@ class Congruence(RuleBasedStateMachine):
         self.both(lambda store: store.delete(family, upto))
         self.clock.now += 10
 
-    @precondition(lambda self: isinstance(self.store, CompareAndSet))
     @rule(swaps=SWAPS)
     def compare_and_set(self, swaps):
         self.both(lambda store: store.compare_and_set(swaps))

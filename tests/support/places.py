@@ -1,6 +1,7 @@
 """Where the tests put an index: one class a kind of store, and a clock that stands still."""
 
 import time
+from importlib import import_module
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
@@ -66,6 +67,21 @@ class Swapping(Memory):
         return SwappingOnly(super().create())
 
 
+class Redis:
+    """Databases of a Redis server, which is started for the first of them."""
+
+    def __init__(self, folder, clock):
+        self._clock = clock
+
+    def create(self):
+        return import_module("support.redis_server").make_empty_store(self._clock)
+
+    def reopen(self, store):
+        redis = import_module("simhash_hbase.stores.redis")
+        store.close()
+        return redis.RedisStore.open(redis.parse_url(store.url), clock=self._clock)
+
+
 class Tombstones(Memory):
     """Stores in memory whose deletes hide what is written below them, as on a server."""
 
@@ -80,7 +96,7 @@ def server_goes_by(clock, monkeypatch):
 
 
 PLACES = {"memory": Memory, "embedded": Embedded}
-CLAIMING_PLACES = {**PLACES, "swapping": Swapping}
+CLAIMING_PLACES = {**PLACES, "swapping": Swapping, "redis": Redis}
 SERVERLESS_PLACES = {**CLAIMING_PLACES, "tombstones": Tombstones}
 
 

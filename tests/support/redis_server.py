@@ -1,4 +1,4 @@
-"""A real Redis server for the tests, a back door to what it holds, and a store whose ranges can be read."""
+"""A real Redis server for the tests, and a back door to what it holds."""
 
 import atexit
 import shutil
@@ -10,12 +10,9 @@ from tempfile import TemporaryDirectory
 
 import redis
 
-from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.stores.base import Cell, check_positive
 from simhash_hbase.stores.redis import RedisOptions, RedisStore
 from support.gates import absent
 from support.listening import free_port, listening
-from support.rows import rows_of
 
 HOW = "redis-server is not installed: apt-get install redis-server"
 DATABASES = 256
@@ -62,50 +59,6 @@ def shared_server():
     return server
 
 
-SPACE = b"simhash-hbase:"
-
-
-class RangedRedisStore(RedisStore):
-    """Answers what the store under test refuses, so that the contract's tests can see what is in it."""
-
-    raw = None
-
-    def scan_range(self, start, stop, *, page):
-        check_positive("page", page)
-        keys = [(int.from_bytes(row, "big"), key) for row, key in self._keys("b")]
-        pairs = sorted(
-            (prefix, int.from_bytes(member, "big"))
-            for prefix, key in keys
-            if start <= prefix < stop
-            for member in self.raw.zrange(key, 0, -1)
-        )
-        return (rows_of(*pairs[at : at + page]) for at in range(0, len(pairs), page))
-
-    def scan_cells(self, family, start, stop, *, page):
-        check_positive("page", page)
-        if family not in ("d", "m"):
-            raise InvalidArgument(f"family {family!r}")
-        cells = sorted(
-            Cell(row, qualifier, value[8:], int.from_bytes(value[:8], "big"))
-            for row, key in self._keys(family)
-            if start <= row and (stop is None or row < stop)
-            for qualifier, value in self.raw.hgetall(key).items()
-        )
-        return (cells[at : at + page] for at in range(0, len(cells), page))
-
-    def _keys(self, family):
-        beginning = SPACE + family.encode() + b":"
-        return [(key.removeprefix(beginning), key) for key in self.raw.keys(beginning + b"*")]
-
-    def close(self):
-        super().close()
-        self.raw.close()
-
-
-def make_contract_store(clock=None):
-    """Make an empty store that can also be read in ranges."""
-    server = shared_server()
-    options = server.empty_options()
-    store = RangedRedisStore.create(options, clock=clock)
-    store.raw = server.raw(options.database)
-    return store
+def make_empty_store(clock=None):
+    """Make a store in a database that nothing is in."""
+    return RedisStore.create(shared_server().empty_options(), clock=clock)

@@ -2,11 +2,9 @@
 
 from claim_simulator.server import Server, SimulatedStore, call_at_once
 
-from simhash_hbase.stores.base import CompareAndSet, Store
+from simhash_hbase.stores.base import Store
 
-_METHODS = [
-    name for protocol in (Store, CompareAndSet) for name in vars(protocol) if not name.startswith("_") and name != "url"
-]
+_METHODS = [name for name, method in vars(Store).items() if callable(method) and not name.startswith("_")]
 
 
 class SwappingOnly:
@@ -14,6 +12,8 @@ class SwappingOnly:
 
     def __init__(self, store):
         self.behind = store
+
+    is_sorted = True
 
     @property
     def url(self):

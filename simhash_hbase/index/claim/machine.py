@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from os import urandom
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,7 @@ from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, State, StoredState, Text, encode, removal
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap
+from simhash_hbase.stores.base import Cell, Store, Swap
 
 ATTEMPTS = 5
 TOKEN_BYTES = 8
@@ -27,10 +27,6 @@ UNANSWERED = (StoreTimeout, StoreUnavailable)
 
 Claimed: TypeAlias = Decision | ClaimContended
 """What became of one document; of one that others kept winning, the error."""
-
-
-class SwappingStore(Store, CompareAndSet, Protocol):
-    """A store that can compare and set."""
 
 
 class Step(Enum):
@@ -197,7 +193,7 @@ NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 class Run:
     """A batch of claims under way; whatever changes document cells, theirs and others', goes through it."""
 
-    store: SwappingStore
+    store: Store
     profile: Profile
     entries: Entries
     clock: Callable[[], int]  # Milliseconds since 1970; may be wrong.

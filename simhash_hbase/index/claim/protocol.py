@@ -15,7 +15,7 @@ from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import machine
-from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, SwappingStore
+from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.search import Hit, find_nearest, found_since
@@ -55,7 +55,7 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
 
 
 def claim_by_protocol(
-    store: SwappingStore,
+    store: Store,
     profile: Profile,
     entries: Entries,
     *,

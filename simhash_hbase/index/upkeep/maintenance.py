@@ -17,7 +17,7 @@ from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import documentcells, keys, layout
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
+from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 from simhash_hbase.stores.columns import columns_of
 
 # A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
@@ -193,8 +193,6 @@ class _Verification(NamedTuple):
         made = documentrows.document_cells(documentrows.bare_entries(states), changes)
         self.store.put(layout.FAMILY_DOCUMENTS, made)
         held = self.store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
-        if not isinstance(self.store, CompareAndSet):
-            return 0
         read_back = [change for change, cell in zip(changes, held, strict=True) if cell is not None]
         swaps = [Swap(*change.key, change.old_value, change.value) for change in read_back]
         return sum(self.store.compare_and_set(swaps))
@@ -262,7 +260,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     ]
     # The timestamp of a claim's cell may be no time.
     undecided = [(c, state) for c, state in old if state.is_undecided and state.seen <= cutoff]
-    if undecided and isinstance(store, CompareAndSet):
+    if undecided:
         # The decision before it returns; a live writer starts again.
         swaps = [
             Swap(cell.row, cell.qualifier, cell.value, documentcells.encode(state.abandoned()))

@@ -20,7 +20,7 @@ from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
-from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store, StoreSize
+from simhash_hbase.stores.base import Cluster, RegionPlace, Store, StoreSize
 
 _SAMPLED = (
     "documents",
@@ -231,8 +231,7 @@ def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.ui
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None = None) -> Stats:
     """Count documents, rows and bytes, and say what the index is.
 
-    A sample is chosen at random each time. A store that reads no ranges counts documents, rows and bytes only, from its
-    own counters.
+    A sample is chosen at random each time. A store that keeps rows in no order is read whole.
     """
     # Other commands do not wait for this module.
     from importlib.metadata import version  # noqa: PLC0415
@@ -248,20 +247,9 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCa
 
 def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None) -> Stats:
     size = store.size()
-    if isinstance(store, CellCounts):
-        return Stats(
-            exact=False,
-            # A document that queries find has one member; what a crash or a race left over is counted with them.
-            documents=store.count_cells(layout.FAMILY_DOCUMENTS, layout.FLAG_MEMBERS),
-            rows=(size.rows or {}).get(layout.FAMILY_BLOCKS, 0),
-            bytes=size.bytes,
-            prefixes=None,
-            truncated_prefixes=None,
-            truncated_fingerprints=None,
-        )
     places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
-    whole = exact or _is_small(store, size)
+    whole = exact or not store.is_sorted or _is_small(store, size)
     tally = Tally(profile, Walk())
     if not whole:
         tally.read(store, sampled_slices(bounds))

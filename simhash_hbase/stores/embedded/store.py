@@ -23,7 +23,7 @@ T = TypeVar("T")
 Position = TypeVar("Position", bytes, tuple[int, int])
 
 
-class EmbeddedStore(base.Store, base.CompareAndSet, base.Transactional, base.OnDisk):
+class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
     """Rows in one folder of this machine; made by `create` and `open`.
 
     Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a

@@ -30,7 +30,7 @@ NO_ROW = b"\0"
 K = TypeVar("K")
 
 
-class HBaseStore(base.Store, base.CompareAndSet, base.Cluster):
+class HBaseStore(base.Store, base.Cluster):
     """An index in one table of an HBase.
 
     Threads may share it; a forked child opens connections of its own. Acknowledged writes are in HBase's write-ahead

@@ -91,38 +91,25 @@ PIPELINED = 8
 class RedisConnection:
     """A pool of connections to one database; threads may share it, and after a fork the child makes its own.
 
-    A broken connection is replaced, and its scripts are sent once more: every script may run twice. A call without an
-    answer in time is not repeated.
+    A broken connection is replaced, and its scripts are sent once more, so a script may run twice unless it is run with
+    `once`. A call without an answer in time is not repeated.
     """
 
     def __init__(self, options: RedisOptions) -> None:
         self.url = options.url
-        self._client: redis.Redis | None = redis.Redis(
-            host=options.host,
-            port=options.port,
-            db=options.database,
-            username=options.user,
-            password=options.password,
-            ssl=options.tls,
-            socket_connect_timeout=options.connect_timeout_s,
-            socket_timeout=options.timeout_s,
-            health_check_interval=options.idle_check_s,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.exceptions.ConnectionError,)),
-            # The older protocol: servers before Redis 6 have no other, and the answers of scripts are the same.
-            protocol=2,
-        )
+        self._clients = [_client(options, repeats) for repeats in (1, 0)]
 
     def ask(self, *command: Argument) -> Any:  # noqa: ANN401
         """Send one command and return its answer as the client decodes it."""
         with redis_errors(self.url):
             return self._open().execute_command(*command)  # type: ignore[no-untyped-call]
 
-    def run(self, script: str, calls: Iterable[Sequence[Argument]]) -> Iterator[Any]:
-        """Run a script once for each list of arguments."""
+    def run(self, script: str, calls: Iterable[Sequence[Argument]], *, once: bool = False) -> Iterator[Any]:
+        """Run a script for each list of arguments; `once`: send nothing again when a connection breaks."""
         waiting = iter(calls)
         while window := list(islice(waiting, PIPELINED)):
             with redis_errors(self.url):
-                with self._open().pipeline(transaction=False) as pipeline:
+                with self._open(once=once).pipeline(transaction=False) as pipeline:
                     for arguments in window:
                         pipeline.execute_command("EVAL", script, 0, *arguments)  # type: ignore[no-untyped-call]
                     answers: list[Any] = pipeline.execute(raise_on_error=False)
@@ -133,14 +120,32 @@ class RedisConnection:
 
     def close(self) -> None:
         """Close all connections; a second call does nothing."""
-        client, self._client = self._client, None
-        if client is not None:
+        clients, self._clients = self._clients, []
+        for client in clients:
             client.close()
 
-    def _open(self) -> redis.Redis:
-        if self._client is None:
+    def _open(self, *, once: bool = False) -> redis.Redis:
+        if not self._clients:
             raise errors.IndexClosed(f"{self.url}: this index was closed")
-        return self._client
+        return self._clients[once]
+
+
+def _client(options: RedisOptions, repeats: int) -> redis.Redis:
+    """Return a client that sends what a broken connection was sent so many times again."""
+    return redis.Redis(
+        host=options.host,
+        port=options.port,
+        db=options.database,
+        username=options.user,
+        password=options.password,
+        ssl=options.tls,
+        socket_connect_timeout=options.connect_timeout_s,
+        socket_timeout=options.timeout_s,
+        health_check_interval=options.idle_check_s,
+        retry=Retry(NoBackoff(), repeats, supported_errors=(redis.exceptions.ConnectionError,)),
+        # The older protocol: servers before Redis 6 have no other, and the answers of scripts are the same.
+        protocol=2,
+    )
 
 
 # The client's classes, the most particular first: some of those that mean a refusal descend from ConnectionError.

@@ -88,6 +88,37 @@ for i = 5, #ARGV, 4 do
   end
 end
 
+-- == compare_and_set
+-- ARGV: the keys' beginning, the counters' key, the family, the time or nothing for the server's own; for each swap row,
+-- qualifier, a "1" if a value is expected and nothing if none may be there, the value expected, the new value.
+-- Answer: a "1" or a "0" for each.
+local space, family, now, swapped = ARGV[1], ARGV[3], tonumber(ARGV[4]), {}
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+for i = 5, #ARGV, 5 do
+  local key, qualifier = space .. ARGV[i], ARGV[i + 1]
+  local old = redis.call('HGET', key, qualifier)
+  local expected = ARGV[i + 2] == '1' and ARGV[i + 3]
+  local is_same = (old and string.sub(old, 9)) == expected
+  if is_same then
+    local stamp = old and math.max(now, struct.unpack('>i8', old) + 1) or now
+    redis.call('HSET', key, qualifier, struct.pack('>i8', stamp) .. ARGV[i + 4])
+    if not old then
+      redis.call('HINCRBY', ARGV[2], family .. ':' .. (string.byte(ARGV[i], 5) or ''), 1)
+    end
+  end
+  swapped[#swapped + 1] = is_same and '1' or '0'
+end
+return table.concat(swapped)
+
+-- == rows_after
+-- ARGV: the keys' beginning, a row of 13 bytes, rows at most. Answer: the simhashes of the rows that come after it under
+-- its prefix, one behind the other.
+return table.concat(redis.call('ZRANGEBYLEX', ARGV[1] .. string.sub(ARGV[2], 1, 5), '(' .. string.sub(ARGV[2], 6), '+',
+  'LIMIT', '0', ARGV[3]))
+
 -- == get
 -- ARGV: the keys' beginning; for each cell row, qualifier. Answer: a value or nothing for each.
 local found = {}

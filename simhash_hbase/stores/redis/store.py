@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, Unsupported
 from simhash_hbase.rows.keys import BlockRows, pack_prefixes, pack_rows, unpack_rows
-from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores import base
 from simhash_hbase.stores.redis.connection import Argument, RedisConnection, RedisOptions
 
@@ -28,6 +28,9 @@ VERSION = b"1"
 # A script keeps the server from everything else, so it is bounded to some milliseconds.
 ROWS_A_CALL = 4_000
 CELLS_A_CALL = 500
+KEYS_A_CALL = 5_000
+PREFIX_BYTES = 5
+NO_ROWS = BlockRows(np.empty(0, np.uint64), np.empty(0, np.uint64))
 # Numbers of scripts are doubles.
 LARGEST_STAMP = 1 << 53
 
@@ -40,22 +43,24 @@ SCRIPTS = {
 """The scripts of ``scripts.lua`` by name, without comments, which need not be sent."""
 
 
-class RedisStore(base.Store, base.CellCounts):
+class RedisStore(base.Store):
     """Rows in one database of a Redis server; made by `create` and `open`.
 
-    Redis keeps keys in no order, so `scan_range` and `scan_cells` raise `Unsupported`, and what needs them (export,
-    verify, vacuum, backup) is refused. Rows of removed documents therefore stay; each costs one empty lookup in a query
-    that meets it.
+    Redis keeps keys in no order. `scan_range` and `scan_cells` therefore read the keys of the whole database once, with
+    ``SCAN``, keep those of the range, sort them, and then read their rows page by page: 8 bytes of this process for
+    each prefix, and some 100 for each row of cells. A narrow range takes as long as the whole.
 
-    There is no compare-and-set. Each call consists of scripts that run alone, so timestamps decide between two writers
-    of one cell, and no block row of several writers is lost. Two writers that change the *same document* at the same
-    moment both succeed: the later document cell stays, and the other writer's member is left over, which no answer
-    counts. One original among many writers needs a store with compare-and-set.
+    Each call consists of scripts that run alone in the server. Timestamps decide between two writers of one cell, and
+    no block row of several writers is lost. A broken connection is replaced and its scripts are sent once more, except
+    those of `compare_and_set`, whose second run would deny the first.
 
-    Threads and processes may share a database. The server's settings decide what a crash may lose: with
-    ``appendonly yes`` the last second, with ``appendfsync always`` nothing, with the default snapshots minutes. Servers
-    that evict keys without an expiry are refused. Redis Cluster is not supported.
+    Threads and processes may share a database. The server's settings decide what a crash of the server may lose: with
+    ``appendonly yes`` the last second, with ``appendfsync always`` nothing, with the default snapshots minutes. A claim
+    that was lost so may be decided again, and otherwise. Servers that evict keys without an expiry are refused. Redis
+    Cluster is not supported.
     """
+
+    is_sorted = False
 
     def __init__(
         self, connection: RedisConnection, *, readonly: bool = False, clock: Callable[[], int] | None = None
@@ -139,6 +144,9 @@ class RedisStore(base.Store, base.CellCounts):
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         """Take one round trip for each 4,000 cells."""
         base.check_cell_family(family)
+        return self._get(family, keys)
+
+    def _get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         answers = self._connection.run(SCRIPTS["get"], _calls((_space(family),), keys))
         values = chain.from_iterable(answers)
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
@@ -158,7 +166,7 @@ class RedisStore(base.Store, base.CellCounts):
                 sorted(_cell(row, qualifier, value) for qualifier, value in zip(flat[::2], flat[1::2], strict=True))
                 for row, flat in zip(rows[len(found) :], held, strict=False)
             ]
-        cells = iter(self.get(family, list(chain.from_iterable(wanted.values()))) if wanted else ())
+        cells = iter(self._get(family, list(chain.from_iterable(wanted.values()))) if wanted else ())
         for at, keys in wanted.items():
             found[at] = [cell for _, cell in zip(keys, cells, strict=False) if cell is not None]
         return found
@@ -168,7 +176,7 @@ class RedisStore(base.Store, base.CellCounts):
         base.check_cell_family(family, limit=limit)
         held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
         wanted = sorted(qualifier for qualifier in held if qualifier > after)[:limit]
-        cells = self.get(family, [(row, qualifier) for qualifier in wanted])
+        cells = self._get(family, [(row, qualifier) for qualifier in wanted])
         return [cell for cell in cells if cell is not None]
 
     def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
@@ -177,39 +185,91 @@ class RedisStore(base.Store, base.CellCounts):
         fields = [(c.row, c.qualifier, c.timestamp or 0) for c in cells]
         self._write(SCRIPTS["delete"], _calls((_space(family), COUNTERS, family), fields))
 
+    def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
+        """Send each swap once, whatever happens to the connection."""
+        now = self._clock() if self._clock is not None else ""
+        head = (_space(FAMILY_DOCUMENTS), COUNTERS, FAMILY_DOCUMENTS, now)
+        fields = [(row, q, "" if old is None else 1, old or b"", value) for row, q, old, value in swaps]
+        self._check_writable()
+        answers: Iterator[bytes] = self._connection.run(SCRIPTS["compare_and_set"], _calls(head, fields), once=True)
+        return [octet == ord("1") for octet in b"".join(answers)]
+
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Refuse: there is no order to read rows in."""
         base.check_positive("page", page)
-        self._refuse_range()
+        return self._pages_of_rows(start, stop, page)
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
-        """Refuse: there is no order to read cells in."""
         base.check_cell_family(family, page=page)
-        self._refuse_range()
+        return self._pages_of_cells(family, start, stop, page)
+
+    def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
+        packed = np.frombuffer(b"".join(chain.from_iterable(self._keys(FAMILY_BLOCKS))), np.uint8)
+        prefixes = np.zeros(len(packed) // PREFIX_BYTES, np.uint64)
+        for octets in packed.reshape(-1, PREFIX_BYTES).T:
+            prefixes = prefixes << np.uint64(8) | octets
+        prefixes = np.unique(prefixes[(prefixes >= start) & (prefixes < stop)])
+        for at in range(0, len(prefixes), PREFIXES_A_CALL):
+            found, cut = self.scan(prefixes[at : at + PREFIXES_A_CALL], limit=ROWS_A_CALL)
+            edges = [0, *np.searchsorted(found.prefixes, cut, "right").tolist(), len(found.prefixes)]
+            for first, end in pairwise(edges):
+                rows = BlockRows(found.prefixes[first:end], found.simhashes[first:end])
+                while len(rows.prefixes):
+                    for i in range(0, len(rows.prefixes), page):
+                        yield BlockRows(rows.prefixes[i : i + page], rows.simhashes[i : i + page])
+                    # A limit cut the rows of the last prefix, or none.
+                    rows = self._rows_after(rows) if rows.prefixes[-1] in cut else NO_ROWS
+
+    def _rows_after(self, rows: BlockRows) -> BlockRows:
+        """Return more rows under the prefix of the last of these rows."""
+        last = BlockRows(rows.prefixes[-1:], rows.simhashes[-1:])
+        [simhashes] = self._connection.run(SCRIPTS["rows_after"], [(BLOCKS, pack_rows(last), ROWS_A_CALL)])
+        following = np.frombuffer(simhashes, ">u8").astype(np.uint64)
+        return BlockRows(np.repeat(last.prefixes, len(following)), following)
+
+    def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[base.Cell]]:
+        keys = chain.from_iterable(self._keys(family))
+        rows = sorted({row for row in keys if start <= row and (stop is None or row < stop)})
+        waiting: list[base.Cell] = []
+        for at in range(0, len(rows), CELLS_A_CALL):
+            some = rows[at : at + CELLS_A_CALL]
+            for row, cells in zip(some, self.get_rows(family, some, limit=page), strict=True):
+                waiting += cells
+                while len(waiting) >= page:
+                    yield waiting[:page]
+                    del waiting[:page]
+                more = cells
+                while len(more) == page:
+                    more = self.read_row(family, row, after=more[-1].qualifier, limit=page)
+                    yield from filter(None, [waiting, more])
+                    waiting = []
+        if waiting:
+            yield waiting
+
+    def _keys(self, family: str) -> Iterator[list[bytes]]:
+        """Yield the row keys of a family, of family b the prefixes, in no order, some more than once."""
+        space, cursor = _space(family).encode(), 0
+        while True:
+            cursor, keys = self._connection.ask("SCAN", cursor, "MATCH", space + b"*", "COUNT", KEYS_A_CALL)
+            yield [key[len(space) :] for key in keys]
+            if not cursor:
+                return
 
     def size(self) -> base.StoreSize:
         counters = self._counters()
         rows = {family: sum(n for kind, n in counters.items() if kind[0] == family) for family in FAMILIES}
         return base.StoreSize(int(self._connection.ask("INFO", "memory")["used_memory_dataset"]), rows)
 
-    def count_cells(self, family: str, flag: int) -> int:
-        base.check_cell_family(family)
-        return self._counters().get(f"{family}:{flag}", 0)
-
     def close(self) -> None:
         self._connection.close()
 
-    def _write(self, script: str, calls: Sequence[Sequence[Argument]]) -> None:
+    def _check_writable(self) -> None:
         if self._readonly:
             raise InvalidArgument(f"{self.url}: this store was opened for reading only")
+
+    def _write(self, script: str, calls: Sequence[Sequence[Argument]]) -> None:
+        self._check_writable()
         for _ in self._connection.run(script, calls):
             pass
-
-    def _refuse_range(self) -> NoReturn:
-        raise Unsupported(
-            f"{self.url}: Redis keeps rows in no order, so it supports only create, add, query, remove and stats; use "
-            "a file: or hbase: index for the rest"
-        )
 
     def _check_server(self) -> None:
         """Refuse a server that drops keys when its memory is full: a query would miss documents in silence."""

@@ -28,11 +28,26 @@ COLUMNS = {
     "documents/s": "documents a second and core",
 }
 THEMES = {
-    "light": {"text": "#1f2328", "quiet": "#59636e", "ours": "#0969da", "other": "#8c959f", "line": "#d1d9e0"},
-    "dark": {"text": "#f0f6fc", "quiet": "#9198a1", "ours": "#4493f8", "other": "#656c76", "line": "#3d444d"},
+    "light": {
+        "page": "#ffffff",
+        "text": "#1f2328",
+        "quiet": "#59636e",
+        "ours": "#0969da",
+        "other": "#8c959f",
+        "line": "#d1d9e0",
+    },
+    "dark": {
+        "page": "#0d1117",
+        "text": "#f0f6fc",
+        "quiet": "#9198a1",
+        "ours": "#4493f8",
+        "other": "#656c76",
+        "line": "#3d444d",
+    },
 }
 WIDTH, LABEL, BAR, GAP = 840, 118, 176, 64
 TOP, ROW, HEIGHT = 34, 26, 15
+EDGE = 10
 
 
 class Bar(NamedTuple):
@@ -77,8 +92,11 @@ def chart(colours: Mapping[str, str]) -> str:
         for column, title in COLUMNS.items()
     )
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'font-family="system-ui, sans-serif" font-size="13" role="img">\n<title>{escape(about)}</title>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-EDGE} {-EDGE} {WIDTH + 2 * EDGE} {height + 2 * EDGE}" '
+        f'width="{WIDTH}" font-family="system-ui, sans-serif" font-size="13" role="img">\n'
+        f"<title>{escape(about)}</title>\n"
+        # A page may be dark where the system is light, and the other way round.
+        f'<rect x="{-EDGE}" y="{-EDGE}" width="100%" height="100%" rx="6" fill="{colours["page"]}"/>\n'
     ]
     for number, (column, title) in enumerate(COLUMNS.items()):
         left = LABEL + number * (BAR + GAP)

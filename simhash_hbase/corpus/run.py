@@ -187,7 +187,7 @@ class Deduplication:
         del cut  # Some 100 MB.
         with (
             _deduplicator(index, options) as deduplicator,
-            open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
+            open_kept(options.output, self._form, self._watch, keep=keep, is_continued=start is not None) as kept,
             Documents("dedup", self.sources, self.reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
@@ -23,6 +24,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import SKETCH_SCALE, MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata, check_id, metadata_problem
 from simhash_hbase.rows.clock import Since, now_ms, parse_since
+from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.stores.base import Store
 
@@ -120,7 +122,9 @@ class RemoteIndex(Index):
 
     def in_collection(self, name: str | None) -> Self:
         """Return a view of one collection; see `Index.in_collection`."""
-        view = super().in_collection(name)
+        view = copy(self)
+        # The service masks what it stores.
+        view.collection = Collection(name)
         view._http = self._http.in_collection(name)
         return view
 

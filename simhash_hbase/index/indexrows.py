@@ -1,5 +1,6 @@
 """The index's own rows in family ``m``: profile, learned idf table in pieces, the load under way, the last backup."""
 
+from secrets import token_bytes
 from typing import TypeVar
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile, StoreBusy
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.digests import blake2b
+from simhash_hbase.rows.digests import blake2b, digest_of
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
@@ -17,6 +18,8 @@ T = TypeVar("T")
 _PROFILE_ROW = index_row("profile")
 _LOAD_ROW = index_row("load")
 _BACKUP_ROW = index_row("backup")
+_SECRET_ROW = index_row("secret")
+SECRET_BYTES = 32
 # HBase refuses cells above 10 MB by default; pieces of this size also keep a gateway's buffers small.
 PIECE_BYTES = 256 * 1024
 
@@ -51,14 +54,27 @@ def _read(store: Store, row: bytes) -> Cell | None:
 
 
 def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:
-    """Write table and profile, the profile last: it is what makes a store an index."""
+    """Write table, secret and profile, the profile last: it is what makes a store an index."""
     if (profile.idf if profile.analyzer == "learned" else None) != (idf and idf.digest()):
         raise InvalidProfile("the profile names another idf table than the one given")
     encoded = idf.encode() if idf is not None else b""
     pieces = [encoded[i : i + PIECE_BYTES] for i in range(0, len(encoded), PIECE_BYTES)]
     for number, piece in enumerate(pieces):
         store.put(FAMILY_INDEX, [Cell(_piece_row(number), VALUE_QUALIFIER, piece)])
+    secret = token_bytes(SECRET_BYTES)
+    store.put(FAMILY_INDEX, [Cell(_SECRET_ROW, VALUE_QUALIFIER, secret)])
+    profile = profile.replace(secret=digest_of(secret))
     store.put(FAMILY_INDEX, [Cell(_PROFILE_ROW, VALUE_QUALIFIER, profile.encode())])
+
+
+def read_secret(store: Store, profile: Profile) -> bytes | None:
+    """Read the secret of the index; None for an index of 1.0, which has none."""
+    if profile.secret is None:
+        return None
+    cell = _read(store, _SECRET_ROW)
+    if cell is None or digest_of(cell.value) != profile.secret:
+        raise CorruptIndex(f"the secret at {store.url} is not the one that its profile names")
+    return cell.value
 
 
 def read_idf(store: Store, profile: Profile) -> IdfTable | None:

@@ -48,6 +48,7 @@ class _Shared:
     last: int = 0  # The time of the latest batch.
     ticking: Lock = field(default_factory=Lock)
     analysis: "Analysis | None" = None
+    secret: bytes | None = None
 
 
 class ReadableIndex:
@@ -85,8 +86,14 @@ class ReadableIndex:
             When it is no name of a collection.
         """
         view = copy(self)
-        view.collection = Collection(name)
+        view.collection = Collection() if name is None else Collection(name, self._secret())
         return view
+
+    def _secret(self) -> bytes | None:
+        """Read the secret of the index on first use."""
+        if self._shared.secret is None:
+            self._shared.secret = indexrows.read_secret(self.store, self.profile)
+        return self._shared.secret
 
     @property
     def address(self) -> str:

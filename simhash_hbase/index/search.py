@@ -21,7 +21,7 @@ from simhash_hbase.profile.matching import Sketches, judge, known_likeness
 from simhash_hbase.rows import documentcells, keys, layout
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documentcells import DocumentState, Member, Text
-from simhash_hbase.stores.base import UNLIMITED, Store
+from simhash_hbase.stores.base import UNLIMITED, Cell, Store
 from simhash_hbase.stores.columns import Columns, columns_of
 
 # Sketches of pairs that are compared at a time: some ten megabytes.
@@ -35,6 +35,8 @@ FARTHEST = 255
 MORE_TRANCHE = 4
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
+# Members of a fingerprint that are looked through for those of a collection: half a second in a folder.
+OTHERS = 100_000
 
 
 class Hit(NamedTuple):
@@ -78,7 +80,8 @@ class Neighbours:
     def __init__(self, store: Store, queries: Queries, *, oldest: int, most: int) -> None:
         profile = queries.profile
         self._candidates = queries.candidates(store, limit=profile.max_rows_per_prefix)
-        self._members = Members(store, profile, found_since(oldest), limit=profile.max_members)
+        asked = frozenset(map(collection_of, queries.entries.ids))
+        self._members = Members(store, profile, found_since(oldest), limit=profile.max_members, collections=asked)
         self._queries = queries
         self._most = most
         self.rows = self._candidates.rows
@@ -300,8 +303,11 @@ class MemberPage(NamedTuple):
 class Members:
     """Reads members and document cells, and keeps some for the next part of the same search."""
 
-    def __init__(self, store: Store, profile: Profile, counts: Counts, *, limit: int) -> None:
+    def __init__(
+        self, store: Store, profile: Profile, counts: Counts, *, limit: int, collections: frozenset[str] = frozenset()
+    ) -> None:
         self._store = store
+        self._collections = collections
         self._bands = profile.bands
         self._counts = counts
         self._limit = limit
@@ -329,6 +335,8 @@ class Members:
     def _read(self, simhashes: NDArray[np.uint64]) -> MemberPage:
         rows = self._store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=self._limit + 1)
         members = columns_of(rows)
+        if self._collections and max(members.counts, default=0) > self._limit:
+            members = columns_of([self._own(cells) if len(cells) > self._limit else cells for cells in rows])
         page = MemberPage.of(simhashes, members, self._bands)
         if max(members.counts, default=0) <= self._limit:
             return page
@@ -336,6 +344,29 @@ class Members:
         for at in np.flatnonzero(kept < page.stop).tolist():
             self.wide[int(simhashes[at])] = page.qualifier(int(kept[at]) - 1)
         return page._replace(stop=kept)
+
+    def _own(self, cells: list[Cell]) -> list[Cell]:
+        """Return members of the collections that are asked, up to one more than the limit, of a row that has many.
+
+        The others of the row do not count; of a row whose first `OTHERS` cells hold too few of them, the rest stays.
+        """
+        own: list[Cell] = []
+        seen = 0
+        while True:
+            own += [cell for cell in cells if self._is_asked(cell)]
+            seen += len(cells)
+            if len(own) > self._limit or len(cells) <= self._limit:
+                return own[: self._limit + 1]
+            if seen > OTHERS:
+                return (own + [cell for cell in cells if not self._is_asked(cell)])[: self._limit + 1]
+            row, after = cells[-1].row, cells[-1].qualifier
+            cells = self._store.read_row(layout.FAMILY_DOCUMENTS, row, after=after, limit=self._limit + 1)
+
+    def _is_asked(self, cell: Cell) -> bool:
+        try:
+            return collection_of(documentcells.decode_member(cell.value, bands=self._bands).id) in self._collections
+        except CorruptIndex:
+            return True
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
         """Read on behind a member of one fingerprint."""

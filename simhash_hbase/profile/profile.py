@@ -19,7 +19,8 @@ SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 WORDS: Literal["unicode-1"] = "unicode-1"
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
-NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
+NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
+LEFT_OUT = ("secret",)  # Fields that 1.0 does not know: an index without them keeps its profile byte for byte.
 
 # Of the fields that name one of several ways.
 NAMES = {
@@ -104,6 +105,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What was installed where the probe was made: an error names it where the probe differs."""
     extractor: dict[str, str] | None = None
     """What was installed there for the main texts of pages: a warning names it where another one reads pages."""
+    secret: str | None = None
+    """Digest of the index's secret, which keeps collections apart; None: an index of 1.0, which has none."""
     hash: defaults.HashName = defaults.HASH
     """How a feature becomes 64 bits."""
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = defaults.SEED
@@ -254,7 +257,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and the service answers."""
-        return msgspec.json.encode(self, order="sorted")
+        fields = msgspec.structs.asdict(self)
+        known = {name: value for name, value in fields.items() if value is not None or name not in LEFT_OUT}
+        return msgspec.json.encode(known, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":

@@ -2,7 +2,10 @@
 
 A stored id names its collection: U+0000, the name, U+0000, the caller's id. The rows of a collection have other
 segments: its fingerprints and the segments of its sketch rows are combined by exclusive or with a digest of the name,
-which leaves all distances as they are. Rows of two collections may still have one prefix, so what a search finds counts
+which leaves all distances as they are. The digest has a key, the secret of the index, which nobody is shown: who may
+write to one collection, ready fingerprints too, cannot choose what it keeps, and so cannot crowd the rows of a document
+of another one. BLAKE2b with a key is a message authentication code (RFC 7693); a tenant sees fingerprints before the
+mask alone, so it learns nothing of it. Rows of two collections may still have one prefix, so what a search finds counts
 by its stored id. Without a collection everything is stored as it is given; only an id that itself begins with U+0000
 gets two more before it.
 """
@@ -28,6 +31,8 @@ class Collection:
     name : str, optional
         1 to 128 bytes of UTF-8 without control characters. Names are compared as they are: neither case nor Unicode
         normal form is changed.
+    secret : bytes, optional
+        Of the index, 32 random bytes; None for an index of 1.0, whose masks follow from the names alone.
 
     Raises
     ------
@@ -40,13 +45,14 @@ class Collection:
     ('\x00news\x00a', 'a', '\x00\x00\x00a')
     """
 
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(self, name: str | None = None, secret: bytes | None = None) -> None:
         self.name = name
         self._prefix = MARK * 2
         digest = bytes(layout.SIMHASH_BYTES + layout.SEGMENT_BYTES)
         if name is not None:
             self._prefix = f"{MARK}{name}{MARK}"
-            digest = blake2b(checked_name(name), digest_size=layout.SIMHASH_BYTES + layout.SEGMENT_BYTES).digest()
+            size = layout.SIMHASH_BYTES + layout.SEGMENT_BYTES
+            digest = blake2b(checked_name(name), digest_size=size, key=secret or b"").digest()
         self._simhash_mask = int.from_bytes(digest[: layout.SIMHASH_BYTES], "big")
         self._simhash_array = np.uint64(self._simhash_mask)
         self._segment_mask = np.uint32(int.from_bytes(digest[layout.SIMHASH_BYTES :], "big"))

@@ -122,7 +122,7 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
     """Write the files of all documents and have HBase take them over; return the number of cells."""
     spark = documents.sparkSession
     targets = 2 * len(starts)
-    cells = documents.mapInArrow(_cells(index.profile, index.collection.name, starts, stamp), CELLS)
+    cells = documents.mapInArrow(_cells(index.profile, index.collection, starts, stamp), CELLS)
     # For each partition an integer that Spark's hash sends there: then no two regions share one. Of one that is not
     # found in so many tries the files are written all the same, after those of another region.
     numbers = spark.range(TRIED * targets).select(F.col("id").cast("int"))
@@ -138,7 +138,7 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
     return sum(row.cells for row in written)
 
 
-def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], stamp: int) -> Mapped:
+def _cells(profile: Profile, collection: Collection, starts: Sequence[bytes], stamp: int) -> Mapped:
     regions = np.array(starts, sorting.KEY)
 
     def keyed(packed: bytes, width: int, values: list[bytes] | None) -> pa.RecordBatch:
@@ -152,7 +152,7 @@ def _cells(profile: Profile, collection: str | None, starts: Sequence[bytes], st
 
     def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            entries = Collection(collection).stored(entries_of(batch, profile.bands))
+            entries = collection.stored(entries_of(batch, profile.bands))
             numbers = integers(batch["number"])
             for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
                 block = sorting.document_cells(entries.take(run), stamp, int(numbers[run[0]]))

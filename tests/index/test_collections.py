@@ -3,10 +3,16 @@
 import pytest
 from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS, BASE, Written, answered, entries, flip, unmask, written_entries
+from support.places import DAY_MS
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.index.index import Index
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection, collection_of, own_id
+from simhash_hbase.rows.keys import index_row
+from simhash_hbase.rows.layout import VALUE_QUALIFIER
 from simhash_hbase.rows.names import MAX_NAME_BYTES
+from simhash_hbase.stores.base import Cell
 
 NAMES = ("news", "blogs", None)
 # Alike to a careless eye, and all different.
@@ -130,7 +136,59 @@ def test_a_crowd_of_another_collection_cuts_no_decision_and_no_answer_in_silence
     answer = blogs.query_simhash(BASE)
 
     assert decision.of == "own"
-    assert answered(answer) == [("own", 0)] or answer.truncated
+    assert answered(answer) == [("own", 0)]
+    assert not answer.truncated
+
+
+def test_a_limit_counts_the_members_of_the_asked_collection(make_memory_index):
+    index = make_memory_index(max_members=20)
+    news, blogs = index.in_collection("news"), index.in_collection("blogs")
+    unmask(news)
+    unmask(blogs)
+    news.add_entries(entries({f"crowd {n}": BASE for n in range(150)}))
+    blogs.add_entries(entries({f"own {n}": BASE for n in range(20)}))
+    assert len(blogs.query_simhash(BASE).matches) == 20
+    assert not blogs.query_simhash(BASE).truncated
+
+    blogs.add_entries(entries({"one more": BASE}))
+    assert blogs.query_simhash(BASE).truncated
+    assert news.query_simhash(BASE).truncated
+
+
+def test_who_knows_all_names_cannot_choose_what_another_collection_keeps(index):
+    news, blogs = index.in_collection("news"), index.in_collection("blogs")
+    # By the names alone, as an index of 1.0 kept them.
+    guessed = BASE ^ Collection("news").masked(0) ^ Collection("blogs").masked(0)
+    news.add_entries(entries({"a": BASE}))
+    blogs.add_entries(entries({f"{n}": guessed for n in range(50)}))
+
+    kept = {row for page in index.store.scan_cells("d", b"", None, page=100) for row in (c.row[5:] for c in page)}
+
+    assert news.collection.masked(BASE).to_bytes(8, "big") in kept
+    assert blogs.collection.masked(guessed) != news.collection.masked(BASE)
+    assert answered(news.query_simhash(BASE)) == [("a", 0)]
+
+
+def test_an_index_without_its_secret_or_with_another_one_is_corrupt(index):
+    news = index.in_collection("news")
+    news.add_entries(entries({"a": BASE}))
+    key = index_row("secret"), VALUE_QUALIFIER
+    [secret] = index.store.get("m", [key])
+    for value in (secret.value[:-1] + b"!", None):
+        cell = Cell(*key, value or b"", now_ms() + DAY_MS)
+        index.store.put("m", [cell]) if value else index.store.delete("m", [cell])
+
+        again = Index(index.store)
+        assert again.query_simhash(BASE).matches == []
+        with pytest.raises(CorruptIndex, match="secret"):
+            again.in_collection("news")
+
+
+def test_no_output_shows_the_secret(index):
+    [secret] = index.store.get("m", [(index_row("secret"), VALUE_QUALIFIER)])
+    shown = (index.profile.encode().decode(), repr(index.stats()), repr(index.in_collection("news")))
+    assert len(secret.value) == 32
+    assert all(secret.value.hex() not in one and repr(secret.value) not in one for one in shown)
 
 
 def test_an_id_that_begins_like_a_stored_one_is_a_document_like_others(views):

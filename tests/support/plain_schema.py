@@ -35,9 +35,9 @@ def collection_of(stored):
     return stored[1:].partition("\0")[0] or None if stored.startswith("\0") else None
 
 
-def masked(collection, simhash, found):
+def masked(collection, simhash, found, secret=b""):
     """Return the fingerprint and the segments as a collection keeps them."""
-    mask = bytes(12) if collection is None else blake2b(collection.encode(), digest_size=12).digest()
+    mask = bytes(12) if collection is None else blake2b(collection.encode(), digest_size=12, key=secret).digest()
     own, others = struct.unpack(">QI", mask)
     return simhash ^ own, [segment ^ others for segment in found]
 

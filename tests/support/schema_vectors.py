@@ -160,9 +160,11 @@ def vectors():
         "words": word_vectors(),
         "schemes": [scheme_vector(name) for name in SCHEMES],
         "cells": cell_vectors(),
-        "collections": [collection_vector(shingled, *each) for each in COLLECTIONS],
+        "collections": [collection_vector(shingled, *each, s) for each in COLLECTIONS for s in (None, SECRET)],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
-        "index_rows": {name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "backup", "time")},
+        "index_rows": {
+            name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "backup", "time", "secret")
+        },
     }
 
 
@@ -192,18 +194,22 @@ def scheme_vector(name):
     return {"scheme": name, "fingerprint": f"{SIMHASH:016x}", "rows": rows}
 
 
+SECRET = bytes(range(32))
+
+
 def hash_of(data):
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def collection_vector(profile, collection, name):
+def collection_vector(profile, collection, name, secret):
     """Make what is stored of a text of `TEXTS` under its name, or under a longer id that ends with it."""
     text = name.rpartition("\0")[2]
-    kept = Collection(collection).stored(Analysis(profile).texts([name], [TEXTS[text]], [{"source": text}]).entries)
-    [stored_id] = kept.ids
-    return {"collection": collection, "id": name, "text": text, "stored_id": stored_id} | stored(
-        profile, stored_id, kept
+    kept = Collection(collection, secret).stored(
+        Analysis(profile).texts([name], [TEXTS[text]], [{"source": text}]).entries
     )
+    [stored_id] = kept.ids
+    asked = {"secret": secret and secret.hex(), "collection": collection, "id": name, "text": text}
+    return asked | {"stored_id": stored_id} | stored(profile, stored_id, kept)
 
 
 def analyzer_features(profile, idf, text):

@@ -19,6 +19,7 @@ _PROFILE_ROW = index_row("profile")
 _LOAD_ROW = index_row("load")
 _BACKUP_ROW = index_row("backup")
 _SECRET_ROW = index_row("secret")
+_DIGEST_ROW = index_row("digest")
 SECRET_BYTES = 32
 # HBase refuses cells above 10 MB by default; pieces of this size also keep a gateway's buffers small.
 PIECE_BYTES = 256 * 1024
@@ -63,8 +64,27 @@ def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None
         store.put(FAMILY_INDEX, [Cell(_piece_row(number), VALUE_QUALIFIER, piece)])
     secret = token_bytes(SECRET_BYTES)
     store.put(FAMILY_INDEX, [Cell(_SECRET_ROW, VALUE_QUALIFIER, secret)])
-    profile = profile.replace(secret=digest_of(secret))
-    store.put(FAMILY_INDEX, [Cell(_PROFILE_ROW, VALUE_QUALIFIER, profile.encode())])
+    encoded_profile = profile.replace(secret=digest_of(secret)).encode()
+    store.put(FAMILY_INDEX, [Cell(_DIGEST_ROW, VALUE_QUALIFIER, digest_of(encoded_profile).encode())])
+    store.put(FAMILY_INDEX, [Cell(_PROFILE_ROW, VALUE_QUALIFIER, encoded_profile)])
+
+
+def check_own_rows(store: Store) -> None:
+    """Raise `CorruptIndex` where profile, idf table or secret are not those that the index was made with.
+
+    An index of 1.0 has no digest of its profile, which is then checked by itself alone.
+    """
+    cell = _profile_cell(store)
+    profile = Profile.decode(cell.value)
+    digest = _read(store, _DIGEST_ROW)
+    if digest is not None and digest.value != digest_of(cell.value).encode():
+        raise CorruptIndex(f"the profile at {store.url} is not the one that the index was made with")
+    if digest is None and profile.secret is not None:
+        raise CorruptIndex(f"the digest of the profile at {store.url} is missing")
+    read_idf(store, profile)
+    read_secret(store, profile)
+    read_open_load(store)
+    read_last_backup(store)
 
 
 def read_secret(store: Store, profile: Profile) -> bytes | None:

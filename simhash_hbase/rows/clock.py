@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from simhash_hbase.errors import InvalidArgument
 
 MS_A_DAY = 86_400_000
+LAST_MS = 253_402_300_799_999  # The last millisecond of the year 9999, the latest that can be shown.
 
 Since: TypeAlias = datetime | str
 """A time; without a zone it is UTC. As text: ISO 8601, or an age such as ``7d``, ``12h`` or ``30m``."""

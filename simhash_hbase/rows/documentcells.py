@@ -6,13 +6,18 @@ becomes of a document cell, and which cells nothing names afterwards.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.rows import clock
 from simhash_hbase.rows.keys import copies_row, document_key, id_digest, member_key
 from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SKETCH_BYTES
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Time: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=clock.LAST_MS)]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
@@ -53,9 +58,9 @@ class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A document as the row of its fingerprint holds it."""
 
     id: str  # The caller's id, whole: it is compared, not only its digest.
-    added: int  # When it was added, ms since 1970.
-    length: int  # Characters of its text; 0 when only a fingerprint was given.
-    features: int  # Distinct features; 0 when only a fingerprint was given.
+    added: Time  # When it was added, ms since 1970.
+    length: Count  # Characters of its text; 0 when only a fingerprint was given.
+    features: Count  # Distinct features; 0 when only a fingerprint was given.
     digest: bytes  # Digest of the normalised text; empty when only a fingerprint was given.
     sketch: bytes
     """Eight words, 64 bytes, the number of its shingles, and the segments of its sketch rows, 4 bytes each, big-endian;
@@ -72,17 +77,22 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The authoritative cell of an id; it changes by compare-and-set of the whole value only."""
 
     id: str  # The caller's id, whole.
-    simhash: int  # The fingerprint under which its member is.
+    simhash: Count  # The fingerprint under which its member is.
     state: State  # What was decided, or how far a claim has come.
-    seen: int  # When the document was last offered to the index, or named as an original, ms since 1970.
-    stamp: int  # The highest timestamp used for its member cell: the next write or delete of that cell goes above it.
-    order: tuple[int, int] = (0, 0)  # Milliseconds and the sequence within the batch: which of two documents was first.
+    seen: Time  # When the document was last offered to the index, or named as an original, ms since 1970.
+    stamp: Time  # The highest timestamp used for its member cell: the next write or delete of that cell goes above it.
+    order: tuple[Time, Count] = (
+        0,
+        0,
+    )  # Milliseconds and the sequence within the batch: which of two documents was first.
     token: bytes = b""  # The attempt that wrote a claim's cell.
     of: str | None = None  # For a duplicate: the id of its original.
-    distance: int | None = None  # For a duplicate: bits between its fingerprint and the original's.
-    similarity: float | None = None
+    distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = (
+        None  # For a duplicate: bits between its fingerprint and the original's.
+    )
+    similarity: Share | None = None
     """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
-    containment: float | None = None  # For a duplicate: the share of its shingles that the original has.
+    containment: Share | None = None  # For a duplicate: the share of its shingles that the original has.
     previous: "DocumentState | None" = None
     """The decision for another text that stays in force while a new claim is undecided."""
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
@@ -334,4 +344,17 @@ def decode_document(value: bytes) -> DocumentState:
     try:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"a document cell does not decode: {error}") from error
+        raise CorruptIndex(f"a document cell does not decode: {error}; `verify` counts all such cells") from error
+
+
+def damage(row_digest: bytes, state: DocumentState) -> str | None:
+    """Say why a document cell that decodes cannot be that of its row; None for one that can.
+
+    `row_digest`: the digest of an id that its row has.
+    """
+    if id_digest(state.id) != row_digest:
+        return "it has another id than its row"
+    decision = state.in_force()
+    if decision is not None and decision.is_duplicate and decision.of in {None, decision.id}:
+        return "it is a duplicate of nothing, or of itself"
+    return None

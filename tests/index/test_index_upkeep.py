@@ -1,16 +1,20 @@
 """What disagrees is told by ``verify`` and mended by ``repair``; what has ended is taken by ``vacuum``."""
 
+from contextlib import suppress
+
+import msgspec
+import numpy as np
 import pytest
 from support.bruteforce import BASE, FAR, answered, entries
 from support.rows import block_rows_of, rows_of
 from support.server_doubles import TombstoneStore
 
-from simhash_hbase import Index, Profile, StoreBusy
+from simhash_hbase import CorruptIndex, Index, IndexMissing, Profile, StoreBusy
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
-from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, member_row
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, index_row, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
 DAY_MS = 86_400_000
@@ -84,18 +88,78 @@ def test_a_crowded_prefix_is_whole_and_duplicates_are_counted_apart(make_index):
     assert (found.documents, found.duplicates, found.members, found.wrong) == (9, 2, 9, 0)
 
 
-def test_a_document_cell_that_does_not_decode_is_removed_and_vacuum_takes_its_member(index, make_index):
+def test_a_document_cell_without_a_whole_member_that_does_not_decode_is_removed(index, make_index):
     index.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest("a")), STATE_QUALIFIER, b"\xc1")])
+    rows = index.profile.blocks.prefixes(np.array([BASE], np.uint64))[0]
+    index.store.delete_rows(rows_of((int(min(rows)), BASE)), timestamp=make_index.clock() + DAY_MS)
 
     assert index.vacuum().removed == 0
     found = index.verify()
     assert (found.undecodable, found.documents, found.wrong) == (1, 2, 1)
-    index.verify(repair=True)
+    assert index.verify(repair=True).restored == 0
     left = index.verify()
     assert (left.wrong, left.stale_members) == (0, 1)
     assert answered(index.query_simhash(BASE)) == [("b", 1)]
     make_index.clock.advance(ms=10)
     assert index.vacuum().stale_members == 1
+
+
+DAMAGES = {
+    "no MessagePack": lambda fields: b"\xc1",
+    "cut": lambda fields: encode_fields(fields)[:-1],
+    "another id": lambda fields: encode_fields(["another", *fields[1:]]),
+    "a negative fingerprint": lambda fields: encode_fields([fields[0], -1, *fields[2:]]),
+    "a bit of the fingerprint": lambda fields: encode_fields([fields[0], fields[1] ^ 1 << 40, *fields[2:]]),
+    "a bit of a time": lambda fields: encode_fields([*fields[:3], fields[3] ^ 1 << 62, *fields[4:]]),
+    "a bit of the order": lambda fields: encode_fields([*fields[:5], [fields[5][0] ^ 1 << 50, 0], *fields[6:]]),
+}
+encode_fields = msgspec.msgpack.encode
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_document_cell_is_found_and_written_anew_from_its_member(index, damage):
+    row = document_row(id_digest("a"))
+    [before] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    answers, rows = answered(index.query_simhash(BASE)), index.stats(exact=True).rows
+    value = damage(msgspec.msgpack.decode(before.value))
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, value)])
+
+    for ask in (lambda: index.get("a"), lambda: list(index.export()), lambda: index.query_simhash(BASE), index.stats):
+        with suppress(CorruptIndex):
+            ask()
+    assert index.verify().wrong > 0
+    repaired = index.verify(repair=True)
+
+    assert (repaired.restored, repaired.wrong, repaired.stale_members, repaired.orphan_rows) == (1, 0, 0, 0)
+    assert answered(index.query_simhash(BASE)) == answers
+    assert index.stats(exact=True).rows == rows
+    [after] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    assert msgspec.msgpack.decode(after.value)[:3] == msgspec.msgpack.decode(before.value)[:3]
+
+
+@pytest.mark.parametrize("of", [None, "copy"])
+def test_a_duplicate_of_nothing_or_of_itself_is_wrong(index, of):
+    index.claim_entries(entries({"copy": BASE}))
+    row = document_row(id_digest("copy"))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    fields = msgspec.msgpack.decode(cell.value)
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode_fields([*fields[:7], of, *fields[8:]]))])
+
+    assert index.verify().undecodable == 1
+
+
+@pytest.mark.parametrize("name", ["profile", "digest", "secret"])
+def test_a_changed_or_missing_row_of_the_index_itself_is_found(index, name):
+    key = index_row(name), VALUE_QUALIFIER
+    [cell] = index.store.get("m", [key])
+    changed = cell.value.replace(b'"similarity":0.77', b'"similarity":0.17').replace(b"a", b"b")
+    index.store.put("m", [Cell(*key, changed if changed != cell.value else cell.value[:-1] + b"!")])
+    with pytest.raises(CorruptIndex):
+        index.verify()
+    [cell] = index.store.get("m", [key])
+    index.store.delete("m", [Cell(*key, b"", cell.timestamp)])
+    with pytest.raises((CorruptIndex, IndexMissing)):
+        index.verify()
 
 
 def test_vacuum_is_refused_while_a_load_is_open(index):

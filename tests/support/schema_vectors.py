@@ -163,7 +163,7 @@ def vectors():
         "collections": [collection_vector(shingled, *each, s) for each in COLLECTIONS for s in (None, SECRET)],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
         "index_rows": {
-            name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "backup", "time", "secret")
+            name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "backup", "time", "secret", "digest")
         },
     }
 

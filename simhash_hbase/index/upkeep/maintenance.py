@@ -16,7 +16,7 @@ from simhash_hbase.index.timestamps import MARGIN_MS, cleaning_time, writing_tim
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
-from simhash_hbase.rows import documentcells, keys, layout
+from simhash_hbase.rows import clock, documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 from simhash_hbase.stores.columns import columns_of
 
@@ -51,13 +51,20 @@ class Verified:
     malformed_rows: int = 0
     """Block rows whose segment is not that of their fingerprint, and rows of flags that the index does not have."""
     undecodable: int = 0
-    """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
+    """Cells that do not decode, or cannot be of their row; repairing removes them, and with a document's cell the
+    document."""
     copies: int = 0  # Entries in the originals' lists of copies.
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
     stale_copies: int = 0  # Entries whose copy is gone, or names another original.
     repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
     repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
+    restored: int = 0
+    """Documents whose damaged cell was written anew from their member, before all else was counted; one that was the
+    original of others is ``added`` then."""
+    without_sketch: int = 0
+    """Of these, members that were made again: their sketch is lost, so their documents are judged by distance alone;
+    add them again with their texts."""
     not_repaired: int = 0
     """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
     until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
@@ -78,15 +85,26 @@ def verify(
 ) -> Verified:
     """Check that rows, members and document cells agree.
 
-    Memory is bounded by a page. While others write, what they are in the middle of may be counted.
+    Memory is bounded by a page, and where it repairs by the number of documents without a member. While others write,
+    what they are in the middle of may be counted.
+
+    Raises
+    ------
+    CorruptIndex
+        When the index's own rows are damaged: its profile, idf table or secret. Nothing can repair those.
     """
+    indexrows.check_own_rows(store)
     times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
-    verification = _Verification(store, profile, times, Verified())
-    both = Walk(watch)
-    for cells in both.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+    result = Verified()
+    both = Walk(watch, passes=3 if repair else 2)
+    if times is not None:
+        result.restored = _restore_documents(store, profile, both)
+    verification = _Verification(store, profile, times, result)
+    pages = store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)
+    for cells in both.cells(pages, before=int(repair)):
         with atomically(store) if repair else nullcontext():
             verification.check_cells(up_to_date(store, cells) if repair else cells)
-    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1):
+    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1 + int(repair)):
         verification.check_block_rows(rows)
     return verification.result
 
@@ -150,7 +168,9 @@ class _Verification(NamedTuple):
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
         if self.times and missing:
-            result.count_repairs(len(missing), self._make_cells(missing, self.times))
+            made = self._make_cells(missing, self.times)
+            result.count_repairs(len(missing), made)
+            result.without_sketch += made if self.profile.sketch else 0
         values = [cell.value for cell in cells if cell is not None]
         sketches = iter(documentcells.decode_sketches(values, bands=self.profile.bands))
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
@@ -196,6 +216,54 @@ class _Verification(NamedTuple):
         read_back = [change for change, cell in zip(changes, held, strict=True) if cell is not None]
         swaps = [Swap(*change.key, change.old_value, change.value) for change in read_back]
         return sum(self.store.compare_and_set(swaps))
+
+
+def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
+    """Write damaged document cells anew from their members, where all rows of a member are there.
+
+    Return how many. A document cell is damaged if it does not decode, has another id than its row, or names a
+    fingerprint under which it has no member. Member and rows are then several witnesses against one. The document is
+    ``added`` where its cell does not say what it was.
+    """
+    lost: dict[bytes, tuple[Cell, documentcells.DocumentState | None]] = {}
+    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        decoded, damaged = decode_cells(cells, profile.bands)
+        found = [(cell, state) for cell, state in decoded if state.is_found]
+        members = store.get(
+            layout.FAMILY_DOCUMENTS, [state.kept_key(keys.row_digest(cell.row)) for cell, state in found]
+        )
+        for (cell, state), member in zip(found, members, strict=True):
+            if member is None:
+                lost[keys.row_digest(cell.row)] = cell, state
+        for cell in damaged:
+            if keys.row_flag(cell.row) == layout.FLAG_DOCUMENT:
+                lost[keys.row_digest(cell.row)] = cell, None
+    restored = 0
+    for cells in store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE) if lost else ():
+        for cell in cells:
+            named = lost.get(cell.qualifier[: layout.ID_DIGEST_BYTES])
+            if named is not None and keys.row_flag(cell.row) == layout.FLAG_MEMBERS:
+                restored += _restore_document(store, profile, cell, *named)
+    return restored
+
+
+def _restore_document(
+    store: Store, profile: Profile, cell: Cell, document: Cell, old: documentcells.DocumentState | None
+) -> bool:
+    try:
+        member = documentcells.decode_member(cell.value, bands=profile.bands)
+    except CorruptIndex:
+        return False
+    simhash = keys.row_simhash(cell.row)
+    rows = documentrows.stored_rows(profile, np.array([simhash], np.uint64), [member.sketch])
+    if keys.id_digest(member.id) != keys.row_digest(document.row) or not store.has_rows(rows).all():
+        return False
+    stamp = min(max(old.stamp if old else 0, cell.timestamp or 0), clock.LAST_MS)
+    digest = cell.qualifier[layout.ID_DIGEST_BYTES :]
+    made = documentcells.DocumentState(member.id, simhash, "added", member.added, stamp, (member.added, 0))
+    new = msgspec.structs.replace(old or made, simhash=simhash, digest=digest, stamp=stamp)
+    swap = Swap(document.row, document.qualifier, document.value, documentcells.encode(new))
+    return store.compare_and_set([swap]) == [True]
 
 
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
@@ -296,12 +364,16 @@ def cutoff_of(store: Store, profile: Profile, now: int) -> int:
 def decode_cells(
     cells: Sequence[Cell], bands: int
 ) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
-    """Decode documents, and try members and copies; return what does not decode apart."""
+    """Decode documents, and try members and copies; return apart what does not decode or cannot be of its row."""
     decoded, damaged = [], []
     for cell in cells:
         try:
             if keys.row_flag(cell.row) == layout.FLAG_DOCUMENT:
-                decoded.append((cell, documentcells.decode_document(cell.value)))
+                state = documentcells.decode_document(cell.value)
+                if documentcells.damage(keys.row_digest(cell.row), state) is None:
+                    decoded.append((cell, state))
+                else:
+                    damaged.append(cell)
             else:
                 documentcells.decode_member(cell.value, bands=bands)
         except CorruptIndex:

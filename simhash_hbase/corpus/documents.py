@@ -138,11 +138,23 @@ def skipped_records(skipped: Counter[str]) -> str | None:
     """Name what a crawl holds besides pages, the commonest kinds each."""
     if not skipped:
         return None
-    kinds = [f"{count:,} × {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
-    if len(skipped) > SHOWN_KINDS:
-        kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
     were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
-    return f"{counted(skipped.total(), 'records')} {were} passed over: {', '.join(kinds)}"
+    return f"{counted(skipped.total(), 'records')} {were} passed over: {_most_common(skipped, 'kinds')}"
+
+
+def left_out_files(left_out: Counter[str]) -> str | None:
+    """Name the files of folders that are no documents."""
+    if not left_out:
+        return None
+    were = "file was" if left_out.total() == 1 else "files were"
+    return f"{left_out.total():,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
+
+
+def _most_common(kinds: Counter[str], noun: str) -> str:
+    shown = [f"{count:,} × {kind}" for kind, count in kinds.most_common(SHOWN_KINDS)]
+    if len(kinds) > SHOWN_KINDS:
+        shown.append(f"and {len(kinds) - SHOWN_KINDS:,} other {noun}")
+    return ", ".join(shown)
 
 
 def other_extractor(profile: Profile) -> str | None:
@@ -333,7 +345,8 @@ class Documents:
                 yield chunk
                 meter.show(self.read, consumed.bytes_read)
         self._refusals.finish()
-        for note in (skipped_records(consumed.skipped), other_extractor(index.profile)):
+        left_out = left_out_files(self._sources.left_out)
+        for note in (skipped_records(consumed.skipped), left_out, other_extractor(index.profile)):
             if note is not None:
                 self._watch.note(note)
 

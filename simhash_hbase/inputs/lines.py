@@ -24,7 +24,7 @@ _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
 _POSITION = re.compile(r" \(byte (\d+)\)$")
 _NOT_LINES = (
     "the file holds one JSON value over many lines or an array; one object a line is read, "
-    "which jq -c '.[]' makes of an array"
+    "which jq -c '.[]' makes of an array, and jq -c . of one value"
 )
 
 
@@ -277,6 +277,9 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
     if stream.fault is not None:
         yield Reject(place, stream.fault, raw, source.id)
         return
+    if options.format is None and _has_json_lines(data):
+        yield Reject(place, "the file holds JSON lines: name it .jsonl, or give `format=jsonl`", raw, source.id)
+        return
     try:
         text = checked_text(data.decode(stream.codec), "the file", options.max_document_bytes)
     except UnicodeError as error:
@@ -285,3 +288,14 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
         yield Reject(place, str(error), raw, source.id)
     else:
         yield Document(source.id, text, None, None, None, place, raw if options.keep_raw else None)
+
+
+def _has_json_lines(data: bytes) -> bool:
+    """Return whether each of the first two lines of a file is a JSON object."""
+    lines = data.lstrip()[: 1 << 20].split(b"\n", 2)
+    if len(lines) < 2 or not lines[0].startswith(b"{"):  # noqa: PLR2004
+        return False
+    try:
+        return all(isinstance(_decode(line), dict) for line in lines[:2])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False

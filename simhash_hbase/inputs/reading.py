@@ -31,6 +31,8 @@ READERS = {
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
+    ".jl": "jsonl",
     ".json": "jsonl",
     ".csv": "csv",
     ".tsv": "tsv",
@@ -44,8 +46,8 @@ SUFFIXES = {
     ".parquet": "parquet",
 }
 _WITHOUT_FIELDS = frozenset({"text", "folder", "html", "warc", "wet"})
-# In a folder anything else is one text; .json is, too, since most such files hold one value.
-_KINDS = frozenset(SUFFIXES) - {".txt", ".text", ".json"}
+# In a folder anything else is one text.
+_KINDS = frozenset(SUFFIXES) - {".txt", ".text"}
 _TITLE_CHARACTERS = 200
 
 

@@ -21,6 +21,7 @@ from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_lines, json_records, text_records
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, JsonLine, listed, name_the_field
+from simhash_hbase.inputs.sources import has_records, is_marker
 from simhash_hbase.inputs.streams import Stream
 
 FORMATS = ("jsonl", "text", "parquet")
@@ -108,8 +109,12 @@ def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject
         raise InvalidInput(f"{name} does not exist")
     for status in statuses:
         alone = len(statuses) == 1 and not status.isDirectory()
-        for below in _below(system, status):
-            uri = below.getPath().toString()
+        listed = list(_below(system, status))
+        beside_records = has_records(str(below.getPath().getName()) for below in listed)
+        for below in listed:
+            uri, base = below.getPath().toString(), str(below.getPath().getName())
+            if status.isDirectory() and is_marker(base, beside_records=beside_records):
+                continue
             yield Source(name if alone else uri, uri, uri, not alone, size=below.getLen()), below
 
 

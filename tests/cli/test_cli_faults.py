@@ -189,3 +189,15 @@ def test_standard_input_keeps_its_name_where_it_is_read_twice(cli, empty, tmp_pa
     assert [record["id"] for record in done.records] == ["-:1", "-:3"]
     assert "\nstandard input:2: refused: " in "\n" + done.err
     assert json.loads((tmp_path / "rejects").read_text())["file"] == "-"
+
+
+def test_what_marks_or_describes_data_in_a_folder_is_left_out_in_one_line(cli, filled, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "part-0.json").write_text(json.dumps({"id": "a", "text": text(1)}))
+    for name in ("_SUCCESS", "README.md"):
+        (folder / name).write_text("about the data set")
+    done = cli("query", filled, folder)
+
+    assert [record["query"] for record in done.records] == ["a"]
+    assert "2 files were left out as marks or descriptions of data: 1 × README.md, 1 × _SUCCESS" in done.err

@@ -103,8 +103,10 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
             # Records are read ahead of what is done with them, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
-    if skipped := corpus.documents.skipped_records(consumed.skipped):
-        output.note(skipped)
+    left_out = corpus.documents.left_out_files(sources.left_out)
+    for note in (corpus.documents.skipped_records(consumed.skipped), left_out):
+        if note is not None:
+            output.note(note)
 
 
 def _work_folder(index: Index) -> Path:

@@ -152,7 +152,7 @@ reading = collected(
     "reading",
     _input_format,
     _encoding,
-    _input("--id-field", metavar="FIELD", default="id", show_default=True, help="Field with the id."),
+    _input("--id-field", metavar="FIELD", show_default="id, else file and line", help="Field with the id."),
     _text_field,
     *_own,
     _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,

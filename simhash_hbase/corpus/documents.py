@@ -150,6 +150,14 @@ def left_out_files(left_out: Counter[str]) -> str | None:
     return f"{left_out.total():,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
 
 
+def unnamed_documents(first: Place) -> str:
+    """Warn of ids that are file and line: the next file of that name has the same."""
+    return (
+        f"warning: documents without an id are stored as file and line, such as {where(first)}: the next file of this "
+        "name replaces them; name the field of the id with `id_field`"
+    )
+
+
 def _most_common(kinds: Counter[str], noun: str) -> str:
     shown = [f"{count:,} × {kind}" for kind, count in kinds.most_common(SHOWN_KINDS)]
     if len(kinds) > SHOWN_KINDS:
@@ -337,9 +345,13 @@ class Documents:
         self._refusals = self._stack.enter_context(opened)
         workers, consumed = self._reading.processes, Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
+        is_warned = False
         with self._watch.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
             for chunk in analyse(records, analysis, workers=workers, pool=self.pool, soon=self._soon):
                 self.read += len(chunk.kept)
+                if consumed.unnamed is not None and not is_warned:
+                    self._watch.note(unnamed_documents(consumed.unnamed))
+                    is_warned = True
                 for reject in chunk.rejects:
                     self._refusals.add(reject)
                 yield chunk

@@ -148,7 +148,7 @@ def _records(
         try:
             for record in reader(ReadRequest(source, options, progress)):
                 last = record.place.line
-                yield record
+                yield _with_lasting_id(record, progress) if options.lasting else record
         except (SimhashError, MemoryError):
             raise
         except Exception as error:
@@ -156,6 +156,23 @@ def _records(
             where = f" after record {last}" if last else ""
             what = " ".join(without_secrets(f"{type(error).__name__}: {error}").split())[:200]
             yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)
+
+
+NO_LASTING_ID = (
+    "the record has no id, and standard input has no name to make one of; name the field of the id with `id_field`, "
+    "or read a file"
+)
+
+
+def _with_lasting_id(record: Scanned | JsonLine, progress: Progress) -> Scanned | JsonLine:
+    """Refuse a record of standard input without an id, and remember the first of a file."""
+    if not isinstance(record, Document | Page) or record.id != str(record.place):
+        return record
+    if record.place.file == STDIN:
+        return Reject(record.place, NO_LASTING_ID, record.raw or b"")
+    if record.place.line and progress.unnamed is None:
+        progress.unnamed = record.place
+    return record
 
 
 def extract(record: Scanned | JsonLine) -> Record:

@@ -125,7 +125,7 @@ class Builder:
 
     def __init__(self, options: InputOptions, *, advise: bool = False) -> None:
         self._options = options
-        self._id = options.id_field
+        self._id = options.id_name
         self._source = options.source_field
         self._preference = options.preference if options.preference and options.preference.field else None
         self._advise = advise
@@ -138,9 +138,7 @@ class Builder:
             known = self._id_of(record, place)
             value = record.get(self._source, _MISSING)
             if value is _MISSING:
-                advice = f"; it has {listed(record)}: {name_the_field(options)}" if self._advise else ""
-                self._advise = False
-                return Reject(place, f"the field {self._source!r} is missing{advice}", raw, known)
+                return Reject(place, self._missing(record, self._source), raw, known)
             text = simhash = features = None
             if options.simhash_field is not None:
                 if not isinstance(value, str | int):
@@ -162,9 +160,17 @@ class Builder:
             return Reject(place, str(error), raw, known)
         return Document(known, text, simhash, features, metadata, place, raw if options.keep_raw else None, preference)
 
+    def _missing(self, record: Mapping[str, object], name: str) -> str:
+        """Return the reason to refuse a record without a field; the first time with the fields that it has."""
+        advice = f"; it has {listed(record)}: {name_the_field(self._options, name)}" if self._advise else ""
+        self._advise = False
+        return f"the field {name!r} is missing{advice}"
+
     def _id_of(self, record: Mapping[str, object], place: Place) -> str:
         value = record.get(self._id, _MISSING)
         if value is _MISSING:
+            if self._options.id_field is not None:
+                raise InvalidInput(self._missing(record, self._id))
             return str(place)
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
@@ -190,16 +196,20 @@ def _cut(text: str, characters: int = 40) -> str:
     return text if len(text) <= characters else f"{text[:characters]}…"
 
 
-def name_the_field(options: InputOptions) -> str:
-    """Return advice to name the field that the fingerprint comes from."""
-    name = "text" if options.source_field == options.text_field else "simhash" if options.simhash_field else "features"
-    return f"name the right one with `{name}_field`"
+def name_the_field(options: InputOptions, name: str) -> str:
+    """Return advice to name a field that records do not have under this name."""
+    if name == options.source_field:
+        kind = "text" if name == options.text_field else "simhash" if options.simhash_field else "features"
+    else:
+        kind = "id"
+    return f"name the right one with `{kind}_field`"
 
 
 def column_fault(table: str, columns: Sequence[str], options: InputOptions) -> str | None:
     """Return why no row of a table can be read, or None."""
-    if options.source_field not in columns:
-        return f"{table} has no column {options.source_field!r}; it has {listed(columns)}: {name_the_field(options)}"
+    for name in filter(None, (options.source_field, options.id_field)):
+        if name not in columns:
+            return f"{table} has no column {name!r}; it has {listed(columns)}: {name_the_field(options, name)}"
     twice = next((name for name in options.record_fields if columns.count(name) > 1), None)
     return None if twice is None else f"{table} has the column {twice!r} twice"
 

@@ -107,7 +107,7 @@ class _Folder:
 
 
 def files(path: str, left_out: Counter[str] | None = None) -> Iterator[Source]:
-    """Yield the file, or the files below the folder, sorted; hidden ones and markers are left out, and these counted."""
+    """Yield the file, or the files below the folder, sorted; hidden files are left out, and so are markers, counted."""
     left_out = Counter() if left_out is None else left_out
     if path == STDIN:
         yield Source(STDIN, None, STDIN)

@@ -15,6 +15,7 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.files.remote import chunks, is_remote
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
 from simhash_hbase.inputs.options import RAISE, InputOptions
+from simhash_hbase.inputs.records import Place
 from simhash_hbase.inputs.sources import Source
 
 # 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
@@ -114,6 +115,7 @@ class Progress:
     def __init__(self) -> None:
         self.bytes_read = 0
         self.skipped: Counter[str] = Counter()
+        self.unnamed: Place | None = None  # Of the first document whose id is its file and line; only if they last.
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -22,6 +23,10 @@ LINES = frozenset({"jsonl", "text", *DELIMITERS})
 
 _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
 _POSITION = re.compile(r" \(byte (\d+)\)$")
+_QUOTE = re.compile(r'(?<!\\)"')  # One that no backslash escapes.
+_BACKSLASH = (
+    "a backslash before a quote is no escape in CSV: write quotes twice, which Spark does with option('escape', '\"')"
+)
 _NOT_LINES = (
     "the file holds one JSON value over many lines or an array; one object a line is read, "
     "which jq -c '.[]' makes of an array, and jq -c . of one value"
@@ -79,12 +84,19 @@ def _document(
     return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
 
+def _lines(stream: Stream, options: InputOptions, first: int = 1) -> Iterator[tuple[int, bytes, str | None]]:
+    """Yield numbered lines; the mark that begins a file stays within a file that others were joined to."""
+    has_marks = stream.codec == UTF8
+    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+        yield number, line.removeprefix(BOM_UTF8) if has_marks else line, fault
+
+
 def _placed_lines(
     stream: Stream, name: str, options: InputOptions, first: int
 ) -> Iterator[tuple[Place, bytes, str | None]]:
     """Yield lines that are not empty, and why one is refused as it is."""
     at_beginning = first == 1
-    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+    for number, line, fault in _lines(stream, options, first):
         if fault is None:
             if not line or line.isspace():
                 continue
@@ -148,6 +160,7 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
     rows = _Rows(stream, options, delimiter)
     header: list[str] | None = None
     build = Builder(options, advise=True).build
+    remainder = _Remainder(delimiter)
     while (row := rows.next_row()) is not None:
         place, raw = Place(name, rows.start), rows.raw()
         if header is None:
@@ -160,12 +173,50 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
             if fault is not None:
                 yield Reject(Place(name, 0), fault, b"")
                 return
-        elif isinstance(row, str):
-            yield Reject(place, row, raw)
-        elif row and len(row) != len(header):
-            yield Reject(place, f"the row has {len(row)} fields, the header {len(header)}", raw)
+            continue
+        fault = _row_fault(row, header) if row else None
+        if row and (fault := remainder.fault(fault, rows.text())) is not None:
+            yield Reject(place, fault, raw)
         elif row:
             yield build(dict(zip(header, row, strict=True)), place, raw)
+
+
+def _row_fault(row: list[str] | str, header: list[str]) -> str | None:
+    if isinstance(row, str):
+        return row
+    if row == header:
+        return "the row repeats the header: two tables were joined"
+    return None if len(row) == len(header) else f"the row has {len(row)} fields, the header {len(header)}"
+
+
+class _Remainder:
+    """Finds what may be the remainder of a broken row: its lines would be rows of their own."""
+
+    def __init__(self, delimiter: str) -> None:
+        field = rf'("([^"]|"")*"|[^"{delimiter}\n]*)'
+        self._whole = re.compile(rf"{field}({delimiter}{field})*\n?")
+        self._is_open = False  # Whether a quoted field of the broken row goes on.
+        self._is_after = False  # Whether no whole row has come since.
+
+    def fault(self, fault: str | None, text: str) -> str | None:
+        """Return why a row is refused: its own fault, or that of the row before it."""
+        if fault is None and not self._is_after:
+            return None
+        is_whole = fault is None and self._whole.fullmatch(text) is not None
+        if is_whole and ('"' in text or not self._is_open):
+            self._is_open = self._is_after = False
+            return None
+        quotes = len(_QUOTE.findall(text))
+        if not self._is_open:
+            self._is_open = quotes % 2 == 1
+        elif quotes % 2 == 1 and text.rstrip("\n").endswith('"'):
+            self._is_open = False
+        self._is_after = True
+        if fault is None:
+            fault = "the line may belong to the broken row before it"
+        if '\\"' in text:
+            fault += f"; {_BACKSLASH}"
+        return fault
 
 
 class _RowRefused(Exception):
@@ -186,7 +237,7 @@ class _Rows:
         self._limit = options.record_bytes
         self._pieces: list[bytes] = []
         self._held = 0
-        self._numbered = numbered_lines(stream, options.record_bytes)
+        self._numbered = _lines(stream, options)
         self._rows = csv.reader(self, delimiter=delimiter, strict=True)
 
     def next_row(self) -> list[str] | str | None:
@@ -214,6 +265,10 @@ class _Rows:
         """Return the present row as it is in the file."""
         return original(b"\n".join(self._pieces), self._stream.encoding)
 
+    def text(self) -> str:
+        """Return the lines of the present row."""
+        return b"\n".join(self._pieces).decode(self._stream.codec, "replace")
+
     def __iter__(self) -> Self:
         return self
 
@@ -238,7 +293,7 @@ class _Rows:
 
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
     """Yield the lines of a file, or of a part of it; the id of a document is the file and the line."""
-    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+    for number, line, fault in _lines(stream, options, first):
         place, raw = Place(name, number), original(line, stream.encoding)
         if fault is not None:
             yield Reject(place, fault, raw)

@@ -112,6 +112,54 @@ def test_a_bad_csv_row_does_not_spoil_its_neighbours(tmp_path):
     assert got[0].raw == b'1,"a\n\xff"'
 
 
+GOOD_ROW = '3,"a good row, whole"'
+REMAINDERS = {
+    "a stray quote": ['7,"he said "hi", and', 'left, "quietly"'],
+    "three lines": ['7,"he said "hi", and', "left, quietly", 'then gone"'],
+    "more lines": ['7,"he said "hi", and', "left, quietly", 'said "so", again', "and, more", 'then gone"'],
+    "a closing quote far off": ['7,"he said hi" and', 'then, gone"'],
+    "backslashes": ['7,"first \\"line', 'two, \\"said\\" he', 'three, and out"'],
+    "backslashes on one line": ['7,"he said: \\"tomorrow\\", then left"'],
+    "a quote left open": ['7,"never closed', "left, quietly"],
+    "too many columns": ['7,one,two "three"', 'left, "quietly"'],
+}
+
+
+@pytest.mark.parametrize("lines", REMAINDERS.values(), ids=REMAINDERS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_remainder_of_a_broken_csv_row_is_no_document(tmp_path, lines, end):
+    rows = ["id,text", '1,"before"', *lines, GOOD_ROW, GOOD_ROW]
+    got = read_bytes(tmp_path, end.join(rows).encode(), "a.csv")
+    refused = [r for r in got if isinstance(r, Reject)]
+
+    assert {r.id for r in got if isinstance(r, Document)} == {"1", "3"}
+    assert b"\n".join(r.raw for r in refused).decode().startswith("\n".join(lines))
+    assert any("\\" in line for line in lines) == ("a backslash before a quote" in refused[0].reason)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.csv"])
+def test_a_byte_order_mark_within_joined_files_is_dropped(tmp_path, name):
+    lines = {"a.jsonl": b'{"id":"%d","text":"x"}\n', "a.txt": b"x\n", "a.csv": b"%d,x\n"}[name]
+    lines = [lines % number if b"%" in lines else lines for number in (1, 2)]
+    data = b"\xef\xbb\xbf" + (b"id,text\n" if name == "a.csv" else b"") + b"\xef\xbb\xbf".join(lines)
+    got = read_bytes(tmp_path, data, name)
+
+    assert [r.text for r in got] == ["x", "x"]
+    assert not any("\ufeff" in r.id for r in got)
+
+
+@pytest.mark.parametrize("lines", [["x,said,so", "2,plain"], ["2,plain", "x", "4,plain"], ['x,"c"d', "2,plain"]])
+def test_rows_without_quotes_around_a_wrong_one_are_documents(tmp_path, lines):
+    got = read_bytes(tmp_path, "\n".join(["id,text", *lines]).encode(), "a.csv")
+    assert [isinstance(r, Document) for r in got] == [not line.startswith("x") for line in lines]
+
+
+def test_a_second_header_in_a_table_is_no_document(tmp_path):
+    got = read_bytes(tmp_path, b"id,text\n1,a\n\xef\xbb\xbfid,text\n2,b\n", "a.csv")
+    assert [r.id for r in got if isinstance(r, Document)] == ["1", "2"]
+    assert got[1].reason == "the row repeats the header: two tables were joined"
+
+
 @pytest.mark.parametrize(
     ("name", "data", "length"),
     [

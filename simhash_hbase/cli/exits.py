@@ -24,7 +24,7 @@ _OTHERWISE = {"format": "--input-format"}  # Options that are not called like th
 PARAMETERS = (
     "clusters", "contained", "dry_run", "duplicates", "encoding", "exact", "features_field", "format", "html",
     "id_field", "if_not_exists", "into_existing", "keep", "max_document_bytes", "output", "rejects",
-    "report", "results", "resume", "simhash_field", "staging", "take_over", "text_field", "workers",
+    "report", "results", "resume", "simhash_field", "simhash_format", "staging", "take_over", "text_field", "workers",
 )  # fmt: skip
 _PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
 

@@ -81,6 +81,7 @@ class Preference:
         return score if self.ascending else -score
 
 
+SIMHASH_FORMATS = ("hex", "decimal", "signed")
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western novels have 4 to 7 MB.
 PAGE_BYTES = 4 << 20
@@ -107,6 +108,8 @@ class InputOptions:
     """The field of the id, which every record must have; None is ``"id"``, or file and line where a record lacks it."""
     text_field: str = "text"
     simhash_field: str | None = None  # The field of the caller's own fingerprint, read instead of a text.
+    simhash_format: str | None = None
+    """One of `SIMHASH_FORMATS`: how fingerprints are written; None tells it by the column, if it can be only one."""
     features_field: str | None = None  # The field of the caller's own features, read instead of a text.
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
@@ -131,6 +134,11 @@ class InputOptions:
             checked_codec(self.encoding)
         if self.simhash_field is not None and self.features_field is not None:
             raise InvalidArgument("give a simhash field or a features field, not both")
+        if self.simhash_format is not None and self.simhash_format not in SIMHASH_FORMATS:
+            known = ", ".join(SIMHASH_FORMATS)
+            raise InvalidArgument(f"simhash format {self.simhash_format!r} is unknown; there are {known}")
+        if self.simhash_format is not None and self.simhash_field is None:
+            raise InvalidArgument("`simhash_format` goes with `simhash_field`")
         if isinstance(self.metadata_fields, str):
             raise InvalidArgument("metadata_fields is a tuple of names, not one string")
         if not all((self.id_name, self.source_field, *self.metadata_fields)):

@@ -116,6 +116,75 @@ def parse_simhash(value: str | int) -> int:
     raise InvalidArgument(f"{_cut(text)} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64")
 
 
+_SHORT_HEX = re.compile(r"[0-9a-fA-F]{1,16}")
+_SIGNED = re.compile(r"-?[0-9]{1,19}")
+
+
+class FingerprintColumn:
+    """Reads the fingerprints of a column, which are all written alike.
+
+    Without a format a string counts only if it cannot be another number: 16 digits are hex when a letter or a leading
+    zero has come in the column, and decimal when a longer number has come.
+    """
+
+    def __init__(self, form: str | None) -> None:
+        self._form = form
+        self._known: str | None = None  # How the strings before were written.
+
+    def read(self, value: str | int) -> int:
+        """Return a fingerprint; raises InvalidArgument for what is none, or could be two."""
+        if self._form is not None:
+            return self._read_as(self._form, value)
+        if isinstance(value, int):
+            if value < 0 and not isinstance(value, bool):
+                raise InvalidArgument(f"{_cut(hex(value) if value < -(1 << 64) else str(value))} is negative; {_SIGN}")
+            return parse_simhash(value)
+        if value.startswith("-") and _SIGNED.fullmatch(value):
+            raise InvalidArgument(f"{value} is negative; {_SIGN}")
+        if value[:2] in ("0x", "0X"):
+            return parse_simhash(value)
+        return self._string(value)
+
+    def _string(self, value: str) -> int:
+        is_hex, is_decimal = bool(_SHORT_HEX.fullmatch(value)), bool(_DECIMAL_FINGERPRINT.fullmatch(value))
+        is_padded = len(value) == HEX_DIGITS
+        if is_hex and not is_padded and not is_decimal:
+            raise InvalidArgument(f"{value} has {len(value)} hex digits, not {HEX_DIGITS}; give `simhash_format=hex`")
+        if is_hex and is_decimal and not (is_padded and value.startswith("0")):
+            if self._known is None or (self._known == "hex" and not is_padded):
+                raise InvalidArgument(f"{value} may be hex or decimal; {_NAME_IT}")
+            return self._read_as(self._known, value)
+        if not is_hex and not is_decimal:
+            return parse_simhash(value)
+        here = "hex" if is_hex else "decimal"
+        if self._known not in (None, here):
+            raise InvalidArgument(f"{value} is {here}, and those before are {self._known}; {_NAME_IT}")
+        number = self._read_as(here, value)
+        self._known = here
+        return number
+
+    def _read_as(self, form: str, value: str | int) -> int:
+        if form == "hex" and isinstance(value, str) and _SHORT_HEX.fullmatch(value.removeprefix("0x")):
+            return int(value, 16)
+        if form == "decimal" and (isinstance(value, int) or _DECIMAL_FINGERPRINT.fullmatch(value)):
+            return parse_simhash(int(value) if isinstance(value, str) else value)
+        if form == "signed" and not isinstance(value, bool) and (isinstance(value, int) or _SIGNED.fullmatch(value)):
+            number = int(value)
+            if -(1 << 63) <= number < 1 << 63:
+                return number % (1 << 64)
+        shown = hex(value) if isinstance(value, int) else repr(value)
+        raise InvalidArgument(f"{_cut(shown)} is not a fingerprint: {_FORMS[form]}")
+
+
+HEX_DIGITS = 16
+_FORMS = {
+    "hex": "1 to 16 hex digits in a string",
+    "decimal": "a decimal integer below 2**64",
+    "signed": "an integer from -2**63 to 2**63 - 1",
+}
+_SIGN = "give `simhash_format=signed`"
+_NAME_IT = "give `simhash_format=hex|decimal`"
+
 _MISSING = object()
 _SHOWN_NAMES = 12
 
@@ -129,6 +198,7 @@ class Builder:
         self._source = options.source_field
         self._preference = options.preference if options.preference and options.preference.field else None
         self._advise = advise
+        self._fingerprints = FingerprintColumn(options.simhash_format)
 
     def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
         """Return the document of a record."""
@@ -144,7 +214,7 @@ class Builder:
                 if not isinstance(value, str | int):
                     reason = f"the fingerprint is neither a string nor an integer but {_json_type(value)}"
                     return Reject(place, reason, raw, known)
-                simhash = parse_simhash(value)
+                simhash = self._fingerprints.read(value)
             elif options.features_field is not None:
                 _check_length(len(raw), options.max_document_bytes, "the record with its features")
                 features = _features(value)

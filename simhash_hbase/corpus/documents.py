@@ -247,7 +247,10 @@ class Refusals:
         if self._keep is not None:
             self._keep(reject)
         # What follows a semicolon is advice, given once.
-        reason = reject.reason.partition(";")[0]
+        reason = reject.reason.partition("; ")[0]
+        if reject.id is not None:
+            # Those of many ids are one reason.
+            reason = reason.replace(repr(reject.id), "…")
         reason = reason if reason in self._seen or len(self._seen) < _KNOWN_REASONS else _OTHER
         self._seen[reason] += 1
         if self._shown < SHOWN_REJECTS and self._seen[reason] <= SHOWN_OF_A_REASON:

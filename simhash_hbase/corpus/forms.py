@@ -102,6 +102,12 @@ class KeptForm:
     conversion: Conversion | None = None
     refers: bool = False  # Of records: whether those of duplicates are written, which refer to what is kept.
 
+    def line(self, raw: bytes) -> bytes:
+        """Return a record with its line end; a quoted value of CSV may have line ends, too."""
+        if self.line_end == b"\r\n" and b"\n" in raw:
+            raw = raw.replace(b"\n", self.line_end)
+        return raw + self.line_end
+
     @property
     def takes_bytes(self) -> bool:
         """Whether what is kept is written from the input's own bytes; rows of Parquet are read again."""
@@ -134,6 +140,7 @@ class Beginning:
     encoding: str | None = None  # The codec of lines.
     mark: bytes = b""  # The byte order mark of lines.
     header: bytes | None = None  # The header row's own bytes without the line end; None for formats without one.
+    line_end: str = "\n"  # Of its first line.
 
     @property
     def kind(self) -> str:
@@ -155,11 +162,22 @@ def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
             continue
         request = ReadRequest(source, options)
         stream = open_stream(request)
-        if isinstance(stream, str) or not any(stream.blocks):
+        if isinstance(stream, str) or (line_end := _line_end(stream.blocks)) is None:
             continue
         header = read_header(request, DELIMITERS[name]) if name in DELIMITERS else None
         if header is not None or name not in DELIMITERS:
-            yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header)
+            yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header, line_end)
+
+
+def _line_end(blocks: Iterator[bytes]) -> str | None:
+    """Return the end of the first line; None of a file without a byte."""
+    before = b""
+    for block in filter(None, blocks):
+        line, end, _ = block.partition(b"\n")
+        if end:
+            return "\r\n" if (before + line).endswith(b"\r") else "\n"
+        before = line[-1:]
+    return "\n" if before else None
 
 
 def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
@@ -192,7 +210,7 @@ def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
     if first.kind == FILES and is_remote(path):
         raise InvalidArgument(f"`output` {shown(path)}: {FILES} are written to this machine: name a path, then copy it")
     if first.kind == LINES:
-        line_end = "\n".encode(first.encoding or "utf-8")
+        line_end = first.line_end.encode(first.encoding or "utf-8")
         header = b"" if first.header is None else first.header + line_end
         return replace(form, start=first.mark + header, line_end=line_end)
     return form

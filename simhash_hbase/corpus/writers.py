@@ -3,7 +3,9 @@
 import csv
 import gzip
 import io
+import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, islice
@@ -147,6 +149,9 @@ _ROW = Struct("<IQ")
 _ROWS = np.dtype([("file", "<u4"), ("row", "<u8")])
 _BATCH_ROWS = 1_000
 
+NOT_A_NUMBER = re.compile(r"[:\[,]\s*(NaN|-?Infinity)\b")
+"""A value that Python writes into JSON; in a string it costs the time of reading the line."""
+
 ConvertedRow = dict[str, Any]
 
 
@@ -179,7 +184,7 @@ class KeptRows:
             values = split_row(raw.decode(encoding), DELIMITERS[source])
             self._notes.write(msgspec.json.encode(dict(zip(self._columns, values, strict=True))) + b"\n")
         else:
-            self._notes.write(raw.decode(encoding).strip().encode() + b"\n")
+            self._notes.write(_plain_json(raw.decode(encoding).strip()) + b"\n")
 
     def commit(self) -> int:
         """Bring what was noted to the disk; return its length."""
@@ -238,6 +243,11 @@ class KeptRows:
             yield len(rows)
 
 
+def _plain_json(line: str) -> bytes:
+    """Return a line of JSON as other programs read it: NaN and infinite numbers as null."""
+    return msgspec.json.encode(json.loads(line)) if NOT_A_NUMBER.search(line) else line.encode()
+
+
 def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows(rows)
@@ -278,7 +288,7 @@ def open_kept(
         with _opened(path, keep or 0) as file:
             pack = packer(path)
             if form.kind != RECORDS:
-                kept = KeptFile(file, b"" if keep else form.start, lambda raw: raw + form.line_end, pack)
+                kept = KeptFile(file, b"" if keep else form.start, form.line, pack)
             elif path.lower().endswith(".gz"):
                 # What came as a gzip member stays as it is.
                 kept = KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)

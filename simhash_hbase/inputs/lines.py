@@ -22,6 +22,7 @@ LINES = frozenset({"jsonl", "text", *DELIMITERS})
 """Formats whose records are lines, so that a file has one encoding for all of them."""
 
 _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
+_MAY_HAVE_NAN = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 _POSITION = re.compile(r" \(byte (\d+)\)$")
 _QUOTE = re.compile(r'(?<!\\)"')  # One that no backslash escapes.
 _BACKSLASH = (
@@ -67,20 +68,27 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
     build, encoding = Builder(options, advise=True).build, stream.encoding
     for place, line, fault in _placed_lines(stream, name, options, first):
         if fault is None:
-            yield _document(place, line, encoding, build)
+            yield _document(place, line, encoding, build, options)
         else:
             yield Reject(place, fault, original(line, encoding))
 
 
 def json_record(line: JsonLine) -> Record:
     """Return the document of one line."""
-    return _document(line.place, line.content, line.encoding, Builder(line.options, advise=True).build)
+    build = Builder(line.options, advise=True).build
+    return _document(line.place, line.content, line.encoding, build, line.options)
 
 
 def _document(
-    place: Place, line: bytes, encoding: str, build: Callable[[dict[str, object], Place, bytes], Record]
+    place: Place,
+    line: bytes,
+    encoding: str,
+    build: Callable[[dict[str, object], Place, bytes], Record],
+    options: InputOptions,
 ) -> Record:
     value, raw = _json_object(line, encoding), original(line, encoding)
+    if isinstance(value, dict) and _MAY_HAVE_NAN.search(line) and (fault := _not_a_number(value, options)) is not None:
+        value = fault
     return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
 
@@ -129,9 +137,8 @@ def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
             return "the line is not a JSON object"
         decoded = line.decode(codec, "replace")
         with suppress(ValueError, RecursionError):
-            # Python's reader accepts more than msgspec's.
-            json.loads(decoded)
-            return "the line has half of a surrogate pair, NaN or an infinite number"
+            # Python's reader accepts more than msgspec's: NaN, infinite numbers and halves of surrogate pairs.
+            return _lenient_object(json.loads(decoded))
         if position := _POSITION.search(text):
             # From msgspec's bytes of UTF-8 to an editor's characters.
             before = decoded.encode("utf-8", "replace")[: int(position[1])].decode("utf-8", "ignore")
@@ -139,6 +146,26 @@ def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
         return f"the line is broken JSON: {text}"
     except RecursionError:
         return "the line is nested too deeply"
+
+
+def _lenient_object(value: object) -> dict[str, object] | str:
+    if not isinstance(value, dict):
+        return "the line is not a JSON object"
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return f"the line has half of a surrogate pair: \\u{ord(error.object[error.start]):04x}"
+    return value
+
+
+def _not_a_number(value: dict[str, object], options: InputOptions) -> str | None:
+    """Return why an object is refused that has NaN or an infinite number in a field that is read."""
+    for name in options.record_fields:
+        try:
+            json.dumps(value.get(name), allow_nan=False)
+        except ValueError:
+            return f"the field {name!r} is NaN or an infinite number"
+    return None
 
 
 def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
@@ -170,6 +197,8 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
                 fault: str | None = f"the header row is unusable: {row}"
             else:
                 header, fault = row, column_fault("the header row", row, options)
+                if fault is not None and (other := _other_delimiter(row, delimiter)) is not None:
+                    fault = f"{fault}; {other}"
             if fault is not None:
                 yield Reject(Place(name, 0), fault, b"")
                 return
@@ -179,6 +208,16 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
             yield Reject(place, fault, raw)
         elif row:
             yield build(dict(zip(header, row, strict=True)), place, raw)
+
+
+def _other_delimiter(header: list[str], delimiter: str) -> str | None:
+    """Return advice where a header row of one value seems to have another separator."""
+    found = [other for other in ",;|\t" if other != delimiter and other in header[0]]
+    if len(header) > 1 or not found:
+        return None
+    name = next((name for name, known in DELIMITERS.items() if known == found[0]), None)
+    advice = f"give `format={name}`" if name else f"write it with {delimiter!r}"
+    return f"the separator seems to be {found[0]!r}: {advice}"
 
 
 def _row_fault(row: list[str] | str, header: list[str]) -> str | None:

@@ -1,5 +1,6 @@
 """The table of readers, which of them a source gets, the reading of all sources, and the documents of pages."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import cast
@@ -49,6 +50,11 @@ _WITHOUT_FIELDS = frozenset({"text", "folder", "html", "warc", "wet"})
 # In a folder anything else is one text.
 _KINDS = frozenset(SUFFIXES) - {".txt", ".text"}
 _TITLE_CHARACTERS = 200
+_OTHER_PACKERS = {
+    ".xz": "xz -dc", ".lzma": "xz -dc", ".bz2": "bzip2 -dc", ".lz4": "lz4 -dc", ".br": "brotli -dc", ".zip": "unzip -p",
+    ".z": "zcat", ".7z": "7z x -so", ".tar": "tar -xOf", ".tgz": "tar -xOzf",
+}  # fmt: skip
+"""Files that are not read, and what writes their content to standard output."""
 
 
 def reader_of(name: str) -> Reader:
@@ -64,6 +70,9 @@ def format_of(source: Source, options: InputOptions) -> str:
     name = options.format or ("jsonl" if source.name == STDIN else SUFFIXES.get(suffix))
     if options.format is None and source.in_folder and suffix not in _KINDS:
         name = "folder"
+    if (packed := os.path.splitext(source.name)[1].lower()) in _OTHER_PACKERS and options.format is None:
+        way_out = f"pack it as .gz or .zst, or pass what `{_OTHER_PACKERS[packed]}` writes as standard input"
+        raise InvalidInput(f"{source.name}: {packed} is not decompressed: {way_out}")
     if name is None:
         raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:

@@ -5,7 +5,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Annotated, NamedTuple
+from uuid import UUID
 
 import msgspec
 
@@ -83,7 +85,9 @@ Scanned = Record | Page
 def repeated_id(document_id: str, place: Place) -> str:
     """Return the reason to refuse a document whose id came before; for files of two folders with the way out."""
     reason = f"the id {document_id!r} came before in this input"
-    if place.line or not place.file.endswith(f"{os.sep}{document_id}"):
+    if place.line and document_id[-1:].isdigit() and not {"/", ":"} & set(document_id):
+        return f"{reason}; if ids begin anew in each file, name a field that is unique with `id_field`"
+    if not place.file.endswith(f"{os.sep}{document_id}"):
         return reason
     return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
 
@@ -137,10 +141,12 @@ class FingerprintColumn:
             return self._read_as(self._form, value)
         if isinstance(value, int):
             if value < 0 and not isinstance(value, bool):
-                raise InvalidArgument(f"{_cut(hex(value) if value < -(1 << 64) else str(value))} is negative; {_SIGN}")
+                raise InvalidArgument(
+                    f"the fingerprint {_cut(hex(value) if value < -(1 << 64) else str(value))} is negative; {_SIGN}"
+                )
             return parse_simhash(value)
         if value.startswith("-") and _SIGNED.fullmatch(value):
-            raise InvalidArgument(f"{value} is negative; {_SIGN}")
+            raise InvalidArgument(f"the fingerprint {value} is negative; {_SIGN}")
         if value[:2] in ("0x", "0X"):
             return parse_simhash(value)
         return self._string(value)
@@ -149,7 +155,9 @@ class FingerprintColumn:
         is_hex, is_decimal = bool(_SHORT_HEX.fullmatch(value)), bool(_DECIMAL_FINGERPRINT.fullmatch(value))
         is_padded = len(value) == HEX_DIGITS
         if is_hex and not is_padded and not is_decimal:
-            raise InvalidArgument(f"{value} has {len(value)} hex digits, not {HEX_DIGITS}; give `simhash_format=hex`")
+            raise InvalidArgument(
+                f"{value!r} is not a fingerprint: it has {len(value)} hex digits, not 16; give `simhash_format=hex`"
+            )
         if is_hex and is_decimal and not (is_padded and value.startswith("0")):
             if self._known is None or (self._known == "hex" and not is_padded):
                 raise InvalidArgument(f"{value} may be hex or decimal; {_NAME_IT}")
@@ -242,8 +250,8 @@ class Builder:
             if self._options.id_field is not None:
                 raise InvalidInput(self._missing(record, self._id))
             return str(place)
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
+        if isinstance(value, int | UUID | Decimal) and not isinstance(value, bool):
+            value = format(value, "f") if isinstance(value, Decimal) else str(value)
         if not isinstance(value, str):
             # Tables turn the id 1 into 1.0 where another row has none.
             kind = f"the number {value!r}" if isinstance(value, float) else _json_type(value)

@@ -220,8 +220,16 @@ def open_stream(request: ReadRequest) -> Stream | str:
     return stream
 
 
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\3\4": "zip"}
+_NAMES = {"gzip": ".gz", "zstd": ".zst"}
+
+
 def _binary_fault(head: bytes, codec: str) -> str | None:
     """Return why a file that is binary is refused, or None; a stray NUL in a text costs only its own line."""
+    if packer := next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None):
+        is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
+        advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
+        return None if is_text else f"the content is compressed by {packer}: {advice}decompress it first"
     nuls = head.count(0)
     is_binary = nuls > NUL_SHARE * len(head)
     if nuls and not is_binary:

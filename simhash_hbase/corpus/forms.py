@@ -102,12 +102,6 @@ class KeptForm:
     conversion: Conversion | None = None
     refers: bool = False  # Of records: whether those of duplicates are written, which refer to what is kept.
 
-    def line(self, raw: bytes) -> bytes:
-        """Return a record with its line end; a quoted value of CSV may have line ends, too."""
-        if self.line_end == b"\r\n" and b"\n" in raw:
-            raw = raw.replace(b"\n", self.line_end)
-        return raw + self.line_end
-
     @property
     def takes_bytes(self) -> bool:
         """Whether what is kept is written from the input's own bytes; rows of Parquet are read again."""

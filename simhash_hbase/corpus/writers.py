@@ -288,7 +288,7 @@ def open_kept(
         with _opened(path, keep or 0) as file:
             pack = packer(path)
             if form.kind != RECORDS:
-                kept = KeptFile(file, b"" if keep else form.start, form.line, pack)
+                kept = KeptFile(file, b"" if keep else form.start, lambda raw: raw + form.line_end, pack)
             elif path.lower().endswith(".gz"):
                 # What came as a gzip member stays as it is.
                 kept = KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)

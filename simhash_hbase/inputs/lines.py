@@ -92,10 +92,12 @@ def _document(
     return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
 
-def _lines(stream: Stream, options: InputOptions, first: int = 1) -> Iterator[tuple[int, bytes, str | None]]:
+def _lines(
+    stream: Stream, options: InputOptions, first: int = 1, *, returns: bool = False
+) -> Iterator[tuple[int, bytes, str | None]]:
     """Yield numbered lines; the mark that begins a file stays within a file that others were joined to."""
     has_marks = stream.codec == UTF8
-    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+    for number, line, fault in numbered_lines(stream, options.record_bytes, first, returns=returns):
         yield number, line.removeprefix(BOM_UTF8) if has_marks else line, fault
 
 
@@ -276,7 +278,7 @@ class _Rows:
         self._limit = options.record_bytes
         self._pieces: list[bytes] = []
         self._held = 0
-        self._numbered = _lines(stream, options)
+        self._numbered = _lines(stream, options, returns=True)
         self._rows = csv.reader(self, delimiter=delimiter, strict=True)
 
     def next_row(self) -> list[str] | str | None:
@@ -302,11 +304,12 @@ class _Rows:
 
     def raw(self) -> bytes:
         """Return the present row as it is in the file."""
-        return original(b"\n".join(self._pieces), self._stream.encoding)
+        return original(b"\n".join(self._pieces).removesuffix(b"\r"), self._stream.encoding)
 
     def text(self) -> str:
         """Return the lines of the present row."""
-        return b"\n".join(self._pieces).decode(self._stream.codec, "replace")
+        lines = (piece.removesuffix(b"\r") for piece in self._pieces)
+        return b"\n".join(lines).decode(self._stream.codec, "replace")
 
     def __iter__(self) -> Self:
         return self
@@ -316,6 +319,7 @@ class _Rows:
         if not self._pieces:
             self.start = number
         self._pieces.append(line)
+        line = line.removesuffix(b"\r")
         self._held += len(line) + 1
         if fault is None and self._held > self._limit + 1:
             fault = f"the row is longer than {self._limit:,} bytes; perhaps a quote is not closed, else {RAISE}"

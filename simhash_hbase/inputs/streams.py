@@ -255,10 +255,13 @@ def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
         stream.fault = f"reading stopped: {error.strerror or error}"
 
 
-def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[tuple[int, bytes, str | None]]:
+def numbered_lines(
+    stream: Stream, max_bytes: int, first: int = 1, *, returns: bool = False
+) -> Iterator[tuple[int, bytes, str | None]]:
     r"""Yield each line with its number, counted from `first`, and why it is not whole; of a longer one the beginning.
 
-    The line ends ``\n`` and ``\r\n`` are taken off; U+2028, U+0085 and a lone ``\r`` end no line.
+    The line ends ``\n`` and ``\r\n`` are taken off, but with `returns` the ``\r`` stays. U+2028, U+0085 and a lone
+    ``\r`` end no line.
     """
     number = first
     pieces: list[bytes] = []  # The beginning of a line whose end has not come yet.
@@ -267,7 +270,7 @@ def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[t
         *ends, rest = block.split(b"\n")
         for end in ends:
             if not skipping:
-                yield _bounded(number, b"".join((*pieces, end)) if pieces else end, max_bytes)
+                yield _bounded(number, b"".join((*pieces, end)) if pieces else end, max_bytes, returns=returns)
             number += 1
             pieces, size, skipping = [], 0, False
         if not skipping:
@@ -275,18 +278,18 @@ def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[t
             size += len(rest)
         # One byte more may be the \r of a line that just fits.
         if size > max_bytes + 1:
-            yield _bounded(number, b"".join(pieces), max_bytes)
+            yield _bounded(number, b"".join(pieces), max_bytes, returns=returns)
             pieces, size, skipping = [], 0, True
     rest = b"".join(pieces)
     if stream.fault is not None:
         yield number, rest, stream.fault
     elif rest:
-        yield _bounded(number, rest, max_bytes)
+        yield _bounded(number, rest, max_bytes, returns=returns)
 
 
-def _bounded(number: int, line: bytes, max_bytes: int) -> tuple[int, bytes, str | None]:
+def _bounded(number: int, line: bytes, max_bytes: int, *, returns: bool) -> tuple[int, bytes, str | None]:
     """Take the carriage return off a line, or cut one that is too long."""
-    line = line.removesuffix(b"\r")
-    if len(line) <= max_bytes:
-        return number, line, None
+    bare = line.removesuffix(b"\r")
+    if len(bare) <= max_bytes:
+        return number, line if returns else bare, None
     return number, line[:max_bytes], f"the line is longer than {max_bytes:,} bytes; {RAISE}; only its beginning is kept"

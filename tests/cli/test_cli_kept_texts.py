@@ -213,9 +213,10 @@ def test_kept_lines_end_as_those_of_the_input(cli, tmp_path, suffix, end):
     assert kept.read_bytes() == path.read_bytes()
 
 
-def test_a_value_of_csv_keeps_its_line_ends_in_the_output(cli, tmp_path):
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_value_of_csv_keeps_its_line_ends_in_the_output(cli, tmp_path, end):
     path, kept = tmp_path / "a.csv", tmp_path / "kept.csv"
-    path.write_bytes(f'id,text\r\n1,"{text(1)}\r\n{text(2)}"\r\n'.encode())
+    path.write_bytes(f'id,text\r\n1,"{text(1)}{end}{text(2)}"\r\n'.encode())
 
     assert cli("dedup", path, "--output", kept).code == 0
     assert kept.read_bytes() == path.read_bytes()

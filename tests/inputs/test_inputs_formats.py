@@ -246,7 +246,7 @@ def test_a_column_of_both_is_refused_where_it_changes(tmp_path):
 
 def test_signed_integers_are_refused_with_the_format_that_reads_them(tmp_path):
     _, (reason,) = fingerprints_of(tmp_path, "jsonl of integers", [-1])
-    assert reason == "-1 is negative; give `simhash_format=signed`"
+    assert reason == "the fingerprint -1 is negative; give `simhash_format=signed`"
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "gb18030"])

@@ -23,8 +23,8 @@ TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 _OTHERWISE = {"format": "--input-format"}  # Options that are not called like their parameters.
 PARAMETERS = (
     "clusters", "contained", "dry_run", "duplicates", "encoding", "exact", "features_field", "format", "html",
-    "if_not_exists", "into_existing", "keep", "max_document_bytes", "output", "rejects", "report", "results", "resume",
-    "simhash_field", "staging", "take_over", "text_field", "workers",
+    "id_field", "if_not_exists", "into_existing", "keep", "max_document_bytes", "output", "rejects",
+    "report", "results", "resume", "simhash_field", "simhash_format", "staging", "take_over", "text_field", "workers",
 )  # fmt: skip
 _PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
 

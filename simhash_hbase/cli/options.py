@@ -15,7 +15,7 @@ from simhash_hbase.cli.help import option
 from simhash_hbase.cli.screen.terminal import show_starting
 from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
+from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, SIMHASH_FORMATS, InputOptions
 from simhash_hbase.profile import defaults
 from simhash_hbase.rows.table import COMPRESSIONS
 
@@ -138,6 +138,8 @@ _max_document_bytes = _input("--max-document-bytes", type=click.IntRange(1), met
                              show_default="8 MB", help="Refuse a longer text.")  # fmt: skip
 _own = (
     _input("--simhash-field", metavar="FIELD", help="Field with your own fingerprint, read instead of a text."),
+    _input("--simhash-format", type=click.Choice(SIMHASH_FORMATS), show_default="by the values, if they are clear",
+           help="How these fingerprints are written."),
     _input("--features-field", metavar="FIELD",
            help="Field with your own [[feature, weight], …], read instead of a text."),
 )  # fmt: skip
@@ -152,7 +154,7 @@ reading = collected(
     "reading",
     _input_format,
     _encoding,
-    _input("--id-field", metavar="FIELD", default="id", show_default=True, help="Field with the id."),
+    _input("--id-field", metavar="FIELD", show_default="id, else file and line", help="Field with the id."),
     _text_field,
     *_own,
     _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,

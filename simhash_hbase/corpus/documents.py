@@ -139,11 +139,31 @@ def skipped_records(skipped: Counter[str]) -> str | None:
     """Name what a crawl holds besides pages, the commonest kinds each."""
     if not skipped:
         return None
-    kinds = [f"{count:,} × {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
-    if len(skipped) > SHOWN_KINDS:
-        kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
     were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
-    return f"{counted(skipped.total(), 'records')} {were} passed over: {', '.join(kinds)}"
+    return f"{counted(skipped.total(), 'records')} {were} passed over: {_most_common(skipped, 'kinds')}"
+
+
+def left_out_files(left_out: Counter[str]) -> str | None:
+    """Name the files of folders that are no documents."""
+    if not left_out:
+        return None
+    were = "file was" if left_out.total() == 1 else "files were"
+    return f"{left_out.total():,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
+
+
+def unnamed_documents(first: Place) -> str:
+    """Warn of ids that are file and line: the next file of that name has the same."""
+    return (
+        f"warning: documents without an id are stored as file and line, such as {where(first)}: the next file of this "
+        "name replaces them; name the field of the id with `id_field`"
+    )
+
+
+def _most_common(kinds: Counter[str], noun: str) -> str:
+    shown = [f"{count:,} × {kind}" for kind, count in kinds.most_common(SHOWN_KINDS)]
+    if len(kinds) > SHOWN_KINDS:
+        shown.append(f"and {len(kinds) - SHOWN_KINDS:,} other {noun}")
+    return ", ".join(shown)
 
 
 def other_extractor(profile: Profile) -> str | None:
@@ -228,7 +248,10 @@ class Refusals:
         if self._keep is not None:
             self._keep(reject)
         # What follows a semicolon is advice, given once.
-        reason = reject.reason.partition(";")[0]
+        reason = reject.reason.partition("; ")[0]
+        if reject.id is not None:
+            # Those of many ids are one reason.
+            reason = reason.replace(repr(reject.id), "…")
         reason = reason if reason in self._seen or len(self._seen) < _KNOWN_REASONS else _OTHER
         self._seen[reason] += 1
         if self._shown < SHOWN_REJECTS and self._seen[reason] <= SHOWN_OF_A_REASON:
@@ -326,15 +349,20 @@ class Documents:
         self._refusals = self._stack.enter_context(opened)
         workers, consumed = self._reading.processes, Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
+        is_warned = False
         with self._watch.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
             for chunk in analyse(records, analysis, workers=workers, pool=self.pool, soon=self._soon):
                 self.read += len(chunk.kept)
+                if consumed.unnamed is not None and not is_warned:
+                    self._watch.note(unnamed_documents(consumed.unnamed))
+                    is_warned = True
                 for reject in chunk.rejects:
                     self._refusals.add(reject)
                 yield chunk
                 meter.show(self.read, consumed.bytes_read)
         self._refusals.finish()
-        for note in (skipped_records(consumed.skipped), other_extractor(index.profile)):
+        left_out = left_out_files(self._sources.left_out)
+        for note in (skipped_records(consumed.skipped), left_out, other_extractor(index.profile)):
             if note is not None:
                 self._watch.note(note)
 

@@ -134,6 +134,7 @@ class Beginning:
     encoding: str | None = None  # The codec of lines.
     mark: bytes = b""  # The byte order mark of lines.
     header: bytes | None = None  # The header row's own bytes without the line end; None for formats without one.
+    line_end: str = "\n"  # Of its first line.
 
     @property
     def kind(self) -> str:
@@ -155,11 +156,22 @@ def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
             continue
         request = ReadRequest(source, options)
         stream = open_stream(request)
-        if isinstance(stream, str) or not any(stream.blocks):
+        if isinstance(stream, str) or (line_end := _line_end(stream.blocks)) is None:
             continue
         header = read_header(request, DELIMITERS[name]) if name in DELIMITERS else None
         if header is not None or name not in DELIMITERS:
-            yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header)
+            yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header, line_end)
+
+
+def _line_end(blocks: Iterator[bytes]) -> str | None:
+    """Return the end of the first line; None of a file without a byte."""
+    before = b""
+    for block in filter(None, blocks):
+        line, end, _ = block.partition(b"\n")
+        if end:
+            return "\r\n" if (before + line).endswith(b"\r") else "\n"
+        before = line[-1:]
+    return "\n" if before else None
 
 
 def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
@@ -192,7 +204,7 @@ def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
     if first.kind == FILES and is_remote(path):
         raise InvalidArgument(f"`output` {shown(path)}: {FILES} are written to this machine: name a path, then copy it")
     if first.kind == LINES:
-        line_end = "\n".encode(first.encoding or "utf-8")
+        line_end = first.line_end.encode(first.encoding or "utf-8")
         header = b"" if first.header is None else first.header + line_end
         return replace(form, start=first.mark + header, line_end=line_end)
     return form

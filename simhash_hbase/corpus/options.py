@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Protocol, Self
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions, Preference
@@ -28,6 +28,10 @@ class Reading:
     settings: InputOptions = field(default_factory=InputOptions)
     rejects: str | None = None
     workers: int | None = None
+
+    def into_lasting(self, *, lasting: bool = True) -> Self:
+        """Return the same for documents of an index that stays, whose ids matter on another day."""
+        return replace(self, settings=replace(self.settings, lasting=lasting))
 
     @property
     def processes(self) -> int:
@@ -78,6 +82,8 @@ class DedupOptions:
         `Deduplication.texts` is called before the run, so standard input is copied.
     remember : bool
         `Deduplication.lines` is called after the run, and the input is read again.
+    lasting : bool
+        The index stays: a record of standard input without an id is refused, and of a file it is warned of.
     made_with : mapping
         Other choices that a resumed run must share, such as options of the index that it makes.
     beside : mapping
@@ -96,6 +102,7 @@ class DedupOptions:
     resume: bool = False
     learn: bool = False
     remember: bool = False
+    lasting: bool = True
     made_with: Mapping[str, object] = field(default_factory=dict)
     beside: Mapping[str, str | None] = field(default_factory=dict)
 

@@ -185,10 +185,12 @@ class Deduplication:
         # the idf of a long input waits a chunk longer, and all processes are at work from the first one on.
         soon = options.results is None and not cut
         del cut  # Some 100 MB.
+        stays = options.lasting and not options.dry_run and not index.address.startswith("memory:")
+        reading = self.reading.into_lasting(lasting=stays)
         with (
             _deduplicator(index, options) as deduplicator,
             open_kept(options.output, self._form, self._watch, keep=keep, is_continued=start is not None) as kept,
-            Documents("dedup", self.sources, self.reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
+            Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
             run = _Run(index, deduplicator, documents, self._decisions, kept)

@@ -3,7 +3,9 @@
 import csv
 import gzip
 import io
+import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, islice
@@ -165,6 +167,9 @@ _ROW = Struct("<IQ")
 _ROWS = np.dtype([("file", "<u4"), ("row", "<u8")])
 _BATCH_ROWS = 1_000
 
+NOT_A_NUMBER = re.compile(r"[:\[,]\s*(NaN|-?Infinity)\b")
+"""A value that Python writes into JSON; in a string it costs the time of reading the line."""
+
 ConvertedRow = dict[str, Any]
 
 
@@ -197,7 +202,7 @@ class KeptRows:
             values = split_row(raw.decode(encoding), DELIMITERS[source])
             self._notes.write(msgspec.json.encode(dict(zip(self._columns, values, strict=True))) + b"\n")
         else:
-            self._notes.write(raw.decode(encoding).strip().encode() + b"\n")
+            self._notes.write(_plain_json(raw.decode(encoding).strip()) + b"\n")
 
     def commit(self) -> int:
         """Bring what was noted to the disk; return its length."""
@@ -254,6 +259,11 @@ class KeptRows:
         for rows in self._batches():
             file.write(pack(_csv(([text_of(row.get(name)) for name in names] for row in rows), delimiter)))
             yield len(rows)
+
+
+def _plain_json(line: str) -> bytes:
+    """Return a line of JSON as other programs read it: NaN and infinite numbers as null."""
+    return msgspec.json.encode(json.loads(line)) if NOT_A_NUMBER.search(line) else line.encode()
 
 
 def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -21,10 +22,15 @@ LINES = frozenset({"jsonl", "text", *DELIMITERS})
 """Formats whose records are lines, so that a file has one encoding for all of them."""
 
 _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
+_MAY_HAVE_NAN = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 _POSITION = re.compile(r" \(byte (\d+)\)$")
+_QUOTE = re.compile(r'(?<!\\)"')  # One that no backslash escapes.
+_BACKSLASH = (
+    "a backslash before a quote is no escape in CSV: write quotes twice, which Spark does with option('escape', '\"')"
+)
 _NOT_LINES = (
     "the file holds one JSON value over many lines or an array; one object a line is read, "
-    "which jq -c '.[]' makes of an array"
+    "which jq -c '.[]' makes of an array, and jq -c . of one value"
 )
 
 
@@ -62,21 +68,37 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
     build, encoding = Builder(options, advise=True).build, stream.encoding
     for place, line, fault in _placed_lines(stream, name, options, first):
         if fault is None:
-            yield _document(place, line, encoding, build)
+            yield _document(place, line, encoding, build, options)
         else:
             yield Reject(place, fault, original(line, encoding))
 
 
 def json_record(line: JsonLine) -> Record:
     """Return the document of one line."""
-    return _document(line.place, line.content, line.encoding, Builder(line.options, advise=True).build)
+    build = Builder(line.options, advise=True).build
+    return _document(line.place, line.content, line.encoding, build, line.options)
 
 
 def _document(
-    place: Place, line: bytes, encoding: str, build: Callable[[dict[str, object], Place, bytes], Record]
+    place: Place,
+    line: bytes,
+    encoding: str,
+    build: Callable[[dict[str, object], Place, bytes], Record],
+    options: InputOptions,
 ) -> Record:
     value, raw = _json_object(line, encoding), original(line, encoding)
+    if isinstance(value, dict) and _MAY_HAVE_NAN.search(line) and (fault := _not_a_number(value, options)) is not None:
+        value = fault
     return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
+
+
+def _lines(
+    stream: Stream, options: InputOptions, first: int = 1, *, returns: bool = False
+) -> Iterator[tuple[int, bytes, str | None]]:
+    """Yield numbered lines; the mark that begins a file stays within a file that others were joined to."""
+    has_marks = stream.codec == UTF8
+    for number, line, fault in numbered_lines(stream, options.record_bytes, first, returns=returns):
+        yield number, line.removeprefix(BOM_UTF8) if has_marks else line, fault
 
 
 def _placed_lines(
@@ -84,7 +106,7 @@ def _placed_lines(
 ) -> Iterator[tuple[Place, bytes, str | None]]:
     """Yield lines that are not empty, and why one is refused as it is."""
     at_beginning = first == 1
-    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+    for number, line, fault in _lines(stream, options, first):
         if fault is None:
             if not line or line.isspace():
                 continue
@@ -117,9 +139,8 @@ def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
             return "the line is not a JSON object"
         decoded = line.decode(codec, "replace")
         with suppress(ValueError, RecursionError):
-            # Python's reader accepts more than msgspec's.
-            json.loads(decoded)
-            return "the line has half of a surrogate pair, NaN or an infinite number"
+            # Python's reader accepts more than msgspec's: NaN, infinite numbers and halves of surrogate pairs.
+            return _lenient_object(json.loads(decoded))
         if position := _POSITION.search(text):
             # From msgspec's bytes of UTF-8 to an editor's characters.
             before = decoded.encode("utf-8", "replace")[: int(position[1])].decode("utf-8", "ignore")
@@ -127,6 +148,26 @@ def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
         return f"the line is broken JSON: {text}"
     except RecursionError:
         return "the line is nested too deeply"
+
+
+def _lenient_object(value: object) -> dict[str, object] | str:
+    if not isinstance(value, dict):
+        return "the line is not a JSON object"
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return f"the line has half of a surrogate pair: \\u{ord(error.object[error.start]):04x}"
+    return value
+
+
+def _not_a_number(value: dict[str, object], options: InputOptions) -> str | None:
+    """Return why an object is refused that has NaN or an infinite number in a field that is read."""
+    for name in options.record_fields:
+        try:
+            json.dumps(value.get(name), allow_nan=False)
+        except ValueError:
+            return f"the field {name!r} is NaN or an infinite number"
+    return None
 
 
 def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
@@ -148,6 +189,7 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
     rows = _Rows(stream, options, delimiter)
     header: list[str] | None = None
     build = Builder(options, advise=True).build
+    remainder = _Remainder(delimiter)
     while (row := rows.next_row()) is not None:
         place, raw = Place(name, rows.start), rows.raw()
         if header is None:
@@ -157,15 +199,65 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
                 fault: str | None = f"the header row is unusable: {row}"
             else:
                 header, fault = row, column_fault("the header row", row, options)
+                if fault is not None and (other := _other_delimiter(row, delimiter)) is not None:
+                    fault = f"{fault}; {other}"
             if fault is not None:
                 yield Reject(Place(name, 0), fault, b"")
                 return
-        elif isinstance(row, str):
-            yield Reject(place, row, raw)
-        elif row and len(row) != len(header):
-            yield Reject(place, f"the row has {len(row)} fields, the header {len(header)}", raw)
+            continue
+        fault = _row_fault(row, header) if row else None
+        if row and (fault := remainder.fault(fault, rows.text())) is not None:
+            yield Reject(place, fault, raw)
         elif row:
             yield build(dict(zip(header, row, strict=True)), place, raw)
+
+
+def _other_delimiter(header: list[str], delimiter: str) -> str | None:
+    """Return advice where a header row of one value seems to have another separator."""
+    found = [other for other in ",;|\t" if other != delimiter and other in header[0]]
+    if len(header) > 1 or not found:
+        return None
+    name = next((name for name, known in DELIMITERS.items() if known == found[0]), None)
+    advice = f"give `format={name}`" if name else f"write it with {delimiter!r}"
+    return f"the separator seems to be {found[0]!r}: {advice}"
+
+
+def _row_fault(row: list[str] | str, header: list[str]) -> str | None:
+    if isinstance(row, str):
+        return row
+    if row == header:
+        return "the row repeats the header: two tables were joined"
+    return None if len(row) == len(header) else f"the row has {len(row)} fields, the header {len(header)}"
+
+
+class _Remainder:
+    """Finds what may be the remainder of a broken row: its lines would be rows of their own."""
+
+    def __init__(self, delimiter: str) -> None:
+        field = rf'("([^"]|"")*"|[^"{delimiter}\n]*)'
+        self._whole = re.compile(rf"{field}({delimiter}{field})*\n?")
+        self._is_open = False  # Whether a quoted field of the broken row goes on.
+        self._is_after = False  # Whether no whole row has come since.
+
+    def fault(self, fault: str | None, text: str) -> str | None:
+        """Return why a row is refused: its own fault, or that of the row before it."""
+        if fault is None and not self._is_after:
+            return None
+        is_whole = fault is None and self._whole.fullmatch(text) is not None
+        if is_whole and ('"' in text or not self._is_open):
+            self._is_open = self._is_after = False
+            return None
+        quotes = len(_QUOTE.findall(text))
+        if not self._is_open:
+            self._is_open = quotes % 2 == 1
+        elif quotes % 2 == 1 and text.rstrip("\n").endswith('"'):
+            self._is_open = False
+        self._is_after = True
+        if fault is None:
+            fault = "the line may belong to the broken row before it"
+        if '\\"' in text:
+            fault += f"; {_BACKSLASH}"
+        return fault
 
 
 class _RowRefused(Exception):
@@ -186,7 +278,7 @@ class _Rows:
         self._limit = options.record_bytes
         self._pieces: list[bytes] = []
         self._held = 0
-        self._numbered = numbered_lines(stream, options.record_bytes)
+        self._numbered = _lines(stream, options, returns=True)
         self._rows = csv.reader(self, delimiter=delimiter, strict=True)
 
     def next_row(self) -> list[str] | str | None:
@@ -212,7 +304,12 @@ class _Rows:
 
     def raw(self) -> bytes:
         """Return the present row as it is in the file."""
-        return original(b"\n".join(self._pieces), self._stream.encoding)
+        return original(b"\n".join(self._pieces).removesuffix(b"\r"), self._stream.encoding)
+
+    def text(self) -> str:
+        """Return the lines of the present row."""
+        lines = (piece.removesuffix(b"\r") for piece in self._pieces)
+        return b"\n".join(lines).decode(self._stream.codec, "replace")
 
     def __iter__(self) -> Self:
         return self
@@ -222,6 +319,7 @@ class _Rows:
         if not self._pieces:
             self.start = number
         self._pieces.append(line)
+        line = line.removesuffix(b"\r")
         self._held += len(line) + 1
         if fault is None and self._held > self._limit + 1:
             fault = f"the row is longer than {self._limit:,} bytes; perhaps a quote is not closed, else {RAISE}"
@@ -238,7 +336,7 @@ class _Rows:
 
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
     """Yield the lines of a file, or of a part of it; the id of a document is the file and the line."""
-    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+    for number, line, fault in _lines(stream, options, first):
         place, raw = Place(name, number), original(line, stream.encoding)
         if fault is not None:
             yield Reject(place, fault, raw)
@@ -277,6 +375,9 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
     if stream.fault is not None:
         yield Reject(place, stream.fault, raw, source.id)
         return
+    if options.format is None and _has_json_lines(data):
+        yield Reject(place, "the file holds JSON lines: name it .jsonl, or give `format=jsonl`", raw, source.id)
+        return
     try:
         text = checked_text(data.decode(stream.codec), "the file", options.max_document_bytes)
     except UnicodeError as error:
@@ -285,3 +386,14 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
         yield Reject(place, str(error), raw, source.id)
     else:
         yield Document(source.id, text, None, None, None, place, raw if options.keep_raw else None)
+
+
+def _has_json_lines(data: bytes) -> bool:
+    """Return whether each of the first two lines of a file is a JSON object."""
+    lines = data.lstrip()[: 1 << 20].split(b"\n", 2)
+    if len(lines) < 2 or not lines[0].startswith(b"{"):  # noqa: PLR2004
+        return False
+    try:
+        return all(isinstance(_decode(line), dict) for line in lines[:2])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False

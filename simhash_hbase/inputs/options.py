@@ -81,6 +81,7 @@ class Preference:
         return score if self.ascending else -score
 
 
+SIMHASH_FORMATS = ("hex", "decimal", "signed")
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western novels have 4 to 7 MB.
 PAGE_BYTES = 4 << 20
@@ -103,15 +104,20 @@ class InputOptions:
     encoding: str = "utf-8"
     """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both. Of pages, those that do
     not declare another."""
-    id_field: str = "id"
+    id_field: str | None = None
+    """The field of the id, which every record must have; None is ``"id"``, or file and line where a record lacks it."""
     text_field: str = "text"
     simhash_field: str | None = None  # The field of the caller's own fingerprint, read instead of a text.
+    simhash_format: str | None = None
+    """One of `SIMHASH_FORMATS`: how fingerprints are written; None tells it by the column, if it can be only one."""
     features_field: str | None = None  # The field of the caller's own features, read instead of a text.
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
     preference: Preference | None = None  # Places each record in an order by one of its fields.
     stdin: str | None = None
     """A file to read in place of ``"-"``, for a caller that has copied standard input to read it twice."""
+    lasting: bool = False
+    """Whether documents go into an index that stays: from standard input a record without an id is refused then."""
     keep_raw: bool = False  # Whether documents carry the input's own bytes.
     max_document_bytes: int = DOCUMENT_BYTES
     """A longer text, in bytes of UTF-8, is refused: its analysis takes many times as much memory. So is a longer record
@@ -128,12 +134,17 @@ class InputOptions:
             checked_codec(self.encoding)
         if self.simhash_field is not None and self.features_field is not None:
             raise InvalidArgument("give a simhash field or a features field, not both")
+        if self.simhash_format is not None and self.simhash_format not in SIMHASH_FORMATS:
+            known = ", ".join(SIMHASH_FORMATS)
+            raise InvalidArgument(f"simhash format {self.simhash_format!r} is unknown; there are {known}")
+        if self.simhash_format is not None and self.simhash_field is None:
+            raise InvalidArgument("`simhash_format` goes with `simhash_field`")
         if isinstance(self.metadata_fields, str):
             raise InvalidArgument("metadata_fields is a tuple of names, not one string")
-        if not all((self.id_field, self.source_field, *self.metadata_fields)):
+        if not all((self.id_name, self.source_field, *self.metadata_fields)):
             raise InvalidArgument("a field's name must not be empty")
-        if self.id_field == self.source_field:
-            raise InvalidArgument(f"field {self.id_field!r} cannot be both the id and what is fingerprinted")
+        if self.id_name == self.source_field:
+            raise InvalidArgument(f"field {self.id_name!r} cannot be both the id and what is fingerprinted")
         if min(self.max_document_bytes, self.record_bytes, self.block_bytes) < 1:
             raise InvalidArgument("max_document_bytes, max_record_bytes and block_bytes must be at least 1")
 
@@ -141,6 +152,11 @@ class InputOptions:
     def record_bytes(self) -> int:
         """The limit of a record."""
         return _RECORD * self.max_document_bytes if self.max_record_bytes is None else self.max_record_bytes
+
+    @property
+    def id_name(self) -> str:
+        """The field that the id comes from."""
+        return "id" if self.id_field is None else self.id_field
 
     @property
     def source_field(self) -> str:
@@ -154,4 +170,4 @@ class InputOptions:
     def record_fields(self) -> tuple[str, ...]:
         """All fields of a record that are read, each once."""
         ranked = (self.preference.field,) if self.preference and self.preference.field else ()
-        return tuple(dict.fromkeys((self.id_field, self.source_field, *self.metadata_fields, *ranked)))
+        return tuple(dict.fromkeys((self.id_name, self.source_field, *self.metadata_fields, *ranked)))

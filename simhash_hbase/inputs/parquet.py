@@ -131,7 +131,7 @@ def record_of(values: Row, place: Place, options: InputOptions, build: Build) ->
         if name in values:
             values[name] = msgspec.to_builtins(values[name], enc_hook=str)
     codec = UTF8 if options.encoding == AUTO else checked_codec(options.encoding)
-    for name in (options.id_field, options.source_field):
+    for name in (options.id_name, options.source_field):
         if isinstance(value := values.get(name), bytes):
             try:
                 values[name] = value.decode(codec)

@@ -1,5 +1,6 @@
 """The table of readers, which of them a source gets, the reading of all sources, and the documents of pages."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import cast
@@ -31,6 +32,8 @@ READERS = {
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
+    ".jl": "jsonl",
     ".json": "jsonl",
     ".csv": "csv",
     ".tsv": "tsv",
@@ -44,9 +47,14 @@ SUFFIXES = {
     ".parquet": "parquet",
 }
 _WITHOUT_FIELDS = frozenset({"text", "folder", "html", "warc", "wet"})
-# In a folder anything else is one text; .json is, too, since most such files hold one value.
-_KINDS = frozenset(SUFFIXES) - {".txt", ".text", ".json"}
+# In a folder anything else is one text.
+_KINDS = frozenset(SUFFIXES) - {".txt", ".text"}
 _TITLE_CHARACTERS = 200
+_OTHER_PACKERS = {
+    ".xz": "xz -dc", ".lzma": "xz -dc", ".bz2": "bzip2 -dc", ".lz4": "lz4 -dc", ".br": "brotli -dc", ".zip": "unzip -p",
+    ".z": "zcat", ".7z": "7z x -so", ".tar": "tar -xOf", ".tgz": "tar -xOzf",
+}  # fmt: skip
+"""Files that are not read, and what writes their content to standard output."""
 
 
 def reader_of(name: str) -> Reader:
@@ -62,6 +70,9 @@ def format_of(source: Source, options: InputOptions) -> str:
     name = options.format or ("jsonl" if source.name == STDIN else SUFFIXES.get(suffix))
     if options.format is None and source.in_folder and suffix not in _KINDS:
         name = "folder"
+    if (packed := os.path.splitext(source.name)[1].lower()) in _OTHER_PACKERS and options.format is None:
+        way_out = f"pack it as .gz or .zst, or pass what `{_OTHER_PACKERS[packed]}` writes as standard input"
+        raise InvalidInput(f"{source.name}: {packed} is not decompressed: {way_out}")
     if name is None:
         raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
@@ -146,7 +157,7 @@ def _records(
         try:
             for record in reader(ReadRequest(source, options, progress)):
                 last = record.place.line
-                yield record
+                yield _with_lasting_id(record, progress) if options.lasting else record
         except (SimhashError, MemoryError):
             raise
         except Exception as error:
@@ -154,6 +165,23 @@ def _records(
             where = f" after record {last}" if last else ""
             what = " ".join(without_secrets(f"{type(error).__name__}: {error}").split())[:200]
             yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)
+
+
+NO_LASTING_ID = (
+    "the record has no id, and standard input has no name to make one of; name the field of the id with `id_field`, "
+    "or read a file"
+)
+
+
+def _with_lasting_id(record: Scanned | JsonLine, progress: Progress) -> Scanned | JsonLine:
+    """Refuse a record of standard input without an id, and remember the first of a file."""
+    if not isinstance(record, Document | Page) or record.id != str(record.place):
+        return record
+    if record.place.file == STDIN:
+        return Reject(record.place, NO_LASTING_ID, record.raw or b"")
+    if record.place.line and progress.unnamed is None:
+        progress.unnamed = record.place
+    return record
 
 
 def extract(record: Scanned | JsonLine) -> Record:

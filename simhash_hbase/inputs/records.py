@@ -5,7 +5,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Annotated, NamedTuple
+from uuid import UUID
 
 import msgspec
 
@@ -83,7 +85,9 @@ Scanned = Record | Page
 def repeated_id(document_id: str, place: Place) -> str:
     """Return the reason to refuse a document whose id came before; for files of two folders with the way out."""
     reason = f"the id {document_id!r} came before in this input"
-    if place.line or not place.file.endswith(f"{os.sep}{document_id}"):
+    if place.line and document_id[-1:].isdigit() and not {"/", ":"} & set(document_id):
+        return f"{reason}; if ids begin anew in each file, name a field that is unique with `id_field`"
+    if not place.file.endswith(f"{os.sep}{document_id}"):
         return reason
     return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
 
@@ -116,6 +120,79 @@ def parse_simhash(value: str | int) -> int:
     raise InvalidArgument(f"{_cut(text)} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64")
 
 
+_SHORT_HEX = re.compile(r"[0-9a-fA-F]{1,16}")
+_SIGNED = re.compile(r"-?[0-9]{1,19}")
+
+
+class FingerprintColumn:
+    """Reads the fingerprints of a column, which are all written alike.
+
+    Without a format a string counts only if it cannot be another number: 16 digits are hex when a letter or a leading
+    zero has come in the column, and decimal when a longer number has come.
+    """
+
+    def __init__(self, form: str | None) -> None:
+        self._form = form
+        self._known: str | None = None  # How the strings before were written.
+
+    def read(self, value: str | int) -> int:
+        """Return a fingerprint; raises InvalidArgument for what is none, or could be two."""
+        if self._form is not None:
+            return self._read_as(self._form, value)
+        if isinstance(value, int):
+            if value < 0 and not isinstance(value, bool):
+                raise InvalidArgument(
+                    f"the fingerprint {_cut(hex(value) if value < -(1 << 64) else str(value))} is negative; {_SIGN}"
+                )
+            return parse_simhash(value)
+        if value.startswith("-") and _SIGNED.fullmatch(value):
+            raise InvalidArgument(f"the fingerprint {value} is negative; {_SIGN}")
+        if value[:2] in ("0x", "0X"):
+            return parse_simhash(value)
+        return self._string(value)
+
+    def _string(self, value: str) -> int:
+        is_hex, is_decimal = bool(_SHORT_HEX.fullmatch(value)), bool(_DECIMAL_FINGERPRINT.fullmatch(value))
+        is_padded = len(value) == HEX_DIGITS
+        if is_hex and not is_padded and not is_decimal:
+            raise InvalidArgument(
+                f"{value!r} is not a fingerprint: it has {len(value)} hex digits, not 16; give `simhash_format=hex`"
+            )
+        if is_hex and is_decimal and not (is_padded and value.startswith("0")):
+            if self._known is None or (self._known == "hex" and not is_padded):
+                raise InvalidArgument(f"{value} may be hex or decimal; {_NAME_IT}")
+            return self._read_as(self._known, value)
+        if not is_hex and not is_decimal:
+            return parse_simhash(value)
+        here = "hex" if is_hex else "decimal"
+        if self._known not in (None, here):
+            raise InvalidArgument(f"{value} is {here}, and those before are {self._known}; {_NAME_IT}")
+        number = self._read_as(here, value)
+        self._known = here
+        return number
+
+    def _read_as(self, form: str, value: str | int) -> int:
+        if form == "hex" and isinstance(value, str) and _SHORT_HEX.fullmatch(value.removeprefix("0x")):
+            return int(value, 16)
+        if form == "decimal" and (isinstance(value, int) or _DECIMAL_FINGERPRINT.fullmatch(value)):
+            return parse_simhash(int(value) if isinstance(value, str) else value)
+        if form == "signed" and not isinstance(value, bool) and (isinstance(value, int) or _SIGNED.fullmatch(value)):
+            number = int(value)
+            if -(1 << 63) <= number < 1 << 63:
+                return number % (1 << 64)
+        shown = hex(value) if isinstance(value, int) else repr(value)
+        raise InvalidArgument(f"{_cut(shown)} is not a fingerprint: {_FORMS[form]}")
+
+
+HEX_DIGITS = 16
+_FORMS = {
+    "hex": "1 to 16 hex digits in a string",
+    "decimal": "a decimal integer below 2**64",
+    "signed": "an integer from -2**63 to 2**63 - 1",
+}
+_SIGN = "give `simhash_format=signed`"
+_NAME_IT = "give `simhash_format=hex|decimal`"
+
 _MISSING = object()
 _SHOWN_NAMES = 12
 
@@ -125,10 +202,11 @@ class Builder:
 
     def __init__(self, options: InputOptions, *, advise: bool = False) -> None:
         self._options = options
-        self._id = options.id_field
+        self._id = options.id_name
         self._source = options.source_field
         self._preference = options.preference if options.preference and options.preference.field else None
         self._advise = advise
+        self._fingerprints = FingerprintColumn(options.simhash_format)
 
     def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
         """Return the document of a record."""
@@ -138,15 +216,13 @@ class Builder:
             known = self._id_of(record, place)
             value = record.get(self._source, _MISSING)
             if value is _MISSING:
-                advice = f"; it has {listed(record)}: {name_the_field(options)}" if self._advise else ""
-                self._advise = False
-                return Reject(place, f"the field {self._source!r} is missing{advice}", raw, known)
+                return Reject(place, self._missing(record, self._source), raw, known)
             text = simhash = features = None
             if options.simhash_field is not None:
                 if not isinstance(value, str | int):
                     reason = f"the fingerprint is neither a string nor an integer but {_json_type(value)}"
                     return Reject(place, reason, raw, known)
-                simhash = parse_simhash(value)
+                simhash = self._fingerprints.read(value)
             elif options.features_field is not None:
                 _check_length(len(raw), options.max_document_bytes, "the record with its features")
                 features = _features(value)
@@ -162,12 +238,20 @@ class Builder:
             return Reject(place, str(error), raw, known)
         return Document(known, text, simhash, features, metadata, place, raw if options.keep_raw else None, preference)
 
+    def _missing(self, record: Mapping[str, object], name: str) -> str:
+        """Return the reason to refuse a record without a field; the first time with the fields that it has."""
+        advice = f"; it has {listed(record)}: {name_the_field(self._options, name)}" if self._advise else ""
+        self._advise = False
+        return f"the field {name!r} is missing{advice}"
+
     def _id_of(self, record: Mapping[str, object], place: Place) -> str:
         value = record.get(self._id, _MISSING)
         if value is _MISSING:
+            if self._options.id_field is not None:
+                raise InvalidInput(self._missing(record, self._id))
             return str(place)
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
+        if isinstance(value, int | UUID | Decimal) and not isinstance(value, bool):
+            value = format(value, "f") if isinstance(value, Decimal) else str(value)
         if not isinstance(value, str):
             # Tables turn the id 1 into 1.0 where another row has none.
             kind = f"the number {value!r}" if isinstance(value, float) else _json_type(value)
@@ -190,16 +274,20 @@ def _cut(text: str, characters: int = 40) -> str:
     return text if len(text) <= characters else f"{text[:characters]}…"
 
 
-def name_the_field(options: InputOptions) -> str:
-    """Return advice to name the field that the fingerprint comes from."""
-    name = "text" if options.source_field == options.text_field else "simhash" if options.simhash_field else "features"
-    return f"name the right one with `{name}_field`"
+def name_the_field(options: InputOptions, name: str) -> str:
+    """Return advice to name a field that records do not have under this name."""
+    if name == options.source_field:
+        kind = "text" if name == options.text_field else "simhash" if options.simhash_field else "features"
+    else:
+        kind = "id"
+    return f"name the right one with `{kind}_field`"
 
 
 def column_fault(table: str, columns: Sequence[str], options: InputOptions) -> str | None:
     """Return why no row of a table can be read, or None."""
-    if options.source_field not in columns:
-        return f"{table} has no column {options.source_field!r}; it has {listed(columns)}: {name_the_field(options)}"
+    for name in filter(None, (options.source_field, options.id_field)):
+        if name not in columns:
+            return f"{table} has no column {name!r}; it has {listed(columns)}: {name_the_field(options, name)}"
     twice = next((name for name in options.record_fields if columns.count(name) > 1), None)
     return None if twice is None else f"{table} has the column {twice!r} twice"
 

@@ -5,8 +5,10 @@ import os
 import pickle
 import re
 import stat
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, islice
 from weakref import finalize
 
@@ -54,18 +56,67 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def files(path: str) -> Iterator[Source]:
-    """Yield the file, or the files below the folder, sorted, hidden ones left out."""
+_RECORDS = frozenset({".jsonl", ".ndjson", ".jsonlines", ".jl", ".json", ".csv", ".tsv", ".parquet", ".warc", ".wet"})
+_MARKERS = re.compile(r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata")
+"""What Spark, Hadoop, Delta and Parquet write beside data."""
+_BESIDE_RECORDS = re.compile(
+    r"[._].*|(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|dataset_infos?\.json|(md5|sha\d+)sums?(\.txt)?",
+    re.I,
+)
+
+
+def is_marker(name: str, *, beside_records: bool) -> bool:
+    """Return whether a file or folder of this name is no document: one beside records may also describe them."""
+    return bool(_MARKERS.fullmatch(name) or (beside_records and _BESIDE_RECORDS.fullmatch(name)))
+
+
+def has_records(names: Iterable[str]) -> bool:
+    """Return whether one of the files, named below a folder, holds records, not one text, by its name."""
+    return any(
+        Source(name, name, name).suffix in _RECORDS
+        and not any(is_marker(part, beside_records=True) for part in name.split("/"))
+        for name in names
+    )
+
+
+@dataclass
+class _Folder:
+    """A folder that is read, with all that is below it."""
+
+    path: str
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def has_records(self) -> bool:
+        """Whether there is a file of records below; looked up only where a name depends on it."""
+        for _, folders, names in os.walk(self.path):
+            folders[:] = [name for name in folders if not is_marker(name, beside_records=True)]
+            if has_records(names):
+                return True
+        return False
+
+    def leaves_out(self, name: str) -> bool:
+        """Return whether a file or folder is hidden, or no document, which is counted."""
+        if name.startswith("."):
+            return True
+        beside_records = bool(_BESIDE_RECORDS.fullmatch(name)) and self.has_records
+        if not is_marker(name, beside_records=beside_records):
+            return False
+        self.left_out[name] += 1
+        return True
+
+
+def files(path: str, left_out: Counter[str] | None = None) -> Iterator[Source]:
+    """Yield the file, or the files below the folder, sorted; hidden files are left out, and so are markers, counted."""
+    left_out = Counter() if left_out is None else left_out
     if path == STDIN:
         yield Source(STDIN, None, STDIN)
     elif is_remote(path):
-        in_folder = is_folder(path)
-        for file in remote_files(path):
-            name, size = file.url if in_folder else file.name, UNKNOWN if file.size is None else file.size
-            yield Source(name, file.url, file.name, in_folder, None, size, file.version)
+        yield from _remote_files(path, left_out)
     elif os.path.isdir(path):
         # A stack, as folders may be nested more deeply than Python calls.
-        waiting = [_entries(path, "")]
+        folder = _Folder(path, left_out)
+        waiting = [_entries(folder, path, "")]
         while waiting:
             entry = next(waiting[-1], None)
             if entry is None:
@@ -73,21 +124,36 @@ def files(path: str) -> Iterator[Source]:
             elif isinstance(entry, Source):
                 yield entry
             else:
-                waiting.append(_entries(*entry))
+                waiting.append(_entries(folder, *entry))
     else:
         yield _source(path, path)
 
 
-def _entries(folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
+def _remote_files(url: str, left_out: Counter[str]) -> Iterator[Source]:
+    in_folder = is_folder(url)
+    listed = list(remote_files(url))
+    beside_records = in_folder and has_records(file.name for file in listed)
+    for file in listed:
+        markers = (part for part in file.name.split("/") if is_marker(part, beside_records=beside_records))
+        if in_folder and (marker := next(markers, None)) is not None:
+            left_out[marker] += 1
+            continue
+        name, size = file.url if in_folder else file.name, UNKNOWN if file.size is None else file.size
+        yield Source(name, file.url, file.name, in_folder, None, size, file.version)
+
+
+def _entries(top: _Folder, folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
     """Yield the files of a folder, and the folders in it with their names relative to the first one, sorted."""
     try:
         with os.scandir(folder) as entries:
-            found = sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
+            found = sorted(entries, key=lambda e: e.name)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         yield Source(folder, folder, relative, in_folder=True, fault=f"the folder cannot be read: {reason}")
         return
     for entry in found:
+        if top.leaves_out(entry.name):
+            continue
         name = relative + entry.name
         try:
             if entry.is_dir(follow_symlinks=False):
@@ -129,8 +195,10 @@ class Sources(tuple[str, ...]):
             raise InvalidInput("standard input can be read only once")
         paths = [path for name in named for path in _matches(name)]
         self.folders = [path for path in paths if os.path.isdir(path) or is_folder(path)]
-        """All below these is read, except what is hidden."""
-        listed = (source for path in paths for source in files(path))
+        """All below these is read, except what is hidden or a marker."""
+        self.left_out: Counter[str] = Counter()
+        """Names of files and folders below these that are no documents, such as ``_SUCCESS``."""
+        listed = (source for path in paths for source in files(path, self.left_out))
         self._first = list(islice(listed, _IN_MEMORY))
         self._others = _SpooledSources(listed)
 

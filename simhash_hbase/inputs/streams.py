@@ -15,6 +15,7 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.files.remote import chunks, is_remote
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
 from simhash_hbase.inputs.options import RAISE, InputOptions
+from simhash_hbase.inputs.records import Place
 from simhash_hbase.inputs.sources import Source
 
 # 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
@@ -114,6 +115,7 @@ class Progress:
     def __init__(self) -> None:
         self.bytes_read = 0
         self.skipped: Counter[str] = Counter()
+        self.unnamed: Place | None = None  # Of the first document whose id is its file and line; only if they last.
 
 
 @dataclass(frozen=True)
@@ -218,8 +220,16 @@ def open_stream(request: ReadRequest) -> Stream | str:
     return stream
 
 
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\3\4": "zip"}
+_NAMES = {"gzip": ".gz", "zstd": ".zst"}
+
+
 def _binary_fault(head: bytes, codec: str) -> str | None:
     """Return why a file that is binary is refused, or None; a stray NUL in a text costs only its own line."""
+    if packer := next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None):
+        is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
+        advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
+        return None if is_text else f"the content is compressed by {packer}: {advice}decompress it first"
     nuls = head.count(0)
     is_binary = nuls > NUL_SHARE * len(head)
     if nuls and not is_binary:
@@ -245,10 +255,13 @@ def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
         stream.fault = f"reading stopped: {error.strerror or error}"
 
 
-def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[tuple[int, bytes, str | None]]:
+def numbered_lines(
+    stream: Stream, max_bytes: int, first: int = 1, *, returns: bool = False
+) -> Iterator[tuple[int, bytes, str | None]]:
     r"""Yield each line with its number, counted from `first`, and why it is not whole; of a longer one the beginning.
 
-    The line ends ``\n`` and ``\r\n`` are taken off; U+2028, U+0085 and a lone ``\r`` end no line.
+    The line ends ``\n`` and ``\r\n`` are taken off, but with `returns` the ``\r`` stays. U+2028, U+0085 and a lone
+    ``\r`` end no line.
     """
     number = first
     pieces: list[bytes] = []  # The beginning of a line whose end has not come yet.
@@ -257,7 +270,7 @@ def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[t
         *ends, rest = block.split(b"\n")
         for end in ends:
             if not skipping:
-                yield _bounded(number, b"".join((*pieces, end)) if pieces else end, max_bytes)
+                yield _bounded(number, b"".join((*pieces, end)) if pieces else end, max_bytes, returns=returns)
             number += 1
             pieces, size, skipping = [], 0, False
         if not skipping:
@@ -265,18 +278,18 @@ def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[t
             size += len(rest)
         # One byte more may be the \r of a line that just fits.
         if size > max_bytes + 1:
-            yield _bounded(number, b"".join(pieces), max_bytes)
+            yield _bounded(number, b"".join(pieces), max_bytes, returns=returns)
             pieces, size, skipping = [], 0, True
     rest = b"".join(pieces)
     if stream.fault is not None:
         yield number, rest, stream.fault
     elif rest:
-        yield _bounded(number, rest, max_bytes)
+        yield _bounded(number, rest, max_bytes, returns=returns)
 
 
-def _bounded(number: int, line: bytes, max_bytes: int) -> tuple[int, bytes, str | None]:
+def _bounded(number: int, line: bytes, max_bytes: int, *, returns: bool) -> tuple[int, bytes, str | None]:
     """Take the carriage return off a line, or cut one that is too long."""
-    line = line.removesuffix(b"\r")
-    if len(line) <= max_bytes:
-        return number, line, None
+    bare = line.removesuffix(b"\r")
+    if len(bare) <= max_bytes:
+        return number, line if returns else bare, None
     return number, line[:max_bytes], f"the line is longer than {max_bytes:,} bytes; {RAISE}; only its beginning is kept"

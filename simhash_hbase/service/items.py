@@ -17,7 +17,7 @@ Item = Document | str  # A document with a text, features or a fingerprint; or t
 
 _BUILDERS = {
     "text": Builder(InputOptions()),
-    "simhash": Builder(InputOptions(simhash_field="simhash")),
+    "simhash": Builder(InputOptions(simhash_field="simhash", simhash_format="hex")),
     "features": Builder(InputOptions(features_field="features")),
 }
 _CONTENTS = ", ".join(_BUILDERS)
@@ -60,7 +60,7 @@ def document_or_id(value: dict[str, object], wanted: Wanted) -> Item:
         if not ids:
             raise invalid(f"one of the fields {_CONTENTS} is missing")
         # The id is checked by the same rules as a document's.
-        return _built({**value, "simhash": 0}, "simhash", needs_id=True).id
+        return _built({**value, "simhash": "0"}, "simhash", needs_id=True).id
     return _built(value, contents[0], needs_id=needs_id)
 
 

@@ -20,7 +20,8 @@ from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned,
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_lines, json_records, text_records
 from simhash_hbase.inputs.parquet import record_of, values_of
-from simhash_hbase.inputs.records import Builder, JsonLine, listed, name_the_field
+from simhash_hbase.inputs.records import Builder, JsonLine, column_fault
+from simhash_hbase.inputs.sources import has_records, is_marker
 from simhash_hbase.inputs.streams import Stream
 
 FORMATS = ("jsonl", "text", "parquet")
@@ -108,8 +109,12 @@ def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject
         raise InvalidInput(f"{name} does not exist")
     for status in statuses:
         alone = len(statuses) == 1 and not status.isDirectory()
-        for below in _below(system, status):
-            uri = below.getPath().toString()
+        listed = list(_below(system, status))
+        beside_records = has_records(str(below.getPath().getName()) for below in listed)
+        for below in listed:
+            uri, base = below.getPath().toString(), str(below.getPath().getName())
+            if status.isDirectory() and is_marker(base, beside_records=beside_records):
+                continue
             yield Source(name if alone else uri, uri, uri, not alone, size=below.getLen()), below
 
 
@@ -191,11 +196,8 @@ def raw_frame(spark: SparkSession, files: Sequence[InputFile], options: InputOpt
     uris = [file.uri for file in files]
     if files[0].format == "parquet":
         frame = spark.read.option("__globPaths__", "false").parquet(*uris)
-        if options.source_field not in frame.columns:
-            raise InvalidInput(
-                f"the files have no column {options.source_field!r}; they have {listed(frame.columns)}: "
-                f"{name_the_field(options)}"
-            )
+        if (fault := column_fault("the first file", frame.columns, options)) is not None:
+            raise InvalidInput(fault)
         values = F.struct(*(F.col(f"`{name}`") for name in options.record_fields if name in frame.columns))
         row = F.col("_metadata.row_index")
     else:

@@ -179,13 +179,96 @@ def test_an_argument_that_is_not_utf_8_is_wrong_usage(cli, words):
 
 @pytest.mark.parametrize("create", [True, False])
 def test_standard_input_keeps_its_name_where_it_is_read_twice(cli, empty, tmp_path, standard_input, create):
-    lines = [json.dumps({"text": text(1)}), "broken", json.dumps({"text": text(2)})]
+    lines = [json.dumps({"id": "a", "text": text(1)}), "broken", json.dumps({"id": "b", "text": text(2)})]
     standard_input("\n".join(lines).encode())
     url, words = (f"file:{tmp_path / 'i'}", ("--create",)) if create else (empty, ())
 
     done = cli("dedup", url, "-", *words, "--rejects", tmp_path / "rejects")
 
     assert done.code == 3
-    assert [record["id"] for record in done.records] == ["-:1", "-:3"]
+    assert [record["id"] for record in done.records] == ["a", "b"]
     assert "\nstandard input:2: refused: " in "\n" + done.err
     assert json.loads((tmp_path / "rejects").read_text())["file"] == "-"
+
+
+def test_what_marks_or_describes_data_in_a_folder_is_left_out_in_one_line(cli, filled, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "part-0.json").write_text(json.dumps({"id": "a", "text": text(1)}))
+    for name in ("_SUCCESS", "README.md"):
+        (folder / name).write_text("about the data set")
+    done = cli("query", filled, folder)
+
+    assert [record["query"] for record in done.records] == ["a"]
+    assert "2 files were left out as marks or descriptions of data: 1 × README.md, 1 × _SUCCESS" in done.err
+
+
+ROWS = [{"url": f"https://a.example/{number}", "text": text(number)} for number in range(3)]
+
+
+def table_of(path, rows):
+    if path.suffix == ".parquet":
+        pq = pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), path)
+    elif path.suffix == ".csv":
+        path.write_text("url,text\n" + "".join(f"{row['url']},{row['text']}\n" for row in rows))
+    else:
+        write_jsonl(path, rows)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_an_id_field_that_the_records_lack_is_refused_with_those_they_have(cli, filled, tmp_path, suffix):
+    file = table_of(tmp_path / f"data.{suffix}", ROWS)
+    wrong, right = (cli("claim", filled, file, "--id-field", name) for name in ("URL", "url"))
+
+    assert (wrong.code, wrong.records) == (3, [])
+    assert "'URL'" in wrong.err
+    assert "it has url, text: name the right one with --id-field" in wrong.err
+    assert [record["id"] for record in right.records] == [row["url"] for row in ROWS]
+
+
+def test_a_later_record_without_the_named_id_is_refused_alone(cli, filled, tmp_path):
+    file = write_jsonl(tmp_path / "data.jsonl", [ROWS[0], {"text": text(7)}, ROWS[1]])
+    done = cli("claim", filled, file, "--id-field", "url")
+
+    assert (done.code, len(done.records)) == (3, 2)
+    assert f"{file}:2: refused: the field 'url' is missing" in done.err
+
+
+@pytest.mark.parametrize("words", [["add"], ["claim"], ["dedup"], ["load", "--into-existing"]])
+def test_ids_of_file_and_line_are_warned_of_in_one_line_where_they_last(cli, filled, tmp_path, words):
+    file = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    work = ["--work", tmp_path / "work"] if words[0] == "load" else []
+    lasting, named = (cli(words[0], filled, file, *words[1:], *work, *more) for more in ([], ["--id-field", "url"]))
+
+    warnings = [line for line in lasting.err.splitlines() if line.startswith("warning: documents without an id")]
+    assert len(warnings) == 1
+    assert f"such as {file}:1: the next file of this name replaces them" in warnings[0]
+    assert (lasting.code, named.code, "without an id" in named.err) == (0, 0, False)
+
+
+@pytest.mark.parametrize("words", [["add"], ["claim"], ["dedup"], ["load", "--into-existing"]])
+@pytest.mark.parametrize("form", ["jsonl", "csv", "text"])
+def test_standard_input_without_ids_is_refused_where_they_would_last(
+    cli, filled, tmp_path, standard_input, words, form
+):
+    data = {"jsonl": json.dumps(ROWS[0]), "csv": f"url,text\nu,{text(0)}\n", "text": text(0)}[form]
+    standard_input(data.encode())
+    work = ["--work", tmp_path / "work"] if words[0] == "load" else []
+    done = cli(words[0], filled, "-", *words[1:], *work, "--input-format", form, "--rejects", tmp_path / "rejects")
+
+    assert done.code == 3
+    assert "the record has no id, and standard input has no name to make one of; name the field" in done.err
+    assert text(0) in json.loads((tmp_path / "rejects").read_text())["raw"]
+    assert cli("get", filled, "--", "-:1").code == 1
+
+
+@pytest.mark.parametrize("words", [["query"], ["fingerprint", "--analyzer", "shingle"], ["dedup"], ["claim"]])
+def test_standard_input_without_ids_is_read_where_nothing_lasts(cli, filled, standard_input, words):
+    standard_input(json.dumps(ROWS[0]).encode())
+    index = [filled] if words[0] == "query" else []
+    done = cli(*words[:1], *index, "-", *words[1:])
+
+    assert (done.code, len(done.records)) == (0, 1)
+    assert "without an id" not in done.err

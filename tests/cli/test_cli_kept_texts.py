@@ -32,7 +32,7 @@ def test_kept_lines_stay_in_their_encoding(cli, empty, tmp_path, name, encoding,
 
     for more in ([], ["--resume"]):
         assert cli(*words, *more).code == 0
-        assert kept.read_bytes() == mark + "".join(f"{line}\n" for line in wanted).encode(encoding)
+        assert kept.read_bytes() == mark + "".join(f"{line}\r\n" for line in wanted).encode(encoding)
 
 
 @pytest.mark.parametrize("encoding", MARKS)
@@ -236,3 +236,34 @@ def test_a_file_named_by_itself_is_kept_where_its_name_leads_below_the_folder(cl
     assert not (tmp_path / "kept").exists()
     assert cli("dedup", "part 0/0.txt", "part 0/1.txt", *words).code == 0
     assert list(held(tmp_path / "kept")) == ["part 0/0.txt"]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "txt"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_kept_lines_end_as_those_of_the_input(cli, tmp_path, suffix, end):
+    rows = [f"{number},{text(number)}" for number in range(3)]
+    if suffix == "jsonl":
+        rows = [json.dumps({"id": number, "text": text(number)}) for number in range(3)]
+    path, kept = tmp_path / f"a.{suffix}", tmp_path / f"kept.{suffix}"
+    lines = ["id,text", *rows] if suffix == "csv" else rows
+    path.write_bytes(("".join(line + end for line in lines)).encode())
+
+    assert cli("dedup", path, "--output", kept).code == 0
+    assert kept.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_value_of_csv_keeps_its_line_ends_in_the_output(cli, tmp_path, end):
+    path, kept = tmp_path / "a.csv", tmp_path / "kept.csv"
+    path.write_bytes(f'id,text\r\n1,"{text(1)}{end}{text(2)}"\r\n'.encode())
+
+    assert cli("dedup", path, "--output", kept).code == 0
+    assert kept.read_bytes() == path.read_bytes()
+
+
+def test_a_number_that_is_none_is_null_in_another_format(cli, tmp_path):
+    path, kept = tmp_path / "a.jsonl", tmp_path / "kept.csv"
+    path.write_text(f'{{"id": "a", "text": "{text(1)}", "score": NaN}}\n')
+
+    assert cli("dedup", path, "--output", kept).code == 0
+    assert kept.read_text().splitlines() == ["id,text,score", f"a,{text(1)},"]

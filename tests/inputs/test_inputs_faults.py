@@ -1,15 +1,18 @@
 """Bad input is refused one by one, with its place and bytes, and the rest goes on."""
 
 import base64
+import bz2
 import csv
 import gzip
 import json
+import lzma
 
 import pytest
 import zstandard
 from support.crawls import read_bytes
 
 from simhash_hbase.corpus.documents import write_rejects
+from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import Document, Reject, read
 from simhash_hbase.inputs.streams import gunzip
 
@@ -34,7 +37,10 @@ COMPRESS = {".gz": gzip.compress, "zst": zstandard.compress}
         (b'{"id":"a","text":', "broken JSON"),
         (b'{"id":"a","text":"a\0b"}', "broken JSON"),
         (b'{"id":"a","text":"a\\u0000b"}', "NUL"),
-        (b'{"id":"a","text":"\\ud800"}', "surrogate"),
+        (b'{"id":"a","text":"\\ud800"}', "half of a surrogate pair: \\ud800"),
+        (b'{"id":"a","text":"x","other":"\\udc01"}', "half of a surrogate pair: \\udc01"),
+        (b'{"id":"a","text":NaN}', "the field 'text' is NaN"),
+        (b'{"id":Infinity,"text":"x"}', "the field 'id' is NaN"),
         (b'{"id":"a","text":"x"} {"id":"b"}', "broken JSON"),
         (b'["a"]', "not a JSON object"),
         (b'{"id":"a"}', "'text' is missing"),
@@ -112,6 +118,54 @@ def test_a_bad_csv_row_does_not_spoil_its_neighbours(tmp_path):
     assert got[0].raw == b'1,"a\n\xff"'
 
 
+GOOD_ROW = '3,"a good row, whole"'
+REMAINDERS = {
+    "a stray quote": ['7,"he said "hi", and', 'left, "quietly"'],
+    "three lines": ['7,"he said "hi", and', "left, quietly", 'then gone"'],
+    "more lines": ['7,"he said "hi", and', "left, quietly", 'said "so", again', "and, more", 'then gone"'],
+    "a closing quote far off": ['7,"he said hi" and', 'then, gone"'],
+    "backslashes": ['7,"first \\"line', 'two, \\"said\\" he', 'three, and out"'],
+    "backslashes on one line": ['7,"he said: \\"tomorrow\\", then left"'],
+    "a quote left open": ['7,"never closed', "left, quietly"],
+    "too many columns": ['7,one,two "three"', 'left, "quietly"'],
+}
+
+
+@pytest.mark.parametrize("lines", REMAINDERS.values(), ids=REMAINDERS)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_remainder_of_a_broken_csv_row_is_no_document(tmp_path, lines, end):
+    rows = ["id,text", '1,"before"', *lines, GOOD_ROW, GOOD_ROW]
+    got = read_bytes(tmp_path, end.join(rows).encode(), "a.csv")
+    refused = [r for r in got if isinstance(r, Reject)]
+
+    assert {r.id for r in got if isinstance(r, Document)} == {"1", "3"}
+    assert b"\n".join(r.raw for r in refused).decode().replace("\r\n", "\n").startswith("\n".join(lines))
+    assert any("\\" in line for line in lines) == ("a backslash before a quote" in refused[0].reason)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.csv"])
+def test_a_byte_order_mark_within_joined_files_is_dropped(tmp_path, name):
+    lines = {"a.jsonl": b'{"id":"%d","text":"x"}\n', "a.txt": b"x\n", "a.csv": b"%d,x\n"}[name]
+    lines = [lines % number if b"%" in lines else lines for number in (1, 2)]
+    data = b"\xef\xbb\xbf" + (b"id,text\n" if name == "a.csv" else b"") + b"\xef\xbb\xbf".join(lines)
+    got = read_bytes(tmp_path, data, name)
+
+    assert [r.text for r in got] == ["x", "x"]
+    assert not any("\ufeff" in r.id for r in got)
+
+
+@pytest.mark.parametrize("lines", [["x,said,so", "2,plain"], ["2,plain", "x", "4,plain"], ['x,"c"d', "2,plain"]])
+def test_rows_without_quotes_around_a_wrong_one_are_documents(tmp_path, lines):
+    got = read_bytes(tmp_path, "\n".join(["id,text", *lines]).encode(), "a.csv")
+    assert [isinstance(r, Document) for r in got] == [not line.startswith("x") for line in lines]
+
+
+def test_a_second_header_in_a_table_is_no_document(tmp_path):
+    got = read_bytes(tmp_path, b"id,text\n1,a\n\xef\xbb\xbfid,text\n2,b\n", "a.csv")
+    assert [r.id for r in got if isinstance(r, Document)] == ["1", "2"]
+    assert got[1].reason == "the row repeats the header: two tables were joined"
+
+
 @pytest.mark.parametrize(
     ("name", "data", "length"),
     [
@@ -161,6 +215,14 @@ def test_rejects_are_written_whole(tmp_path):
         *((f"a.{name}", b"", {}, "the file is empty") for name in PACKED),
         ("a.jsonl.gz", GOOD, {}, "is not"),
         ("a.jsonl.zst", GOOD, {}, "is not"),
+        ("a.jsonl", gzip.compress(GOOD), {}, "compressed by gzip: add .gz to its name, or decompress it first"),
+        ("a.jsonl", zstandard.compress(GOOD), {}, "compressed by zstd: add .zst to its name"),
+        ("a.csv", bz2.compress(GOOD), {}, "compressed by bzip2: decompress it first"),
+        ("a.txt", lzma.compress(GOOD), FOLDER, "compressed by xz: decompress it first"),
+        ("a.csv", b"id;text\n1;x\n", {}, "the separator seems to be ';': write it with ','"),
+        ("a.csv", b"id|text\n1|x\n", {}, "the separator seems to be '|': write it with ','"),
+        ("a.csv", b"id\ttext\n1\tx\n", {}, "the separator seems to be '\\t': give `format=tsv`"),
+        ("a.tsv", b"id,text\n1,x\n", {}, "the separator seems to be ',': give `format=csv`"),
         ("a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n" * 100, {}, "binary"),
         ("a.csv", b"id,text\r1,x\r", {}, r"a carriage return without a line feed: make line ends \n or \r\n"),
         ("a.parquet", b"", {}, "cannot be read as Parquet"),
@@ -260,3 +322,29 @@ def test_a_wide_file_without_a_mark_is_refused_with_the_option_that_reads_it(tmp
 
     assert refused.reason.endswith(f"give `encoding={codec}`")
     assert good.text == "x"
+
+
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", '[1, {"b": NaN}]', "1e400"])
+def test_a_number_that_is_none_costs_no_document_in_a_field_that_nobody_reads(tmp_path, value):
+    line = f'{{"id": "a", "text": "x", "score": {value}}}'.encode()
+    (good,) = read_bytes(tmp_path, line, "a.jsonl")
+    (refused,) = read_bytes(tmp_path, line, "a.jsonl", metadata_fields=("score",))
+
+    assert (good.id, good.text) == ("a", "x")
+    assert refused.reason == "the field 'score' is NaN or an infinite number"
+
+
+@pytest.mark.parametrize("suffix", [".xz", ".bz2", ".lz4", ".zip"])
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_other_compressions_are_refused_by_name_with_the_way_out(tmp_path, suffix, in_folder):
+    path = tmp_path / f"a.jsonl{suffix}"
+    path.write_bytes(lzma.compress(GOOD))
+    if in_folder:
+        (refused,) = read([str(tmp_path)])
+        sentence = refused.reason
+    else:
+        with pytest.raises(InvalidInput) as raised:
+            list(read([str(path)]))
+        sentence = str(raised.value)
+
+    assert f"a.jsonl{suffix}: {suffix} is not decompressed: pack it as .gz or .zst, or pass what `" in sentence

@@ -1,16 +1,19 @@
 """What cannot be read below a folder is refused, and all else is read."""
 
+import gzip
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import zstandard
 from support.imported import IMPORT_ALL
 
-from simhash_hbase.inputs import Document, Sources, read, total_bytes
+from simhash_hbase.inputs import Document, InputOptions, Sources, read, total_bytes
 
 pytestmark = pytest.mark.slow
 READ = f"""{IMPORT_ALL}
@@ -90,3 +93,49 @@ def test_a_folder_that_may_not_be_read_is_refused_and_the_rest_is_read():
         ["listed/e.txt", "reading stopped: Permission denied"],
         ["z.txt", None],
     ]
+
+
+LINES = "".join(f'{{"id": "{name}", "text": "the text of {name}"}}\n' for name in "abc")
+PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "ndjson", "json", "jl", "jsonlines"])
+@pytest.mark.parametrize("packer", PACKERS)
+def test_shards_of_json_lines_in_a_folder_are_records_whatever_their_suffix(tmp_path, suffix, packer):
+    (tmp_path / f"part-0.{suffix}{packer}").write_bytes(PACKERS[packer](LINES.encode()))
+    assert [record.id for record in read([str(tmp_path)])] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("content", ['{\n  "id": "a",\n  "text": "x"\n}', '[{"id": "a", "text": "x"}]', "[\n1]"])
+def test_a_json_value_in_a_folder_is_refused_with_the_command_that_makes_lines(tmp_path, content):
+    (tmp_path / "a.json").write_text(content)
+    (refused,) = read([str(tmp_path)])
+    assert "one object a line is read, which jq -c" in refused.reason
+
+
+@pytest.mark.parametrize("name", ["part-00000", "part-00001.gz", "a.txt"])
+def test_a_file_of_a_folder_that_holds_json_lines_is_not_one_text(tmp_path, name):
+    (tmp_path / name).write_bytes(PACKERS[".gz" if name.endswith(".gz") else ""](LINES.encode()))
+    (refused,) = read([str(tmp_path)])
+    (named,) = read([str(tmp_path)], InputOptions(format="folder"))
+
+    assert refused.reason == "the file holds JSON lines: name it .jsonl, or give `format=jsonl`"
+    assert len(list(read([str(tmp_path)], InputOptions(format="jsonl")))) == 3
+    assert named.text == LINES
+
+
+@pytest.mark.parametrize("data", ["part-0.jsonl", "part-0.csv", "data/train.json.gz"])
+def test_what_marks_or_describes_data_is_no_document_and_is_counted(tmp_path, data):
+    (tmp_path / data).parent.mkdir(exist_ok=True)
+    content = LINES.encode() if "json" in data else b"id,text\na,x\nb,x\nc,x\n"
+    (tmp_path / data).write_bytes(PACKERS[".gz" if data.endswith(".gz") else ""](content))
+    write_texts(tmp_path, "_SUCCESS", "_committed_1", "_x/y.txt", "README.md", "LICENSE", "dataset_info.json")
+    sources = Sources([str(tmp_path)])
+
+    assert [record.id for record in read(sources)] == ["a", "b", "c"]
+    assert sources.left_out == Counter(["_SUCCESS", "_committed_1", "_x", "README.md", "LICENSE", "dataset_info.json"])
+
+
+def test_texts_of_a_folder_without_records_are_all_documents_but_markers(tmp_path):
+    write_texts(tmp_path, "README.md", "_index.md", "_posts/a.md", "_SUCCESS", "b/LICENSE")
+    assert [record.id for record in read([str(tmp_path)])] == ["README.md", "_index.md", "_posts/a.md", "b/LICENSE"]

@@ -159,7 +159,8 @@ def test_a_source_that_cannot_be_read_is_refused_before_any_reading(tmp_path, na
     [
         *({"encoding": name} for name in ("klingon", "cp037", "base64")),
         {"simhash_field": "s", "features_field": "f"}, {"id_field": ""}, {"text_field": "id"},
-        {"metadata_fields": "lang"}, {"block_bytes": 0}, {"max_record_bytes": 0}, {"format": "xml"},
+        {"metadata_fields": "lang"}, {"simhash_format": "hex"}, {"simhash_field": "s", "simhash_format": "octal"},
+        {"block_bytes": 0}, {"max_record_bytes": 0}, {"format": "xml"},
     ],
 )  # fmt: skip
 def test_options_are_checked_on_construction(wrong):
@@ -179,6 +180,73 @@ def test_a_fingerprint_is_read_in_every_form(value):
 def test_anything_else_is_no_fingerprint(wrong):
     with pytest.raises(InvalidArgument):
         parse_simhash(wrong)
+
+
+LARGE = [0xF2A74DE452E6B438, 0x6513270E269E0D37, 0x0C5C7FD0A6A3A450, 1234567890123456, 42, 2**64 - 1, 0x20000000000001]
+WRITTEN = {
+    "hex": lambda value: f"{value:x}",
+    "padded": lambda value: f"{value:016x}",
+    "decimal": str,
+    "signed": lambda value: str(value - 2**64 if value >> 63 else value),
+}
+
+
+def fingerprints_of(folder, kind, values, form=None):
+    """Write values in a kind of file, and return the fingerprints read, and the reasons of those that were refused."""
+    path = folder / f"a.{kind.partition(' ')[0]}"
+    if kind == "csv":
+        path.write_text("id,fp\n" + "".join(f"{number},{value}\n" for number, value in enumerate(values)))
+    elif kind == "parquet":
+        pq = pytest.importorskip("pyarrow.parquet")
+        rows = [{"id": str(number), "fp": value} for number, value in enumerate(values)]
+        pq.write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), path)
+    else:
+        values = [int(value) for value in values] if kind == "jsonl of integers" else values
+        path.write_text("".join(json.dumps({"id": str(n), "fp": value}) + "\n" for n, value in enumerate(values)))
+    records = list(read([str(path)], InputOptions(simhash_field="fp", simhash_format=form)))
+    return (
+        [record.simhash for record in records if isinstance(record, Document)],
+        [record.reason for record in records if not isinstance(record, Document)],
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("written_as", WRITTEN)
+def test_fingerprints_in_strings_are_read_as_the_format_says(tmp_path, kind, written_as):
+    values = [WRITTEN[written_as](value) for value in LARGE]
+    form = "hex" if written_as == "padded" else written_as
+    assert fingerprints_of(tmp_path, kind, values, form) == (LARGE, [])
+
+
+@pytest.mark.parametrize("form", ["decimal", "signed"])
+def test_fingerprints_in_integers_are_read_as_the_format_says(tmp_path, form):
+    values = [WRITTEN[form](value) for value in LARGE]
+    assert fingerprints_of(tmp_path, "jsonl of integers", values, form) == (LARGE, [])
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("written_as", WRITTEN)
+@pytest.mark.parametrize("turned", [False, True])
+def test_without_a_format_no_string_is_read_as_another_number(tmp_path, kind, written_as, turned):
+    values = LARGE[::-1] if turned else LARGE
+    got, reasons = fingerprints_of(tmp_path, kind, [WRITTEN[written_as](value) for value in values])
+
+    assert set(got) <= set(values)
+    assert all("give `simhash_format=" in reason for reason in reasons)
+    assert len(got) + len(reasons) == len(values)
+    assert (got == values) == (not reasons)
+    assert written_as != "padded" or len(got) >= len(values) - 2
+
+
+def test_a_column_of_both_is_refused_where_it_changes(tmp_path):
+    got, reasons = fingerprints_of(tmp_path, "jsonl", ["f2a74de452e6b438", "17485029721327973432", "1234567890123456"])
+    assert got == [0xF2A74DE452E6B438, 0x1234567890123456]
+    assert reasons == ["17485029721327973432 is decimal, and those before are hex; give `simhash_format=hex|decimal`"]
+
+
+def test_signed_integers_are_refused_with_the_format_that_reads_them(tmp_path):
+    _, (reason,) = fingerprints_of(tmp_path, "jsonl of integers", [-1])
+    assert reason == "the fingerprint -1 is negative; give `simhash_format=signed`"
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "gb18030"])

@@ -171,7 +171,8 @@ def test_nothing_is_extracted_until_it_is_asked_for(tmp_path):
 
 def test_a_folder_of_mixed_files_is_read_by_their_names_sorted_and_without_hidden_ones(tmp_path):
     files = {
-        "b.txt": "one\ntext", "a.html": page(CHINESE), ".hidden": "x", ".git/config": "x", "sub/e.json": '{"a": 1}',
+        "b.txt": "one\ntext", "a.html": page(CHINESE), ".hidden": "x", ".git/config": "x",
+        "sub/e.json": '{"text": "一"}',
         "c.jsonl": '{"id": "c", "text": "line"}\n{"text": "line 2"}\n', "sub/d.csv": "id,text\nd,row\n",
         "sub/f.htm": page(RUSSIAN),
     }  # fmt: skip
@@ -183,7 +184,7 @@ def test_a_folder_of_mixed_files_is_read_by_their_names_sorted_and_without_hidde
 
     assert got == [
         ("a.html", CHINESE), ("b.txt", "one\ntext"), ("c", "line"), (f"{tmp_path}/c.jsonl:2", "line 2"), ("d", "row"),
-        ("sub/e.json", '{"a": 1}'), ("sub/f.htm", RUSSIAN),
+        (f"{tmp_path}/sub/e.json:1", "一"), ("sub/f.htm", RUSSIAN),
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import uuid
 from decimal import Decimal
 
 import pyarrow as pa
@@ -178,3 +179,15 @@ def test_a_column_whose_lists_differ_in_kind_from_batch_to_batch_is_one_of_json(
     batches = [[{"tags": ["a"]}], [{"tags": [1]}]]
     tables = [batch_of(rows, schema_of_rows(batches)).to_pylist() for rows in batches]
     assert tables == [[{"tags": '["a"]'}], [{"tags": "[1]"}]]
+
+
+@pytest.mark.parametrize(
+    ("column", "ids"),
+    [
+        (pa.array([uuid.UUID(int=5).bytes], pa.uuid()), ["00000000-0000-0000-0000-000000000005"]),
+        (pa.array([Decimal(12345678901234567890), Decimal(7)], pa.decimal128(20, 0)), ["12345678901234567890", "7"]),
+    ],
+)
+def test_ids_may_be_uuids_and_decimals(tmp_path, column, ids):
+    path = write(tmp_path / "a.parquet", {"id": column, "text": ["x"] * len(ids)})
+    assert [record.id for record in read([path])] == ids

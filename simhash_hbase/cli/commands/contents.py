@@ -49,7 +49,7 @@ def add(
     with (
         output,
         options.open_index(url, collection=collection) as index,
-        corpus.Documents("add", files, reading, output.watch) as documents,
+        corpus.Documents("add", files, reading.into_lasting(), output.watch) as documents,
     ):
         for chunk in documents.chunks(index):
             for document, simhash in corpus.documents.added(index, chunk, counts):

@@ -147,7 +147,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
     sources = inputs.Sources(named.files)
     if named.url is not None:
         with options.open_index(named.url) as index:
-            yield index, sources, reading
+            yield index, sources, reading.into_lasting()
         return
     named.await_input()
     with corpus.documents.spooled(sources, wanted=True) as stdin:
@@ -255,6 +255,7 @@ def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupO
         settings,
         learn=choice.create or url is None,
         remember=choice.report is not None,
+        lasting=url is not None,
         made_with={
             "create": choice.create,
             **options.profile_fields(index_choice),

@@ -77,7 +77,7 @@ def load(
             if spool.manifest.stamp is None:
                 spool.remove()
             raise
-        settings = replace(reading.settings, keep_raw=reading.rejects is not None)
+        settings = replace(reading.into_lasting().settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
         for part in spool.fill(records, index.analysis, workers=reading.processes):
             for reject in part.rejects:
@@ -103,8 +103,12 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
             # Records are read ahead of what is done with them, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
-    if skipped := corpus.documents.skipped_records(consumed.skipped):
-        output.note(skipped)
+    if consumed.unnamed is not None:
+        output.note(corpus.documents.unnamed_documents(consumed.unnamed))
+    left_out = corpus.documents.left_out_files(sources.left_out)
+    for note in (corpus.documents.skipped_records(consumed.skipped), left_out):
+        if note is not None:
+            output.note(note)
 
 
 def _work_folder(index: Index) -> Path:

@@ -21,7 +21,9 @@ DISTANCE = 3
 MATCH: MatchName = "verified"  # Of an index that keeps sketches.
 SIMILARITY = 0.77
 BANDS = 6
-BAND_DISTANCE = (16, 22, 32)
+# Exact copies share all their sketch rows: they are looked at whatever blanks in words have made of the fingerprint.
+BAND_DISTANCE = (16, 22, 64)
+FORMER_BAND_DISTANCE = (16, 22, 32)  # What 1.0.0 made indexes with.
 BAND_DEFAULTS: dict[str, object] = {"band_bins": 4, "band_distance": BAND_DISTANCE, "free_distance": 10}
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}

@@ -1,6 +1,6 @@
 """The profile: everything that decides a fingerprint or an answer, frozen in an index when it is created."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
@@ -17,8 +17,10 @@ FORMAT = 4  # Of rows and cells. Formats 1 to 3 were never released.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 WORDS: Literal["unicode-1"] = "unicode-1"
+WHOLE: Literal[5] = 5
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
+LATER_FIELDS = ("whole",)  # Fields that 1.0.0 did not know: where they are None, a profile is written without them.
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
 
 # Of the fields that name one of several ways.
@@ -88,6 +90,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Characters of a shingle, for the analyzer of that name."""
     binary: bool = False
     """Shingles weigh 1 each, however often they occur."""
+    whole: Literal[5] | None = None
+    """Texts with at most so many letters, numbers and marks are one feature of the analyzer ``learned``, as normalised;
+    None, as in indexes of 1.0.0: they are cut into words, too."""
     words: Literal["unicode-1"] | None = None
     """Version of the words of scripts that jieba does not know, for analyzers that cut words."""
     dictionary: str | None = None
@@ -184,8 +189,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
         match = given.setdefault("match", defaults.MATCH if sketched else "distance")
-        if given.setdefault("bands", defaults.BANDS if sketched and match == "verified" else 0):
-            given = {**defaults.BAND_DEFAULTS, **defaults.SHORT_DEFAULTS, **given}
+        bands = given.setdefault("bands", defaults.BANDS if sketched and match == "verified" else 0)
+        if bands:
+            given = {**_band_defaults(bands), **defaults.SHORT_DEFAULTS, **given}
+        if analyzer == "learned":
+            given["whole"] = WHOLE
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -215,7 +223,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         made = {**msgspec.structs.asdict(self), **fields}
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
-        for name, default in defaults.BAND_DEFAULTS.items():
+        for name, default in _band_defaults(made["bands"]).items():
             if name not in fields and not (self.bands and made["bands"]):
                 made[name] = default if made["bands"] else None
         old, new = (defaults.SHORT_DEFAULTS if n else defaults.SHORT_WITHOUT_BANDS for n in (self.bands, made["bands"]))
@@ -254,7 +262,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and the service answers."""
-        return msgspec.json.encode(self, order="sorted")
+        fields = msgspec.structs.asdict(self).items()
+        kept = {name: value for name, value in fields if value is not None or name not in LATER_FIELDS}
+        return msgspec.json.encode(kept, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
@@ -280,7 +290,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
-        differing = [name for name in known if mine[name] != theirs[name] and name not in NEVER_COMPARED]
+        skipped = {*NEVER_COMPARED, *self._former_defaults(wanted)}
+        differing = [name for name in known if mine[name] != theirs[name] and name not in skipped]
         if differing == ["probe"]:
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
@@ -292,6 +303,14 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
+
+    def _former_defaults(self, wanted: "Profile") -> Iterator[str]:
+        """Yield the fields in which an index of 1.0.0 has the default of its time, and another one the present one."""
+        if self.whole is None and wanted.whole == WHOLE:
+            yield "whole"
+        former = (defaults.FORMER_BAND_DISTANCE, _band_defaults(wanted.bands)["band_distance"])
+        if (self.band_distance, wanted.band_distance) == former:
+            yield "band_distance"
 
     def _format_problem(self) -> str | None:
         if self.format != FORMAT:
@@ -324,11 +343,19 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return "analyzer shingle needs the number of characters (shingle)"
         if self.analyzer != "shingle" and (self.shingle is not None or self.binary):
             return f"shingle and binary go with analyzer shingle, not {self.analyzer}"
+        if self.whole is not None and self.analyzer != "learned":
+            return f"whole goes with analyzer learned, not {self.analyzer}"
         if self.words is not None and self.analyzer not in SEGMENTING:
             return f"words goes with analyzers {' and '.join(SEGMENTING)}, not {self.analyzer}"
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None
+
+
+def _band_defaults(bands: object) -> dict[str, object]:
+    """Return the defaults of an index with so many bands: the last limit is for documents that share all of them."""
+    limits = defaults.BAND_DISTANCE[-bands:] if isinstance(bands, int) and bands > 0 else defaults.BAND_DISTANCE
+    return {**defaults.BAND_DEFAULTS, "band_distance": limits}
 
 
 # A query asks for it each time, and a scheme keeps what it has computed.

@@ -131,7 +131,7 @@ def test_profiles_that_differ_are_told_with_both_values_as_far_as_they_were_aske
     assert "analyzer" not in str(told.value)
     with pytest.raises(ProfileMismatch, match=r"made with bands=0; asked for was bands=6$"):
         Profile.resolve(bands=0).check_same(held)
-    told = r"bands=6, band_distance=\(16, 22, 32\); asked for was bands=8, band_distance=\(20,\)$"
+    told = r"bands=6, band_distance=\(16, 22, 64\); asked for was bands=8, band_distance=\(20,\)$"
     with pytest.raises(ProfileMismatch, match=told):
         held.check_same(Profile.resolve(bands=8, band_distance=20))
     with pytest.raises(ProfileMismatch, match="fingerprints"):
@@ -139,8 +139,20 @@ def test_profiles_that_differ_are_told_with_both_values_as_far_as_they_were_aske
     Profile(probe="a").check_same(Profile(probe=None))
 
 
+def test_an_index_of_the_first_release_is_the_same_as_a_new_one_but_for_what_it_cannot_have():
+    former = Profile.resolve(analyzer="learned").replace(whole=None, band_distance=(16, 22, 32))
+
+    former.check_same(Profile.resolve(analyzer="learned"))
+    assert b"whole" not in former.encode()
+    for other in ({"band_distance": 24}, {"seed": 9}):
+        with pytest.raises(ProfileMismatch):
+            former.check_same(Profile.resolve(analyzer="learned", **other))
+    with pytest.raises(ProfileMismatch, match="whole"):
+        Profile.resolve(analyzer="learned").check_same(former)
+
+
 def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
-    verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 32), free_distance=10)
+    verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 64), free_distance=10)
     assert Profile.resolve().rule == verified
     assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
     assert Profile.resolve(band_distance=16).rule.band_reach == (16,)
@@ -176,17 +188,17 @@ def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_a
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, (6, 4, (16, 22, 32), 10)),
+        ({}, (6, 4, (16, 22, 64), 10)),
         ({"match": "distance"}, (0, None, None, None)),
         ({"sketch": False}, (0, None, None, None)),
         ({"analyzer": "weighted"}, (0, None, None, None)),
         ({"bands": 0}, (0, None, None, None)),
-        ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 32), 10)),
+        ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 64), 10)),
         ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, (64,), 64)),
         ({"band_distance": [8, 8, 64]}, (6, 4, (8, 8, 64), 10)),
         # As many as fit.
-        ({"bands": 64, "band_bins": 8}, (64, 8, (16, 22, 32), 10)),
-        ({"bands": 241, "band_bins": 2}, (241, 2, (16, 22, 32), 10)),
+        ({"bands": 64, "band_bins": 8}, (64, 8, (16, 22, 64), 10)),
+        ({"bands": 241, "band_bins": 2}, (241, 2, (16, 22, 64), 10)),
     ],
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):

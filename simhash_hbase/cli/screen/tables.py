@@ -226,9 +226,9 @@ class ComparedPair(NamedTuple):
             wanted = next((f", for which {bands} bands have to join them" for bands, bits in enumerate(limits, 1)
                            if distance <= bits), "")  # fmt: skip
             yield f"more than {reach} bits differ{wanted}"
-        more = float(rule.more_asked(distance))
-        if by_sketch and similarity is not None and similarity - more < rule.similarity:
-            yield f"the similarity is below {rule.similarity + more:.4g}"
+        asked = min(1.0, rule.similarity + float(rule.more_asked(distance)))
+        if by_sketch and similarity is not None and similarity < asked:
+            yield f"the similarity is below {asked:.4g}"
 
     def features(self) -> Iterator[RenderableType]:
         """List the features that both have, and those that pull them apart."""

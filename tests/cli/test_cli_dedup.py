@@ -62,6 +62,8 @@ def test_create_learns_the_idf_from_the_input(cli, url, corpus_file):
         (("--no-sketch",), ("--seed", 1), "seed=1"),
         (("--band-distance", "24"), ("--band-distance", "16,24"), "band_distance="),
         (("--bands", "0"), ("--bands", "6"), "bands=6"),
+        (("--near", "text"), ("--near", "subject"), "near='text'"),
+        (("--near", "subject"), ("--near", "text"), "near='subject'"),
     ],
 )
 def test_create_takes_the_index_that_it_made_and_no_other(cli, url, corpus_file, made, asked, said):
@@ -73,6 +75,26 @@ def test_create_takes_the_index_that_it_made_and_no_other(cli, url, corpus_file,
     assert (first.code, again.code, fewer.code) == (0, 0, 0)
     assert again.out == fewer.out == first.out
     assert said in refused.failure
+
+
+def forms(count):
+    """Return pages of one template about different things, whose names outweigh the words that every page has."""
+    chance = random.Random(5)
+    template, *things = (
+        " ".join("".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(words))
+        for words in (80, *(8,) * count)
+    )
+    return [f"{template} {thing} {thing} {thing}" for thing in things]
+
+
+def test_near_text_joins_pages_of_one_template_and_near_subject_keeps_them_apart(cli, tmp_path):
+    pages = write_jsonl(tmp_path / "pages.jsonl", [{"id": str(i), "text": page} for i, page in enumerate(forms(30))])
+
+    subject, same, text = (cli("dedup", pages, *words) for words in ((), ("--near", "subject"), ("--near", "text")))
+
+    assert subject.out == same.out
+    assert len(text.originals) < 5
+    assert len(subject.originals) > 10
 
 
 def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_usage(cli, url, filled, corpus_file):

@@ -208,6 +208,10 @@ class ComparedPair(NamedTuple):
             yield Text("Whether a query for one finds the other is not known: a copy keeps no sketch.")
         else:
             yield Text(f"A query for one does not find the other: {', '.join(self.reasons())}.", style=DIFFERS)
+        presets = record.get("found_near", {})
+        if len(set(presets.values()) | {record["found"]}) > 1:
+            names = " or ".join(near for near, is_found in presets.items() if is_found)
+            yield Text(f"An index that is made with --near {names} joins them." if names else "No --near joins them.")
 
     def reasons(self) -> Iterator[str]:
         """Say why a query for one does not find the other."""

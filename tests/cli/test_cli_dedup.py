@@ -7,7 +7,7 @@ import random
 import re
 
 import pytest
-from support.corpus import near_copies, text, write_jsonl
+from support.corpus import forms, near_copies, text, write_jsonl
 
 from simhash_hbase.api import IN_MEMORY_BYTES, temporary_index
 from simhash_hbase.stores.embedded import EmbeddedStore
@@ -75,16 +75,6 @@ def test_create_takes_the_index_that_it_made_and_no_other(cli, url, corpus_file,
     assert (first.code, again.code, fewer.code) == (0, 0, 0)
     assert again.out == fewer.out == first.out
     assert said in refused.failure
-
-
-def forms(count):
-    """Return pages of one template about different things, whose names outweigh the words that every page has."""
-    chance = random.Random(5)
-    template, *things = (
-        " ".join("".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(words))
-        for words in (80, *(8,) * count)
-    )
-    return [f"{template} {thing} {thing} {thing}" for thing in things]
 
 
 def test_near_text_joins_pages_of_one_template_and_near_subject_keeps_them_apart(cli, tmp_path):

@@ -208,7 +208,7 @@ def create_index(
     compression : str, optional
         Codec of the files of a table in HBase, none by default.
     **options
-        What the index is made with: `analyzer`, `top`, `scheme`, `distance`, `similarity` and the other fields of
+        What the index is made with: `analyzer`, `near`, `scheme`, `distance`, `similarity` and the other fields of
         `ProfileOptions`, which `Profile` explains.
 
     Returns

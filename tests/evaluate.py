@@ -40,6 +40,7 @@ Recipe = dict[str, Any]
 
 CLASSICAL: Recipe = {"analyzer": "jieba", "top": 200, "match": "distance", "distance": 3}
 LEARNED: Recipe = {"analyzer": "learned", "match": "verified"}
+NEAR_TEXT: Recipe = {**LEARNED, "near": "text"}
 TEN_ROWS: Recipe = {**LEARNED, "bands": 0}
 SHINGLES: Recipe = {"analyzer": "shingle", "match": "verified"}
 
@@ -166,6 +167,7 @@ def measure(corpus: Corpus) -> dict[str, Figures]:
         "jieba 200, distance 3": (every, CLASSICAL, [[]]),
         "learned, verified, without bands": (every, TEN_ROWS, [sample(every, SEEDS[0])]),
         LEARNED_NAME: (every, LEARNED, [sample(every, seed) for seed in SEEDS]),
+        "learned, verified, near text": (every, NEAR_TEXT, [sample(every, SEEDS[0])]),
         "shingle, verified": (every, SHINGLES, [[]]),
     }
     if held_out and other and corpus.name != RECALL_ONLY:

@@ -42,7 +42,7 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
         case "learned":
             if idf is None:
                 raise errors.InvalidProfile("analyzer learned needs an idf table, learned from a sample of texts")
-            return LearnedAnalyzer(idf=idf, top=profile.top)
+            return LearnedAnalyzer(idf=idf, top=profile.top, whole=profile.whole or 0)
         case "shingle":
             return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary)
         case "weighted":

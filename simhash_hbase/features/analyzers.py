@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 from simhash_hbase.kernel.texts import Batch, CountedWords, Weights
@@ -22,6 +24,11 @@ class CountingAnalyzer(ABC):
 
     top: int | None = None
     """Features to keep, the heaviest; None for all."""
+
+    @property
+    def few(self) -> int:
+        """Texts of at most so many different words may be counted otherwise than word by word."""
+        return 0
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:
@@ -84,9 +91,22 @@ class LearnedAnalyzer(CountingAnalyzer):
     top: int | None = None
     idf: IdfTable = field(repr=False)
     """Weights of words."""
+    whole: int = 0
+    """Texts whose normal forms have at most so many characters are one feature, that form: copies with other blanks in
+    them have no sketch rows to meet in."""
+
+    @property
+    def few(self) -> int:
+        """More than the words of a text that counts whole, even with some of underscores alone."""
+        return 4 * self.whole
 
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
-        return batch.count(folded=True, seed=seed)
+        counted = batch.count(folded=True, seed=seed)
+        words = np.diff(counted.offsets)
+        few = np.flatnonzero((words > 0) & (words <= self.few)).tolist()
+        normals = batch.normal_forms() if few else []
+        whole = {at: normals[at] for at in few if 0 < len(normals[at]) <= self.whole}
+        return counted.with_whole_texts(whole, seed=seed) if whole else counted
 
     def weights(self, *, seed: int) -> Weights:
         return self.idf.weights(seed)

@@ -153,7 +153,8 @@ class Fingerprinter:
         self._outlines.update(*outlines)
         with ThreadPoolExecutor(workers) as pool:
             for some, columns in zip(keys, pool.map(lambda counted: counted.vote(weights), words), strict=True):
-                self._known.update(zip(some, zip(*(column.tolist() for column in columns), strict=True), strict=True))
+                pairs = zip(*(column.tolist() for column in columns), strict=True)
+                self._known.update((key, pair) for key, pair in zip(some, pairs, strict=True) if pair[1] > analyzer.few)
 
     def fingerprint(self, text: str) -> int:
         """Return the fingerprint of a text, or raise `EmptyDocument` when it has no usable words."""

@@ -160,7 +160,7 @@ class TextJudge:
         least = self._own.similarity
         place = self._places.get(original)
         if place is None:
-            least += float(self._own.more_asked(distance))
+            least = min(1.0, least + float(self._own.more_asked(distance)))
         else:
             if self._own_shingles is None or self._own_shingles[0] != text:
                 self._own_shingles = text, Shingles(self._normals[text])

@@ -76,6 +76,22 @@ class CountedWords(NamedTuple):
         points = words.points[np.arange(lengths.sum()) + np.repeat(words.starts - starts, lengths)]
         return words._replace(points=points, starts=starts.astype(np.uint32), stops=stops.astype(np.uint32))
 
+    def with_whole_texts(self, whole: dict[int, str], *, seed: int) -> "CountedWords":
+        """Replace the words of some texts, by their positions, by one word each."""
+        added, places = _points(list(whole.values()))
+        points, places = np.concatenate([self.points, added]), places + len(self.points)
+        at = np.array(list(whole), np.intp)
+        first, kept = self.offsets[at], np.ones(len(self.hashes), np.bool_)
+        for start, stop in zip(first.tolist(), self.offsets[at + 1].tolist(), strict=True):
+            kept[start + 1 : stop] = False
+        hashes, counts, starts, stops = self.hashes.copy(), self.counts.copy(), self.starts.copy(), self.stops.copy()
+        counts[first], starts[first], stops[first] = 1, places[:-1], places[1:]
+        hashes[first] = hash_between(points, starts[first], stops[first], seed)
+        words = np.diff(self.offsets)
+        words[at] = 1
+        offsets = np.concatenate([[0], np.cumsum(words)])
+        return CountedWords(hashes[kept], counts[kept], offsets, points, starts[kept], stops[kept])
+
     def without_texts(self) -> "CountedWords":
         """Let go of the texts, of which only words and a vote of the heaviest need something."""
         nothing = self.points[:0].copy()

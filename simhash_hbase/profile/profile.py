@@ -1,6 +1,6 @@
 """The profile: everything that decides a fingerprint or an answer, frozen in an index when it is created."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
@@ -17,16 +17,19 @@ FORMAT = 4  # Of rows and cells. Formats 1 to 3 were never released.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 WORDS: Literal["unicode-1"] = "unicode-1"
+WHOLE: Literal[5] = 5
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
+# Fields that 1.0.0 did not know: where they are None, a profile is written without them.
+LATER_FIELDS = ("near", "secret", "whole")
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
-LEFT_OUT = ("secret",)  # Fields that 1.0 does not know: an index without them keeps its profile byte for byte.
 
 # Of the fields that name one of several ways.
 NAMES = {
     "analyzer": get_args(defaults.AnalyzerName),
     "hash": get_args(defaults.HashName),
     "match": get_args(defaults.MatchName),
+    "near": get_args(defaults.NearName),
 }
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -52,6 +55,7 @@ class ProfileOptions(TypedDict, total=False):
     sketch: bool  # False: keep no sketches, and match by distance.
     bands: int
     band_bins: int
+    near: defaults.NearName
     band_distance: int | Sequence[int]
     free_distance: int
     short: int
@@ -89,6 +93,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Characters of a shingle, for the analyzer of that name."""
     binary: bool = False
     """Shingles weigh 1 each, however often they occur."""
+    whole: Literal[5] | None = None
+    """Texts with at most so many letters, numbers and marks are one feature of the analyzer ``learned``, as normalised;
+    None, as in indexes of 1.0.0: they are cut into words, too."""
     words: Literal["unicode-1"] | None = None
     """Version of the words of scripts that jieba does not know, for analyzers that cut words."""
     dictionary: str | None = None
@@ -127,6 +134,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Sketch rows a document: groups of minima by which texts that share most of their characters meet."""
     band_bins: Positive | None = None
     """Minima of a group; None without bands."""
+    near: defaults.NearName | None = None
+    """Preset that decided the next two fields. ``subject``: near copies have most of their text in common and the words
+    that tell what it is about, so pages of one template are not near. ``text``: they have most of their text in common.
+    None: the fields were chosen themselves, or by 1.0.0."""
     band_distance: BandDistance | None = None
     """Bits that may differ between documents that share one sketch row, two, and so on, before the sketch is asked; the
     last number is for all above, and none is below the one before. A number alone is for any shared row; 64: any
@@ -187,8 +198,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
         match = given.setdefault("match", defaults.MATCH if sketched else "distance")
-        if given.setdefault("bands", defaults.BANDS if sketched and match == "verified" else 0):
-            given = {**defaults.BAND_DEFAULTS, **defaults.SHORT_DEFAULTS, **given}
+        bands = given.setdefault("bands", defaults.BANDS if sketched and match == "verified" else 0)
+        given = {**_band_fields(given), **(defaults.SHORT_DEFAULTS if bands else {}), **given}
+        if analyzer == "learned":
+            given["whole"] = WHOLE
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -197,7 +210,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             known = ", ".join(ProfileOptions.__annotations__)
             raise InvalidProfile(f"profile: unknown field {', '.join(unknown)}; the fields are {known}")
         for field, names in NAMES.items():
-            if (name := fields.get(field, names[0])) not in names:
+            if (name := fields.get(field)) is not None and name not in names:
                 raise InvalidProfile(f"profile: {field} {name!r}: wanted one of {', '.join(names)}")
         limits = fields.get("band_distance")
         if isinstance(limits, int):
@@ -218,9 +231,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         made = {**msgspec.structs.asdict(self), **fields}
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
-        for name, default in defaults.BAND_DEFAULTS.items():
-            if name not in fields and not (self.bands and made["bands"]):
-                made[name] = default if made["bands"] else None
+        has_limits = not fields.keys().isdisjoint(defaults.NearLimits._fields)
+        if not (self.bands and made["bands"]):
+            # They are taken up, given up, or stay absent.
+            made |= dict.fromkeys(defaults.BAND_FIELDS) | _band_fields({**fields, "bands": made["bands"]}) | fields
+        elif fields.get("near") or (self.near and "bands" in fields and not has_limits):
+            made |= _band_fields({"near": self.near, **fields, "bands": made["bands"]}) | fields
+            made["band_bins"] = fields.get("band_bins", self.band_bins)
+        elif has_limits:
+            made["near"] = None
         old, new = (defaults.SHORT_DEFAULTS if n else defaults.SHORT_WITHOUT_BANDS for n in (self.bands, made["bands"]))
         made |= {name: new[name] for name in new if name not in fields and made[name] == old[name]}
         return self._convert(made)
@@ -257,9 +276,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and the service answers."""
-        fields = msgspec.structs.asdict(self)
-        known = {name: value for name, value in fields.items() if value is not None or name not in LEFT_OUT}
-        return msgspec.json.encode(known, order="sorted")
+        fields = msgspec.structs.asdict(self).items()
+        kept = {name: value for name, value in fields if value is not None or name not in LATER_FIELDS}
+        return msgspec.json.encode(kept, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
@@ -285,18 +304,27 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
-        differing = [name for name in known if mine[name] != theirs[name] and name not in NEVER_COMPARED]
+        skipped = {*NEVER_COMPARED, *self._former_defaults(wanted)}
+        differing = [name for name in known if mine[name] != theirs[name] and name not in skipped]
         if differing == ["probe"]:
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
             # Other options make other fingerprints of the probe, too; without bands their other fields are None.
             follows = {"probe"}
             if bool(self.bands) != bool(wanted.bands):
-                follows |= {*defaults.BAND_DEFAULTS, *defaults.SHORT_DEFAULTS}
+                follows |= {*defaults.BAND_FIELDS, *defaults.SHORT_DEFAULTS}
             differing = [name for name in differing if name not in follows]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
+
+    def _former_defaults(self, wanted: "Profile") -> Iterator[str]:
+        """Yield the fields in which an index of 1.0.0 has the default of its time, and another one the present one."""
+        if self.whole is None and wanted.whole == WHOLE:
+            yield "whole"
+        is_former = (self.band_distance, self.free_distance) == defaults.FORMER_LIMITS
+        if self.near is None and wanted.near == defaults.NEAR and is_former:
+            yield from ("near", "band_distance")
 
     def _format_problem(self) -> str | None:
         if self.format != FORMAT:
@@ -310,8 +338,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return None
 
     def _band_problem(self, tables: int) -> str | None:
-        if self.free_distance is not None and not self.bands:
-            return f"free_distance {self.free_distance}: it goes with bands"
+        for name, value in (("near", self.near), ("free_distance", self.free_distance)):
+            if value is not None and not self.bands:
+                return f"{name} {value}: it goes with bands"
         if (self.band_bins is None, self.band_distance is None) != (not self.bands,) * 2:
             return f"bands {self.bands}: band_bins and band_distance go with bands, and bands with both"
         if self.band_distance is not None and list(self.band_distance) != sorted(self.band_distance):
@@ -329,11 +358,35 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return "analyzer shingle needs the number of characters (shingle)"
         if self.analyzer != "shingle" and (self.shingle is not None or self.binary):
             return f"shingle and binary go with analyzer shingle, not {self.analyzer}"
+        if self.whole is not None and self.analyzer != "learned":
+            return f"whole goes with analyzer learned, not {self.analyzer}"
         if self.words is not None and self.analyzer not in SEGMENTING:
             return f"words goes with analyzers {' and '.join(SEGMENTING)}, not {self.analyzer}"
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None
+
+
+def near_limits(near: defaults.NearName, bands: int) -> defaults.NearLimits:
+    """Return what a preset decides in an index with so many bands: its last limit is for documents that share all."""
+    limits = defaults.NEAR_LIMITS[near]
+    return limits._replace(band_distance=limits.band_distance[-bands:])
+
+
+def _band_fields(options: dict[str, object]) -> dict[str, object]:
+    """Return the fields of bands that options for an index leave open."""
+    bands, near = options["bands"], options.get("near")
+    own = [name for name in defaults.NearLimits._fields if options.get(name) is not None]
+    if near is not None and own:
+        raise InvalidProfile(
+            f"near {near} decides {' and '.join(defaults.NearLimits._fields)}: give it, or {' and '.join(own)}"
+        )
+    if not bands:
+        return {}
+    # What is of a wrong type or unknown is refused where all fields are checked.
+    known = near if near in defaults.NEAR_LIMITS else defaults.NEAR
+    limits = near_limits(known, bands if isinstance(bands, int) and bands > 0 else defaults.BANDS)
+    return {"band_bins": defaults.BAND_BINS, "near": None if own else known, **limits._asdict()}
 
 
 # A query asks for it each time, and a scheme keeps what it has computed.

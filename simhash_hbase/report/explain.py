@@ -12,7 +12,8 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import GivenFeature, hash_signs, summed_weights
 from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import accept, hamming
+from simhash_hbase.profile.defaults import NEAR_LIMITS
+from simhash_hbase.profile.matching import MatchRule, accept, hamming
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
@@ -66,9 +67,15 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
     tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]
-    accepted, similarity = accept(profile.rule, distance, a.entries, b.entries, by_blocks=bool(tables))
     unknown = a.misses_sketches(b)
-    undecided = unknown and not accepted and profile.rule.asks_sketches(distance, by_blocks=bool(tables))
+
+    def found(rule: MatchRule) -> tuple[bool | None, float | None]:
+        """Return whether a rule joins them, None where that is not known, and their similarity."""
+        accepted, similarity = accept(rule, distance, a.entries, b.entries, by_blocks=bool(tables))
+        undecided = unknown and not accepted and rule.asks_sketches(distance, by_blocks=bool(tables))
+        return None if undecided else accepted, similarity
+
+    is_found, similarity = found(profile.rule)
     record: dict[str, object] = {
         "a": {"id": a.name, "simhash": f"{a.simhash:016x}", **(a.decision or {})},
         "b": {"id": b.name, "simhash": f"{b.simhash:016x}", **(b.decision or {})},
@@ -77,9 +84,11 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
         "differing_blocks": list(scheme.differing_blocks(a.simhash, b.simhash)),
         "tables": tables,
         "similarity": similarity,
-        "found": None if undecided else accepted,
+        "found": is_found,
     }
     if profile.bands:
+        if profile.match == "verified":
+            record["found_near"] = {near: found(profile.replace(near=near).rule)[0] for near in NEAR_LIMITS}
         record["bands"] = None if unknown else []
         if a.entries.sketched[0] and b.entries.sketched[0]:
             joined = np.flatnonzero(a.entries.segments[0] == b.entries.segments[0])

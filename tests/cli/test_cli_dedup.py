@@ -7,7 +7,7 @@ import random
 import re
 
 import pytest
-from support.corpus import near_copies, text, write_jsonl
+from support.corpus import forms, near_copies, text, write_jsonl
 
 from simhash_hbase.api import IN_MEMORY_BYTES, temporary_index
 from simhash_hbase.stores.embedded import EmbeddedStore
@@ -62,6 +62,8 @@ def test_create_learns_the_idf_from_the_input(cli, url, corpus_file):
         (("--no-sketch",), ("--seed", 1), "seed=1"),
         (("--band-distance", "24"), ("--band-distance", "16,24"), "band_distance="),
         (("--bands", "0"), ("--bands", "6"), "bands=6"),
+        (("--near", "text"), ("--near", "subject"), "near='text'"),
+        (("--near", "subject"), ("--near", "text"), "near='subject'"),
     ],
 )
 def test_create_takes_the_index_that_it_made_and_no_other(cli, url, corpus_file, made, asked, said):
@@ -73,6 +75,16 @@ def test_create_takes_the_index_that_it_made_and_no_other(cli, url, corpus_file,
     assert (first.code, again.code, fewer.code) == (0, 0, 0)
     assert again.out == fewer.out == first.out
     assert said in refused.failure
+
+
+def test_near_text_joins_pages_of_one_template_and_near_subject_keeps_them_apart(cli, tmp_path):
+    pages = write_jsonl(tmp_path / "pages.jsonl", [{"id": str(i), "text": page} for i, page in enumerate(forms(30))])
+
+    subject, same, text = (cli("dedup", pages, *words) for words in ((), ("--near", "subject"), ("--near", "text")))
+
+    assert subject.out == same.out
+    assert len(text.originals) < 5
+    assert len(subject.originals) > 10
 
 
 def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_usage(cli, url, filled, corpus_file):

@@ -130,7 +130,9 @@ def test_a_copy_that_no_sketch_could_join_is_not_found(bands, differing, reason)
     a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * bands]))
     copy = Side("b", entries({"b": differing}), decision={"of": "a", "distance": 8, "similarity": 0.8})
 
-    found, verdicts = judged(a, copy, Profile.resolve(analyzer="shingle", bands=bands))
+    limits = {"band_distance": (16, 22, 32)} if bands else {}
+
+    found, verdicts = judged(a, copy, Profile.resolve(analyzer="shingle", bands=bands, **limits))
 
     assert found is (None if reason is None else False)
     assert verdicts == ([f"A query for one does not find the other: {reason}."] if reason else [])
@@ -152,10 +154,37 @@ def test_a_pair_that_too_few_bands_join_is_told_how_many_it_takes(bits, shared, 
     a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
     b = Side("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[0], bands=[segments]))
 
-    found, [verdict] = judged(a, b, Profile.resolve(analyzer="shingle", free_distance=64))
+    found, [verdict] = judged(a, b, Profile.resolve(analyzer="shingle", band_distance=(16, 22, 32), free_distance=64))
 
     assert found is not bool(told)
     assert verdict == f"A query for one {f'does not find the other: {told}' if told else 'finds the other'}."
+
+
+@pytest.mark.parametrize(
+    ("bits", "shared", "found_near", "told"),
+    [
+        (3, 6, {"subject": True, "text": True}, []),
+        (40, 1, {"subject": False, "text": True}, ["An index that is made with --near text joins them."]),
+        (40, 0, {"subject": False, "text": False}, []),
+    ],
+)
+def test_which_preset_joins_a_pair_is_told(bits, shared, found_near, told):
+    segments = (1,) * shared + (2,) * (6 - shared)
+    a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
+    b = Side("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[(1 << 40) - 1], bands=[segments]))
+    profile = Profile.resolve(analyzer="shingle")
+
+    compared = compare(a, b, profile)
+    drawn = list(map(str, ComparedPair(a, b, compared, profile).drawn(80)))
+
+    assert compared["found_near"] == found_near
+    assert [line for line in drawn if "--near" in line] == told
+
+
+def test_a_profile_without_sketch_rows_has_no_presets_to_tell_of():
+    a, b = (Side(name, entries({name: 0}, sketches=[0])) for name in "ab")
+
+    assert "found_near" not in compare(a, b, Profile.resolve(analyzer="shingle", bands=0))
 
 
 def test_without_colours_the_marks_are_left(cli, monkeypatch):

@@ -43,6 +43,10 @@ def test_create_refuses_an_index_that_is_there_and_may_take_it_if_its_profile_is
         (["--distance", "4"], "add --scheme 6x2"),
         (["--analyzer", "learned"], "learn"),
         (["--band-distance", "16,x"], "several with commas between them"),
+        (["--near", "topic"], "subject"),
+        (["--near", "text", "--band-distance", "32"], "near text decides band_distance and free_distance"),
+        (["--near", "text", "--bands", "0"], "near text: it goes with bands"),
+        (["--near", "text", "--no-sketch"], "near text: it goes with bands"),
     ],
 )
 def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, url, options, sentence):

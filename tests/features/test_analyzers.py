@@ -42,6 +42,25 @@ def test_the_learned_analyzer_counts_every_token_with_a_word_character_lower_cas
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ("早 安", ["早安"]),
+        ("Ｇｏ, on!", ["goon"]),
+        ("_ __ ___ 早_安", ["早安"]),
+        ("今天下雨了", ["今天下雨了"]),
+        ("今天下雨了吗", ["了", "今天", "下雨", "吗"]),
+        ("_ __", ["_", "__"]),
+        ("…", []),
+    ],
+)
+def test_a_text_of_five_characters_is_one_feature_where_the_profile_says_so(text, features):
+    analyzer = LearnedAnalyzer(idf=TABLE, whole=5)
+
+    assert sorted(word for word, weight in analyzer.features(text)) == sorted(features)
+    assert analyzer.features(text + " " + TEXT) == LearnedAnalyzer(idf=TABLE).features(text + " " + TEXT)
+
+
 SEXY = [(shingle, 1.0) for shingle in ("honi", "isse", "niss", "onis", "pyth", "sexy", "ssex", "thon", "ytho")]
 
 

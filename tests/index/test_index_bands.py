@@ -62,10 +62,10 @@ def test_rule_distance_reads_no_sketch_row(make_memory_index, monkeypatch):
 def test_a_wide_query_takes_sketch_rows_as_far_as_block_rows(make_memory_index):
     index = make_memory_index(**BANDED)
     assert index.rule(distance=20, similarity=0.8) == MatchRule(
-        match="verified", distance=20, similarity=0.8, radius=20, band_distance=(20, 22, 32), free_distance=10
+        match="verified", distance=20, similarity=0.8, radius=20, band_distance=(20, 22, 64), free_distance=10
     )
-    assert index.rule(distance=30).band_distance == (30, 30, 32)
-    assert index.rule(similarity=0.8).band_distance == (16, 22, 32)
+    assert index.rule(distance=30).band_distance == (30, 30, 64)
+    assert index.rule(similarity=0.8).band_distance == (16, 22, 64)
     assert make_memory_index(match="verified").rule(similarity=0.8).band_distance is None
 
 

@@ -131,7 +131,8 @@ def test_profiles_that_differ_are_told_with_both_values_as_far_as_they_were_aske
     assert "analyzer" not in str(told.value)
     with pytest.raises(ProfileMismatch, match=r"made with bands=0; asked for was bands=6$"):
         Profile.resolve(bands=0).check_same(held)
-    told = r"bands=6, band_distance=\(16, 22, 32\); asked for was bands=8, band_distance=\(20,\)$"
+    limits = r"near='subject', band_distance=\(16, 22, 64\)", r"near=None, band_distance=\(20,\)"
+    told = f"bands=6, {limits[0]}; asked for was bands=8, {limits[1]}$"
     with pytest.raises(ProfileMismatch, match=told):
         held.check_same(Profile.resolve(bands=8, band_distance=20))
     with pytest.raises(ProfileMismatch, match="fingerprints"):
@@ -139,8 +140,24 @@ def test_profiles_that_differ_are_told_with_both_values_as_far_as_they_were_aske
     Profile(probe="a").check_same(Profile(probe=None))
 
 
+def test_an_index_of_the_first_release_is_the_same_as_a_new_one_but_for_what_it_cannot_have():
+    former = Profile.resolve(analyzer="learned").replace(whole=None, band_distance=(16, 22, 32))
+
+    former.check_same(Profile.resolve(analyzer="learned"))
+    assert b"whole" not in former.encode()
+    for other in ({"band_distance": 24}, {"seed": 9}):
+        with pytest.raises(ProfileMismatch):
+            former.check_same(Profile.resolve(analyzer="learned", **other))
+    former.check_same(former.replace(near="subject"))
+    for other in ({"near": "text"}, {"band_distance": (16, 22, 64)}):
+        with pytest.raises(ProfileMismatch):
+            former.check_same(former.replace(**other))
+    with pytest.raises(ProfileMismatch, match="whole"):
+        Profile.resolve(analyzer="learned").check_same(former)
+
+
 def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
-    verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 32), free_distance=10)
+    verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 64), free_distance=10)
     assert Profile.resolve().rule == verified
     assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
     assert Profile.resolve(band_distance=16).rule.band_reach == (16,)
@@ -176,17 +193,17 @@ def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_a
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, (6, 4, (16, 22, 32), 10)),
+        ({}, (6, 4, (16, 22, 64), 10)),
         ({"match": "distance"}, (0, None, None, None)),
         ({"sketch": False}, (0, None, None, None)),
         ({"analyzer": "weighted"}, (0, None, None, None)),
         ({"bands": 0}, (0, None, None, None)),
-        ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 32), 10)),
+        ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 64), 10)),
         ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, (64,), 64)),
         ({"band_distance": [8, 8, 64]}, (6, 4, (8, 8, 64), 10)),
         # As many as fit.
-        ({"bands": 64, "band_bins": 8}, (64, 8, (16, 22, 32), 10)),
-        ({"bands": 241, "band_bins": 2}, (241, 2, (16, 22, 32), 10)),
+        ({"bands": 64, "band_bins": 8}, (64, 8, (16, 22, 64), 10)),
+        ({"bands": 241, "band_bins": 2}, (241, 2, (16, 22, 64), 10)),
     ],
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
@@ -226,6 +243,51 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
 def test_options_that_are_out_of_range_or_do_not_go_together_are_refused(options, told):
     with pytest.raises(InvalidProfile, match=told):
         Profile.resolve(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ("subject", (16, 22, 64), 10)),
+        ({"near": "subject"}, ("subject", (16, 22, 64), 10)),
+        ({"near": "text"}, ("text", (64,), 64)),
+        ({"near": "text", "bands": 8, "band_bins": 5}, ("text", (64,), 64)),
+        ({"near": "subject", "bands": 2}, ("subject", (22, 64), 10)),
+        ({"near": "subject", "bands": 1}, ("subject", (64,), 10)),
+        ({"free_distance": 12}, (None, (16, 22, 64), 12)),
+        ({"band_distance": 64}, (None, (64,), 10)),
+        ({"bands": 0}, (None, None, None)),
+    ],
+)
+def test_near_is_a_name_for_the_limits_of_sketch_rows(options, expected):
+    profile = Profile.resolve(**options)
+
+    assert (profile.near, profile.band_distance, profile.free_distance) == expected
+    assert Profile.decode(profile.encode()) == profile == profile.replace(seed=0)
+    assert profile.near is None or profile == Profile.resolve(**{**options, "near": "text"}).replace(near=profile.near)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"near": "x"}, "near 'x': wanted one of subject, text"),
+        ({"near": "text", "bands": 0}, "near text: it goes with bands"),
+        ({"near": "subject", "match": "distance"}, "near subject: it goes with bands"),
+        ({"near": "text", "band_distance": 64}, "near text decides band_distance and free_distance"),
+        ({"near": "subject", "free_distance": 10}, "give it, or free_distance"),
+    ],
+)
+def test_near_and_what_contradicts_it_are_refused(options, told):
+    with pytest.raises(InvalidProfile, match=told):
+        Profile.resolve(**options)
+    with pytest.raises(InvalidProfile, match=told):
+        Profile.resolve().replace(**options, **({"bands": 0} if "match" in options else {}))
+
+
+def test_limits_of_one_s_own_have_no_name():
+    assert Profile.resolve(near="text").replace(band_distance=64).near is None
+    assert Profile.resolve(band_distance=20).replace(near="text") == Profile.resolve(near="text")
+    assert Profile.resolve(bands=2).replace(bands=6) == Profile.resolve()
 
 
 def test_bands_are_given_up_and_taken_up_and_what_somebody_asked_to_be_called_short_stays():

@@ -8,7 +8,7 @@ import pytest
 from support.released import answers_of, stored_of
 
 from simhash_hbase import Profile, create_index, open_index
-from simhash_hbase.profile.profile import LEFT_OUT
+from simhash_hbase.profile.profile import LATER_FIELDS
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
 FOLDER = Path(__file__).parent / "formats"
@@ -77,7 +77,7 @@ def test_it_is_written_as_before(url, known):
 def test_a_new_index_is_of_the_last_format(tmp_path, known):
     with create_index(f"file:{tmp_path}/new.index", **OPTIONS) as index:
         made = json.loads(index.profile.encode())
-    assert made.keys() - set(LEFT_OUT) == known["profile"].keys()
+    assert made.keys() - set(LATER_FIELDS) == known["profile"].keys()
     assert made["format"] == known["profile"]["format"]
 
 

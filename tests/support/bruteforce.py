@@ -120,7 +120,7 @@ def matches(one, other, rule):
     by_band = rule.band_distance is not None and shared > 0
     met = (by_block and distance <= rule.radius) or (by_band and distance <= [*rule.band_distance][:shared][-1])
     free = 64 if rule.free_distance is None else rule.free_distance
-    return met and alike - max(0, distance - free) / 256 >= rule.similarity
+    return met and (alike == 1 or alike - max(0, distance - free) / 256 >= rule.similarity)
 
 
 def crowd(count, *, seed, bands=6):

@@ -31,3 +31,13 @@ def write_jsonl(path, records):
     data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
+
+
+def forms(count):
+    """Return pages of one template about different things, whose names outweigh the words that every page has."""
+    chance = random.Random(5)
+    template, *things = (
+        " ".join("".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(words))
+        for words in (80, *(8,) * count)
+    )
+    return [f"{template} {thing} {thing} {thing}" for thing in things]

@@ -313,4 +313,5 @@ def judged(profile, a, b):
     shared = sum(x == y for x, y in zip(a["segments"], b["segments"], strict=True))
     by_sketch = shared > 0 and apart <= profile["band_distance"][:shared][-1]
     wanting = max(0, apart - profile.get("free_distance", 64)) / 256
-    return apart, similar, similar - wanting >= profile["similarity"] and (by_blocks or by_sketch)
+    is_similar = similar == 1 or similar - wanting >= profile["similarity"]
+    return apart, similar, is_similar and (by_blocks or by_sketch)

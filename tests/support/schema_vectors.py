@@ -162,9 +162,7 @@ def vectors():
         "cells": cell_vectors(),
         "collections": [collection_vector(shingled, *each, s) for each in COLLECTIONS for s in (None, SECRET)],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
-        "index_rows": {
-            name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "backup", "time", "secret", "digest")
-        },
+        "index_rows": {name: index_row(name).hex() for name in INDEX_ROWS},
     }
 
 
@@ -195,6 +193,7 @@ def scheme_vector(name):
 
 
 SECRET = bytes(range(32))
+INDEX_ROWS = ("profile", "idf/000000", "load", "backup", "time", "secret", "digest")
 
 
 def hash_of(data):

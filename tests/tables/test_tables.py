@@ -8,11 +8,11 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
-from support.corpus import near_copies, text, write_jsonl
+from support.corpus import forms, near_copies, text, write_jsonl
 from support.results import python, run
 
 import simhash_hbase.tables
-from simhash_hbase import InvalidArgument, create_index, open_index
+from simhash_hbase import InvalidArgument, InvalidProfile, create_index, open_index
 from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
 from simhash_hbase.tables.request import Request
 
@@ -135,6 +135,15 @@ def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
 
 
 @pytest.mark.slow
+def test_near_text_leaves_out_pages_of_one_template():
+    pages = forms(30)
+
+    assert len(drop_near_duplicates(pages, near="text")) < 5
+    assert len(drop_near_duplicates(pages, near="subject")) == len(drop_near_duplicates(pages)) > 10
+    with pytest.raises(InvalidProfile, match="near text decides"):
+        drop_near_duplicates(pages, near="text", free_distance=10)
+
+
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("kind", ["polars", "reader"])
 def test_rows_are_compared_with_an_index_and_written_to_it(tmp_path, rows, kind, opened):

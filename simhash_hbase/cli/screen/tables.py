@@ -208,6 +208,10 @@ class ComparedPair(NamedTuple):
             yield Text("Whether a query for one finds the other is not known: a copy keeps no sketch.")
         else:
             yield Text(f"A query for one does not find the other: {', '.join(self.reasons())}.", style=DIFFERS)
+        presets = record.get("found_near", {})
+        if len(set(presets.values()) | {record["found"]}) > 1:
+            names = " or ".join(near for near, is_found in presets.items() if is_found)
+            yield Text(f"An index that is made with --near {names} joins them." if names else "No --near joins them.")
 
     def reasons(self) -> Iterator[str]:
         """Say why a query for one does not find the other."""
@@ -226,9 +230,9 @@ class ComparedPair(NamedTuple):
             wanted = next((f", for which {bands} bands have to join them" for bands, bits in enumerate(limits, 1)
                            if distance <= bits), "")  # fmt: skip
             yield f"more than {reach} bits differ{wanted}"
-        more = float(rule.more_asked(distance))
-        if by_sketch and similarity is not None and similarity - more < rule.similarity:
-            yield f"the similarity is below {rule.similarity + more:.4g}"
+        asked = min(1.0, rule.similarity + float(rule.more_asked(distance)))
+        if by_sketch and similarity is not None and similarity < asked:
+            yield f"the similarity is below {asked:.4g}"
 
     def features(self) -> Iterator[RenderableType]:
         """List the features that both have, and those that pull them apart."""

@@ -28,9 +28,9 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     ``distance``: every document within `distance` bits, and nothing else. ``verified``: of the candidates that share a
     block row within `radius` bits, or sketch rows within the `band_distance` for their number, those whose sketches say
     `similarity` or more; it promises precision, not completeness. Fingerprint and sketch are two witnesses: each bit
-    beyond `free_distance` asks for 1/256 more similarity, but equal sketches are enough at any distance. A pair of
-    which one side has no sketch is judged by `distance` under both. Whether two documents match depends on these two
-    alone, and is symmetric.
+    beyond `free_distance` asks for 1/256 more similarity; where the limits reach 64 bits, equal sketches are enough. A
+    pair of which one side has no sketch is judged by `distance` under both. Whether two documents match depends on
+    these two alone, and is symmetric.
     """
 
     match: defaults.MatchName = defaults.MATCH
@@ -200,7 +200,10 @@ def judge(
         met = by_blocks & (distances <= rule.radius)
         if rule.band_distance is not None and min(a.segments.shape[1], b.segments.shape[1]):
             met |= distances <= joined_within(rule.band_distance, (a.segments == b.segments).sum(axis=1))
-        enough = (similarities - rule.more_asked(distances) >= rule.similarity) | (similarities == 1)
+        enough = similarities - rule.more_asked(distances) >= rule.similarity
+        if rule.farthest == SIMHASH_BITS:
+            # An index of 1.0.0 has nearer limits, and keeps its answers.
+            enough |= similarities == 1
         within = np.where(both, met & enough, within)
     return within, np.where(both, similarities, np.nan)
 

@@ -27,7 +27,9 @@ class Table:
         return [(row_prefix + simhash.to_bytes(8, "big"), {}) for simhash in found.simhashes.tolist()]
 
 
-@pytest.mark.parametrize("options", [{}, {"scheme": "4x1", "bands": 0}, {"scheme": "8x4", "similarity": 0.9}, {"near": "text"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"scheme": "4x1", "bands": 0}, {"scheme": "8x4", "similarity": 0.9}, {"near": "text"}]
+)
 def test_the_reader_of_the_page_finds_what_a_query_finds(options):
     names = {}
     exec(blocks("python")["verified"], names)

@@ -215,7 +215,7 @@ def test_rejects_are_written_whole(tmp_path):
         *((f"a.{name}", b"", {}, "the file is empty") for name in PACKED),
         ("a.jsonl.gz", GOOD, {}, "is not"),
         ("a.jsonl.zst", GOOD, {}, "is not"),
-        ("a.jsonl", gzip.compress(GOOD, mtime=0), {}, "compressed by gzip: add .gz to its name, or decompress it first"),
+        ("a.jsonl", gzip.compress(GOOD, mtime=0), {}, "compressed by gzip: add .gz to its name, or decompress it"),
         ("a.jsonl", zstandard.compress(GOOD), {}, "compressed by zstd: add .zst to its name"),
         ("a.csv", bz2.compress(GOOD), {}, "compressed by bzip2: decompress it first"),
         ("a.txt", lzma.compress(GOOD), FOLDER, "compressed by xz: decompress it first"),

@@ -44,9 +44,13 @@ def identity(store: Store, collection: str | None = None) -> str:
 
 
 def _profile_cell(store: Store) -> Cell:
-    cell = _read(store, _PROFILE_ROW)
+    """Read the profile; raise `CorruptIndex` where it is not the one that the index was made with."""
+    cell, digest = store.get(FAMILY_INDEX, [(_PROFILE_ROW, VALUE_QUALIFIER), (_DIGEST_ROW, VALUE_QUALIFIER)])
     if cell is None:
         raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
+    # An index of 1.0.0 has no digest.
+    if digest is not None and digest.value != digest_of(cell.value).encode():
+        raise CorruptIndex(f"the profile at {store.url} is not the one that the index was made with")
     return cell
 
 
@@ -72,14 +76,10 @@ def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None
 def check_own_rows(store: Store) -> None:
     """Raise `CorruptIndex` where profile, idf table or secret are not those that the index was made with.
 
-    An index of 1.0 has no digest of its profile, which is then checked by itself alone.
+    An index of 1.0.0 has no digest of its profile, which is then checked by itself alone.
     """
-    cell = _profile_cell(store)
-    profile = Profile.decode(cell.value)
-    digest = _read(store, _DIGEST_ROW)
-    if digest is not None and digest.value != digest_of(cell.value).encode():
-        raise CorruptIndex(f"the profile at {store.url} is not the one that the index was made with")
-    if digest is None and profile.secret is not None:
+    profile = read_profile(store)
+    if profile.secret is not None and _read(store, _DIGEST_ROW) is None:
         raise CorruptIndex(f"the digest of the profile at {store.url} is missing")
     read_idf(store, profile)
     read_secret(store, profile)

@@ -153,7 +153,7 @@ def test_an_index_made_with_a_sample_does_not_cut_it_again(tmp_path, cuts):
         cuts.clear()
         list(made.add_many((str(at), text) for at, text in enumerate(texts)))
         assert cuts == []
-        assert made.analysis.profile == made.profile
+        assert made.analysis.profile == made.profile.replace(secret=None)
         rows = [made.get(str(at)).simhash for at in range(4)]
 
     assert rows == answers(untaught(texts), texts)[0]

@@ -9,7 +9,7 @@ from support.bruteforce import BASE, FAR, answered, entries
 from support.rows import block_rows_of, rows_of
 from support.server_doubles import TombstoneStore
 
-from simhash_hbase import CorruptIndex, Index, IndexMissing, Profile, StoreBusy
+from simhash_hbase import CorruptIndex, Index, IndexMissing, Profile, StoreBusy, create_index
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
@@ -278,3 +278,54 @@ def test_a_document_that_is_gone_meanwhile_lacks_no_member(hiding, clock, monkey
     cell = document("gone", "added", clock())
     monkeypatch.setattr(hiding.store, "scan_cells", lambda *_, **__: iter([[cell]]))
     assert hiding.verify().missing_members == 0
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda value: value[:-5], lambda value: value[:-2] + bytes([value[-2] ^ 1]) + value[-1:], None]
+)
+def test_a_damaged_idf_table_is_found(damage):
+    index = create_index("memory:", learn_from=["the train is late", "tickets stay valid"])
+    key = index_row("idf/000000"), VALUE_QUALIFIER
+    [cell] = index.store.get("m", [key])
+    if damage is None:
+        index.store.delete("m", [cell])
+    else:
+        index.store.put("m", [Cell(*key, damage(cell.value))])
+
+    for ask in (index.verify, lambda: Index(index.store).query("the train is late")):
+        with pytest.raises(CorruptIndex):
+            ask()
+
+
+def test_a_changed_profile_is_no_index_with_other_answers(make_memory_index):
+    store = make_memory_index(similarity=0.77).store
+    key = index_row("profile"), VALUE_QUALIFIER
+    [cell] = store.get("m", [key])
+    store.put("m", [Cell(*key, cell.value.replace(b"0.77", b"0.17"))])
+    with pytest.raises(CorruptIndex, match="not the one"):
+        Index(store)
+
+
+def test_a_document_that_agrees_with_nothing_is_left_and_said(index):
+    """A changed bit of the fingerprint, and a member that is lost as well."""
+    row = document_row(id_digest("a"))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    fields = msgspec.msgpack.decode(cell.value)
+    changed = encode_fields([fields[0], fields[1] ^ 1 << 40, *fields[2:]])
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, changed)])
+    key = member_row(BASE), id_digest("a")
+    [lost] = index.store.get(FAMILY_DOCUMENTS, [key])
+    index.store.delete(FAMILY_DOCUMENTS, [lost])
+
+    found = [index.verify(repair=repair) for repair in (True, False)]
+
+    assert [(one.missing_members, one.repaired, one.rows) for one in found] == [(1, 0, 30)] * 2
+    assert found[0].not_repaired == 2
+
+
+def test_a_member_of_another_id_than_its_key_is_found(index):
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("a"))])
+    fields = msgspec.msgpack.decode(cell.value)
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=encode_fields(["x", *fields[1:]]), timestamp=None)])
+
+    assert index.verify().undecodable == 1

@@ -208,8 +208,9 @@ def verify(url: str, repair: bool, output: options.Output) -> int:
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
     if result.not_repaired:
         output.note(
-            f"verify: {result.not_repaired:,} could not be repaired: deletes or writes with a later time than the "
-            "server's hide them; repeat the repair after that time, or after a major compaction"
+            f"verify: {result.not_repaired:,} could not be repaired: a document's cell agrees with nothing else (add "
+            "the document again), or deletes or writes with a later time than the server's hide the repair (repeat it "
+            "after that time, or after a major compaction)"
         )
     return exits.FAILED if result.wrong else exits.DONE
 

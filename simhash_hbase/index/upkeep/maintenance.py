@@ -167,8 +167,13 @@ class _Verification(NamedTuple):
         now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
+        # Where no block row has the fingerprint either, the document cell itself may be damaged.
+        blocks = keys.block_rows(self.profile.blocks, np.array([state.simhash for state in missing], np.uint64))
+        standing = set(blocks.simhashes[store.has_rows(blocks)].tolist()) if missing else set()
+        doubtful = [state.simhash for state in missing if state.simhash not in standing]
         if self.times and missing:
-            made = self._make_cells(missing, self.times)
+            lost = [state for state in missing if state.simhash in standing]
+            made = self._make_cells(lost, self.times) if lost else 0
             result.count_repairs(len(missing), made)
             result.without_sketch += made if self.profile.sketch else 0
         values = [cell.value for cell in cells if cell is not None]
@@ -181,8 +186,9 @@ class _Verification(NamedTuple):
         incomplete = np.isin(simhashes, absent.simhashes)
         result.incomplete += int(incomplete.sum())
         if self.times and incomplete.any():
+            absent = absent.where(~np.isin(absent.simhashes, np.array(doubtful, np.uint64)))
             store.put_rows(absent, timestamp=self.times.writing)
-            left = np.isin(simhashes, absent.simhashes[~store.has_rows(absent)])
+            left = np.isin(simhashes, [*absent.simhashes[~store.has_rows(absent)].tolist(), *doubtful])
             result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
 
     def check_block_rows(self, rows: keys.BlockRows) -> None:
@@ -375,7 +381,9 @@ def decode_cells(
                 else:
                     damaged.append(cell)
             else:
-                documentcells.decode_member(cell.value, bands=bands)
+                member = documentcells.decode_member(cell.value, bands=bands)
+                if keys.id_digest(member.id) != cell.qualifier[: layout.ID_DIGEST_BYTES]:
+                    damaged.append(cell)
         except CorruptIndex:
             damaged.append(cell)
     return decoded, damaged

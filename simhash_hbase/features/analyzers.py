@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 from simhash_hbase.kernel.texts import Batch, CountedWords, Weights
+from simhash_hbase.profile.defaults import TEXT_FORM
 
 
 @runtime_checkable
@@ -22,6 +23,8 @@ class CountingAnalyzer(ABC):
 
     top: int | None = None
     """Features to keep, the heaviest; None for all."""
+    text_form: int = TEXT_FORM
+    """Version of the form of texts, as in `Profile`."""
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:
@@ -37,7 +40,7 @@ class CountingAnalyzer(ABC):
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List features and weights, the heaviest first, ties by the feature."""
-        counted = self.count(Batch([text]), seed=0)
+        counted = self.count(Batch([text], self.text_form), seed=0)
         words = zip(counted.words(), counted.counts.tolist(), strict=True)
         table = self.weights(seed=0)
         weighed = [(word, count * weight) for word, count in words if (weight := table.weight(word))]
@@ -59,6 +62,7 @@ class JiebaAnalyzer(CountingAnalyzer):
     """
 
     top: int | None = 200
+    text_form: int = TEXT_FORM
 
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
         return batch.count(folded=False, seed=seed)
@@ -82,6 +86,7 @@ class LearnedAnalyzer(CountingAnalyzer):
     """
 
     top: int | None = None
+    text_form: int = TEXT_FORM
     idf: IdfTable = field(repr=False)
     """Weights of words."""
 
@@ -106,6 +111,7 @@ class ShingleAnalyzer(CountingAnalyzer):
     """Characters of a shingle; a shorter text is one shingle."""
     binary: bool = False
     """Weigh every shingle 1, however often it occurs."""
+    text_form: int = TEXT_FORM
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 64:  # noqa: PLR2004

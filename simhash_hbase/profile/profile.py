@@ -90,6 +90,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Shingles weigh 1 each, however often they occur."""
     words: Literal["unicode-1"] | None = None
     """Version of the words of scripts that jieba does not know, for analyzers that cut words."""
+    text_form: int = 1
+    """Version of the form in which texts are sketched, digested and cut into words (see schema/README.md)."""
     dictionary: str | None = None
     """Digest of jieba's dictionary."""
     idf: str | None = None
@@ -186,6 +188,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         match = given.setdefault("match", defaults.MATCH if sketched else "distance")
         if given.setdefault("bands", defaults.BANDS if sketched and match == "verified" else 0):
             given = {**defaults.BAND_DEFAULTS, **defaults.SHORT_DEFAULTS, **given}
+        given.setdefault("text_form", defaults.TEXT_FORM)
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -271,7 +274,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
 
     def check_same(self, wanted: "Profile") -> None:
-        """Refuse an index that was made with other options.
+        """Refuse an index that was made with other options; one of an older form of texts is none, and keeps it.
 
         Raises
         ------
@@ -280,7 +283,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
-        differing = [name for name in known if mine[name] != theirs[name] and name not in NEVER_COMPARED]
+        skipped = set(NEVER_COMPARED)
+        if self.text_form < wanted.text_form:
+            # The same sample has other words in another form.
+            skipped |= {"text_form", "idf", "probe"}
+        differing = [name for name in known if mine[name] != theirs[name] and name not in skipped]
         if differing == ["probe"]:
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
@@ -296,6 +303,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def _format_problem(self) -> str | None:
         if self.format != FORMAT:
             return f"format {self.format}: this version reads and writes format {FORMAT}"
+        if not 1 <= self.text_form <= defaults.TEXT_FORM:
+            return f"text_form {self.text_form}: this version knows the forms 1 to {defaults.TEXT_FORM}"
         if self.fingerprints != 1:
             return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
         if self.sketch not in (None, SKETCH_VERSION):

@@ -300,7 +300,8 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
     """Return the code points of texts, and where each begins and the last one ends."""
     encoded = bytearray("".join(texts).encode("utf-32-le", "surrogatepass"))
     points = np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
-    return points, np.array([0, *accumulate(map(len, texts))], np.int64)
+    # Of a subclass of str, too, this is the length of what it joins.
+    return points, np.array([0, *accumulate(map(str.__len__, texts))], np.int64)
 
 
 def _buffers(*arrays: NDArray[Any]) -> tuple[memoryview, ...]:

@@ -181,6 +181,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         analyzer = given.get("analyzer", defaults.ANALYZER)
         if analyzer == "jieba":
             given.setdefault("top", defaults.TOP)
+        elif "top" in given and analyzer not in SEGMENTING:
+            # Profiles of 1.0.0 may have it, and it decides nothing there.
+            raise InvalidProfile(f"top goes with analyzers {' and '.join(SEGMENTING)}, not {analyzer}: leave it out")
         if analyzer == "shingle":
             given.setdefault("shingle", defaults.SHINGLE)
         # Ready features come without a text that could be sketched.

@@ -312,5 +312,5 @@ def _resolved(
         profile = profile.replace(dictionary=dictionary_digest(), jieba_idf=weights)
     if learn_from is None:
         return profile, None
-    sample = learn(learn_from, seed=profile.seed, workers=workers)
+    sample = learn(learn_from, seed=profile.seed, text_form=profile.text_form, workers=workers)
     return profile.replace(idf=sample.idf.digest(), idf_documents=sample.idf.documents), sample

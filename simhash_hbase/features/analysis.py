@@ -38,13 +38,14 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
     """Make the analyzer that a profile names."""
     match profile.analyzer:
         case "jieba":
-            return JiebaAnalyzer(top=profile.top)
+            return JiebaAnalyzer(top=profile.top, text_form=profile.text_form)
         case "learned":
             if idf is None:
                 raise errors.InvalidProfile("analyzer learned needs an idf table, learned from a sample of texts")
-            return LearnedAnalyzer(idf=idf, top=profile.top, whole=profile.whole or 0)
+            whole = profile.whole or 0
+            return LearnedAnalyzer(idf=idf, top=profile.top, text_form=profile.text_form, whole=whole)
         case "shingle":
-            return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary)
+            return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary, text_form=profile.text_form)
         case "weighted":
             return WeightedAnalyzer()
 
@@ -69,7 +70,7 @@ class Analysis:
         """Add the probe of this machine to the profile, for a new index."""
         if self.profile.analyzer != "weighted":
             self.profile = self.profile.replace(
-                probe=probe_digest(self.fingerprinter),
+                probe=self._probe(),
                 versions=installed_versions(jieba=self.profile.analyzer in SEGMENTING),
                 extractor=extractor_versions() or None,
             )
@@ -82,13 +83,15 @@ class Analysis:
         """Fingerprint and sketch texts."""
         if self.profile.analyzer == "weighted":
             raise errors.InvalidProfile("analyzer weighted takes features, not texts")
-        if not self._is_probed and self.profile.probe not in (None, probe_digest(self.fingerprinter)):
+        if not self._is_probed and self.profile.probe not in (None, self._probe()):
             here = installed_versions(jieba=self.profile.analyzer in SEGMENTING)
             raise errors.ProfileMismatch(errors.other_fingerprints(self.profile.versions or {}, here))
         self._is_probed = True
         bands, bins = self.profile.bands, self.profile.band_bins or 0
         fingerprinted = self.fingerprinter.fingerprint_batch
-        parts = [(*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts)]
+        parts = [
+            (*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts, self.profile.text_form)
+        ]
         *columns, digests_of_parts = zip(*parts, strict=True)
         simhashes, features, sketches, sizes, segments, shingles = map(np.concatenate, columns)
         digests = list(chain.from_iterable(digests_of_parts))
@@ -111,6 +114,9 @@ class Analysis:
             kept,
             dict.fromkeys(np.flatnonzero(features == 0).tolist(), errors.no_words()),
         )
+
+    def _probe(self) -> str:
+        return probe_digest(self.fingerprinter, self.profile.text_form)
 
     def features(
         self,
@@ -156,10 +162,10 @@ _TEXTS = (
 )
 
 
-def probe_digest(fingerprinter: Fingerprinter) -> str:
+def probe_digest(fingerprinter: Fingerprinter, text_form: int) -> str:
     """Digest what an analyzer and a hash make of the built-in texts."""
     simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
-    sketched = Batch(_TEXTS).sketch()
+    sketched = Batch(_TEXTS, text_form).sketch()
     features = [
         # Weights as they count: the last bit of a logarithm is not the same on every platform.
         sorted((name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text))

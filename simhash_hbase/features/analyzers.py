@@ -9,6 +9,7 @@ import numpy as np
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 from simhash_hbase.kernel.texts import Batch, CountedWords, Weights
+from simhash_hbase.profile.defaults import TEXT_FORM
 
 
 @runtime_checkable
@@ -24,6 +25,8 @@ class CountingAnalyzer(ABC):
 
     top: int | None = None
     """Features to keep, the heaviest; None for all."""
+    text_form: int = TEXT_FORM
+    """Version of the form of texts, as in `Profile`."""
 
     @property
     def few(self) -> int:
@@ -44,7 +47,7 @@ class CountingAnalyzer(ABC):
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List features and weights, the heaviest first, ties by the feature."""
-        counted = self.count(Batch([text]), seed=0)
+        counted = self.count(Batch([text], self.text_form), seed=0)
         words = zip(counted.words(), counted.counts.tolist(), strict=True)
         table = self.weights(seed=0)
         weighed = [(word, count * weight) for word, count in words if (weight := table.weight(word))]
@@ -66,6 +69,7 @@ class JiebaAnalyzer(CountingAnalyzer):
     """
 
     top: int | None = 200
+    text_form: int = TEXT_FORM
 
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
         return batch.count(folded=False, seed=seed)
@@ -89,6 +93,7 @@ class LearnedAnalyzer(CountingAnalyzer):
     """
 
     top: int | None = None
+    text_form: int = TEXT_FORM
     idf: IdfTable = field(repr=False)
     """Weights of words."""
     whole: int = 0
@@ -126,6 +131,7 @@ class ShingleAnalyzer(CountingAnalyzer):
     """Characters of a shingle; a shorter text is one shingle."""
     binary: bool = False
     """Weigh every shingle 1, however often it occurs."""
+    text_form: int = TEXT_FORM
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 64:  # noqa: PLR2004

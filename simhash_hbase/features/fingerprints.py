@@ -20,7 +20,7 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile,
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.idf import CutTexts, outline, text_key
 from simhash_hbase.kernel.texts import Batch, batches
-from simhash_hbase.profile.defaults import HashName
+from simhash_hbase.profile.defaults import TEXT_FORM, HashName
 
 SCALE = 65536  # Integer units of a weight of 1.
 MAX_WEIGHT = 1e9  # No feature weighs more: a larger weight is a mistake.
@@ -165,7 +165,8 @@ class Fingerprinter:
 
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the fingerprint of each text, and how many features it has: 0 where it has no fingerprint."""
-        simhashes, features = zip(*map(self.fingerprint_batch, batches(texts)), strict=True)
+        form = self.analyzer.text_form if isinstance(self.analyzer, CountingAnalyzer) else TEXT_FORM
+        simhashes, features = zip(*map(self.fingerprint_batch, batches(texts, form)), strict=True)
         return np.concatenate(simhashes), np.concatenate(features)
 
     def fingerprint_batch(self, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -175,7 +176,7 @@ class Fingerprinter:
             return self.fingerprint_features_many([analyzer.features(text) for text in batch.texts])
         known = [self._known.get(text_key(text)) if outline(text) in self._outlines else None for text in batch.texts]
         others = [at for at, pair in enumerate(known) if pair is None]
-        rest = Batch([batch.texts[at] for at in others]) if len(others) < len(known) else batch
+        rest = Batch([batch.texts[at] for at in others], batch.form) if len(others) < len(known) else batch
         simhashes = np.array([pair[0] if pair else 0 for pair in known], np.uint64)
         features = np.array([pair[1] if pair else 0 for pair in known], np.int32)
         weights = analyzer.weights(seed=self.seed)

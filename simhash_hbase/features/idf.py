@@ -16,6 +16,7 @@ import numpy as np
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel import texts as kernel, votes
 from simhash_hbase.kernel.tables import VERSION, Tables, cached_tables, jieba_file, words_of
+from simhash_hbase.profile.defaults import TEXT_FORM
 from simhash_hbase.rows.digests import digest_of
 
 STOP_WORDS = (
@@ -166,7 +167,7 @@ class Sample(NamedTuple):
     texts: list[CutTexts]  # In their order, some each.
 
 
-def learn(texts: Iterable[str], *, seed: int = 0, workers: int = 1) -> Sample:
+def learn(texts: Iterable[str], *, seed: int = 0, text_form: int = TEXT_FORM, workers: int = 1) -> Sample:
     """Count document frequencies over a sample of a stream of texts, and hash with a seed.
 
     The sample is kept in memory; so many threads count it.
@@ -179,7 +180,7 @@ def learn(texts: Iterable[str], *, seed: int = 0, workers: int = 1) -> Sample:
         sample.add(text)
 
     def count(part: Sequence[str]) -> tuple[CutTexts, kernel.CountedWords]:
-        words = kernel.Batch(part).count(folded=True, seed=seed)
+        words = kernel.Batch(part, text_form).count(folded=True, seed=seed)
         return CutTexts.of(part, words), words.distinct()
 
     with ThreadPoolExecutor(workers) as pool:

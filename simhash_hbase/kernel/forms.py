@@ -15,6 +15,7 @@ MOST_LISTED = 4  # Characters that one becomes, at most.
 # Kinds of characters:
 WORD = 1  # A word character (``\\w``).
 SLOW = 2  # Its forms depend on its neighbours, or are not in the tables.
+IGNORABLE = 4  # It is not shown: the second form of texts is without it.
 COMPOSED = 8  # Unicode's form NFC may change it or join it with one before it, or it is a format.
 FORMAT = 16  # It controls how text is shown, and is no part of a word.
 KEPT = 32  # It is part of a normal form: a letter, a number or a mark.

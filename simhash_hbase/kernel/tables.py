@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidProfile, MissingExtra
-from simhash_hbase.kernel.forms import COMPOSED, FORMAT, KEPT, LIST, MAPPED, MOST_LISTED, SLOW, WORD
+from simhash_hbase.kernel.forms import COMPOSED, FORMAT, IGNORABLE, KEPT, LIST, MAPPED, MOST_LISTED, SLOW, WORD
 from simhash_hbase.kernel.normal import joining, varying
 from simhash_hbase.kernel.segment import HAN_FIRST, HAN_LAST, SLOTS, read_dictionary, read_words
 from simhash_hbase.kernel.shingles import BINS, mix
@@ -35,7 +35,7 @@ from simhash_hbase.rows.digests import digest_of
 
 Tables = dict[str, NDArray[Any]]
 
-VERSION = 10  # Of tables in the cache: changes whenever the same files of jieba would make others.
+VERSION = 11  # Of tables in the cache: changes whenever the same files of jieba would make others.
 
 _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
 _STATES = "BEMS"
@@ -56,6 +56,7 @@ _CLASSES = {  # In characters.txt.
     "KATAKANA": _KATAKANA,
     "VOICED": _HIRAGANA | _KATAKANA | EXTENDS,
     "FORMATS": FORMAT | COMPOSED,
+    "IGNORABLES": IGNORABLE,
     "MID_LETTER": 8192,
     "MID_NUMBER": 16384,
     "HEBREW": 32768,

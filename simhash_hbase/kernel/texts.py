@@ -19,6 +19,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
 from simhash_hbase.kernel.tables import EXTENDS, kernel_tables
+from simhash_hbase.profile.defaults import TEXT_FORM
 from simhash_hbase.rows.digests import blake2b
 
 BATCH = 1 << 17
@@ -121,19 +122,25 @@ class Sketched(NamedTuple):
 
 
 class Batch:
-    """Some texts as code points; one thread at a time."""
+    """Some texts as code points, in a form that `Profile.text_form` explains; one thread at a time."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], form: int = TEXT_FORM) -> None:
         self.texts = texts
+        self.form = form
         self.points, self.offsets = _points(texts)
         if len(self.points) >= 1 << 31:
             raise InvalidArgument("a text of 2,147,483,648 characters or more: wanted a shorter one")
         self.kinds = np.zeros(len(texts), np.uint16)
-        forms.kinds_of(*_buffers(self.points, self.offsets, kernel_tables()["kinds"], self.kinds))
+        kinds = kernel_tables()["kinds"]
+        forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
+        if form > 1 and (self.kinds & forms.IGNORABLE).any():
+            is_shown = kinds[self.points] & forms.IGNORABLE == 0
+            self.points, self.offsets = self.points[is_shown], np.append(0, np.cumsum(is_shown))[self.offsets]
+            forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
 
     def count(self, *, folded: bool, seed: int) -> CountedWords:
         """Count the words of the texts: in NFKC and lower case all, else those of two characters or more."""
-        form = partial(canonical, folded=folded)
+        form = partial(canonical, folded=folded, form=self.form)
         if folded:
             points, offsets = self._forms("folded", form)
         else:
@@ -148,7 +155,7 @@ class Batch:
 
     def shingles(self, size: int, *, seed: int) -> CountedWords:
         """Count the runs of `size` characters of the normal forms; a shorter text is one."""
-        normal, ends = self._forms("normal", normalize)
+        normal, ends = self._normal()
         lengths = np.diff(ends)
         numbers = np.where(lengths > 0, np.maximum(lengths - size + 1, 1), 0)
         before = np.concatenate([[0], np.cumsum(numbers)])
@@ -158,12 +165,12 @@ class Batch:
 
     def normal_forms(self) -> list[str]:
         """Return the texts as `normalize` does, several times as fast."""
-        normal, ends = self._forms("normal", normalize)
+        normal, ends = self._normal()
         return _between(normal, ends[:-1], ends[1:])
 
     def sketch(self, bands: int = 0, bins: int = 0) -> Sketched:
         """Sketch and digest the texts; bands are groups of `bins` minima."""
-        normal, ends = self._forms("normal", normalize)
+        normal, ends = self._normal()
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)
         segments = np.zeros((len(self.texts), bands), np.uint32)
@@ -174,6 +181,9 @@ class Batch:
         texts = _between(normal, ends[:-1], ends[1:])
         digests = [blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest() for text in texts]
         return Sketched(sketches, np.diff(ends), segments, counts, digests)
+
+    def _normal(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        return self._forms("normal", partial(normalize, form=self.form))
 
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""
@@ -191,8 +201,10 @@ class Batch:
         if not (self.kinds & kind).any():
             return points, ends
         parts = [
-            _points([form(text)])[0] if is_left else points[start:stop]
-            for text, is_left, start, stop in zip(self.texts, self.kinds & kind, ends[:-1], ends[1:], strict=True)
+            _points([form(_text(self.points[first:last]))])[0] if is_left else points[start:stop]
+            for is_left, (first, last), (start, stop) in zip(
+                self.kinds & kind, pairwise(self.offsets), pairwise(ends), strict=True
+            )
         ]
         return np.concatenate(parts), np.array([0, *accumulate(map(len, parts))], np.int64)
 
@@ -214,9 +226,9 @@ def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
     return dict(zip(words, texts[word[is_counted]].tolist(), strict=True))
 
 
-def batches(texts: Sequence[str]) -> Iterator[Batch]:
+def batches(texts: Sequence[str], form: int = TEXT_FORM) -> Iterator[Batch]:
     """Divide texts into batches, at least one, in their order."""
-    return map(Batch, divided(texts, BATCH))
+    return (Batch(some, form) for some in divided(texts, BATCH))
 
 
 def divided(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
@@ -243,13 +255,14 @@ def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
     return _between(points, starts, stops)
 
 
-def canonical(text: str, *, folded: bool) -> str:
+def canonical(text: str, *, folded: bool, form: int = TEXT_FORM) -> str:
     """Bring a text into the form that is cut into words."""
-    form = normal_form("NFKC" if folded else "NFC", _with_kind(text, forms.FORMAT, 0)).replace(JOINER, "")
-    return form.lower() if folded else form
+    dropped = forms.FORMAT | forms.IGNORABLE if form > 1 else forms.FORMAT
+    composed = normal_form("NFKC" if folded else "NFC", _with_kind(text, dropped, 0)).replace(JOINER, "")
+    return composed.lower() if folded else composed
 
 
-def normalize(text: str) -> str:
+def normalize(text: str, form: int = TEXT_FORM) -> str:
     """Normalise a text: NFKC, lower case, letters, numbers and marks alone (see schema/README.md).
 
     Examples
@@ -257,8 +270,11 @@ def normalize(text: str) -> str:
     >>> normalize("Ｐython is “sexy”！")
     'pythonissexy'
     """
+    if form > 1:
+        text = _with_kind(text, forms.IGNORABLE, 0)
     forms_of_pieces = (unicodedata.normalize("NFKC", bounded_marks(piece)).lower() for piece in pieces(text))
-    return _with_kind("".join(forms_of_pieces), forms.KEPT, forms.KEPT)
+    kept = _with_kind("".join(forms_of_pieces), forms.KEPT, forms.KEPT)
+    return kept.replace(JOINER, "") if form > 1 else kept
 
 
 def _with_kind(text: str, kind: int, expected: int) -> str:
@@ -300,7 +316,8 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
     """Return the code points of texts, and where each begins and the last one ends."""
     encoded = bytearray("".join(texts).encode("utf-32-le", "surrogatepass"))
     points = np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
-    return points, np.array([0, *accumulate(map(len, texts))], np.int64)
+    # Of a subclass of str, too, this is the length of what it joins.
+    return points, np.array([0, *accumulate(map(str.__len__, texts))], np.int64)
 
 
 def _buffers(*arrays: NDArray[Any]) -> tuple[memoryview, ...]:

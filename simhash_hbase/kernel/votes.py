@@ -54,6 +54,8 @@ def _murmur3(
     key1: cython.ulonglong = 0
     key2: cython.ulonglong = 0
     length: cython.ulonglong = 0
+    octets: cython.ulonglong = 0
+    point: cython.ulonglong = 0
     for place in range(start, stop):
         point = points[place]
         if point < 0x80:

@@ -44,6 +44,7 @@ BAND_FIELDS = ("band_bins", "near", *NearLimits._fields)  # Of a profile: all ar
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
 SHORT_WITHOUT_BANDS = {"short": 30, "short_characters": 0}
+TEXT_FORM = 2  # See `Profile.text_form`.
 MAX_ROWS_PER_PREFIX = 50_000
 MAX_MEMBERS = 1_000
 LEASE_S = 30.0

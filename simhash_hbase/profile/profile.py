@@ -20,8 +20,8 @@ WORDS: Literal["unicode-1"] = "unicode-1"
 WHOLE: Literal[5] = 5
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
-# Fields that 1.0.0 did not know: where they are None, a profile is written without them.
-LATER_FIELDS = ("near", "secret", "whole")
+# Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
+LATER_FIELDS = {"near": None, "secret": None, "text_form": 1, "whole": None}
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
 # Of the fields that name one of several ways.
@@ -98,6 +98,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     None, as in indexes of 1.0.0: they are cut into words, too."""
     words: Literal["unicode-1"] | None = None
     """Version of the words of scripts that jieba does not know, for analyzers that cut words."""
+    text_form: int = 1
+    """Version of the form in which texts are sketched, digested and cut into words (see schema/README.md)."""
     dictionary: str | None = None
     """Digest of jieba's dictionary."""
     idf: str | None = None
@@ -193,6 +195,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         analyzer = given.get("analyzer", defaults.ANALYZER)
         if analyzer == "jieba":
             given.setdefault("top", defaults.TOP)
+        elif "top" in given and analyzer not in SEGMENTING:
+            # Profiles of 1.0.0 may have it, and it decides nothing there.
+            raise InvalidProfile(f"top goes with analyzers {' and '.join(SEGMENTING)}, not {analyzer}: leave it out")
         if analyzer == "shingle":
             given.setdefault("shingle", defaults.SHINGLE)
         # Ready features come without a text that could be sketched.
@@ -202,6 +207,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         given = {**_band_fields(given), **(defaults.SHORT_DEFAULTS if bands else {}), **given}
         if analyzer == "learned":
             given["whole"] = WHOLE
+        given.setdefault("text_form", defaults.TEXT_FORM)
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -277,7 +283,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and the service answers."""
         fields = msgspec.structs.asdict(self).items()
-        kept = {name: value for name, value in fields if value is not None or name not in LATER_FIELDS}
+        kept = {name: value for name, value in fields if name not in LATER_FIELDS or value != LATER_FIELDS[name]}
         return msgspec.json.encode(kept, order="sorted")
 
     @classmethod
@@ -295,7 +301,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
 
     def check_same(self, wanted: "Profile") -> None:
-        """Refuse an index that was made with other options.
+        """Refuse an index that was made with other options; one of an older form of texts is none, and keeps it.
 
         Raises
         ------
@@ -305,6 +311,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
         skipped = {*NEVER_COMPARED, *self._former_defaults(wanted)}
+        if self.text_form < wanted.text_form:
+            # The same sample has other words in another form.
+            skipped |= {"text_form", "idf", "probe"}
         differing = [name for name in known if mine[name] != theirs[name] and name not in skipped]
         if differing == ["probe"]:
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
@@ -329,6 +338,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def _format_problem(self) -> str | None:
         if self.format != FORMAT:
             return f"format {self.format}: this version reads and writes format {FORMAT}"
+        if not 1 <= self.text_form <= defaults.TEXT_FORM:
+            return f"text_form {self.text_form}: this version knows the forms 1 to {defaults.TEXT_FORM}"
         if self.fingerprints != 1:
             return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
         if self.sketch not in (None, SKETCH_VERSION):

@@ -57,6 +57,10 @@ class Entries:
     """Segments of the sketch rows, shape (n, bands), of no meaning where `sketched` is false; None: no bands."""
 
     def __post_init__(self) -> None:
+        if not {str}.issuperset(map(type, self.ids)):
+            # Of a subclass, such as numpy's and lxml's, the string itself.
+            exact = [str.__str__(name) if isinstance(name, str) else name for name in self.ids]
+            object.__setattr__(self, "ids", exact)
         columns = (self.simhashes, self.sketches, self.shingles, self.features, self.lengths, self.segments)
         sizes = {len(column) for column in (*columns, self.ids, self.digests, self.metadata)}
         if len(sizes) != 1:

@@ -18,6 +18,7 @@ from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch, kernel_tables
 from simhash_hbase.profile import Profile, versions
+from simhash_hbase.profile.defaults import TEXT_FORM
 from simhash_hbase.report.explain import Side, compare
 
 
@@ -168,7 +169,7 @@ def test_features_of_the_callers_own_are_not_probed():
 
 
 def digest(analyzer=None, **options):
-    return probe_digest(Fingerprinter(analyzer or ShingleAnalyzer(), **options))
+    return probe_digest(Fingerprinter(analyzer or ShingleAnalyzer(), **options), TEXT_FORM)
 
 
 def test_a_probe_differs_where_anything_that_counts_differs(monkeypatch):
@@ -188,7 +189,7 @@ def test_a_probe_differs_where_anything_that_counts_differs(monkeypatch):
 def test_an_analysis_is_probed_once(monkeypatch):
     probed = []
     plain = analysis_module.probe_digest
-    monkeypatch.setattr(analysis_module, "probe_digest", lambda given: probed.append(1) or plain(given))
+    monkeypatch.setattr(analysis_module, "probe_digest", lambda *given: probed.append(1) or plain(*given))
     with create_index("memory:", analyzer="shingle") as index:
         made = again(index)
         for analysis in (index.analysis, index.analysis, made, made):

@@ -209,3 +209,14 @@ def test_compiled_and_interpreted_give_the_same_bytes():
     # Where nothing is compiled, these are two processes of the same form.
     assert (is_compiled, COMPILED) != ("True", True)
     assert json.loads(made) == json.loads(json.dumps(everything()))
+
+
+@pytest.mark.parametrize("length", [0, 1, 10**6])
+def test_a_text_that_lies_about_its_length_is_the_string_that_it_is(length):
+    class Text(str):
+        __slots__ = ()
+
+        def __len__(self):
+            return length
+
+    assert Batch([Text("天地玄黄宇宙洪荒")]).sketch().digests == Batch(["天地玄黄宇宙洪荒"]).sketch().digests

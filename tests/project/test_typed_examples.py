@@ -18,6 +18,8 @@ from simhash_hbase.profile.profile import Profile, ProfileOptions
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TAKEN = {
     "format",
+    "secret",
+    "text_form",
     "words",
     "whole",
     "dictionary",

@@ -16,6 +16,16 @@ MASK = (1 << 64) - 1
 MASK32 = (1 << 32) - 1
 BINS = 512
 
+IGNORABLES = frozenset(
+    chr(number)
+    for first, last in (
+        (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+        (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+    )
+    for number in range(first, last + 1)
+)  # fmt: skip
+
 
 def mix(x):
     x ^= x >> 30
@@ -96,9 +106,12 @@ def pieces(text):
     yield text
 
 
-def normalized(text):
+def normalized(text, form=2):
+    dropped = IGNORABLES if form == 2 else frozenset(map(chr, range(0xFE00, 0xFE10)))
+    if form == 2:
+        text = "".join(c for c in text if c not in dropped)
     lowered = "".join(unicodedata.normalize("NFKC", bounded(piece)).lower() for piece in pieces(text))
-    return "".join(c for c in lowered if unicodedata.category(c)[0] in "LNM" and not 0xFE00 <= ord(c) <= 0xFE0F)
+    return "".join(c for c in lowered if unicodedata.category(c)[0] in "LNM" and c not in dropped)
 
 
 def text_digest(plain):

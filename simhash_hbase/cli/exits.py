@@ -25,6 +25,7 @@ PARAMETERS = (
     "clusters", "contained", "dry_run", "duplicates", "encoding", "exact", "features_field", "format", "html",
     "id_field", "if_not_exists", "into_existing", "keep", "max_document_bytes", "output", "rejects",
     "report", "results", "resume", "simhash_field", "simhash_format", "staging", "take_over", "text_field", "workers",
+    "yes",
 )  # fmt: skip
 _PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
 

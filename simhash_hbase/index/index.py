@@ -318,9 +318,25 @@ class Index(ReadableIndex):
             self.store.check_readable()
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
 
-    def vacuum(self, *, watch: ProgressCallback | None = None) -> Vacuumed:
-        """Delete what no answer needs any more."""
-        return vacuum(self.store, self.profile, now=self._now(), watch=watch)
+    def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
+        """Delete what no answer needs any more.
+
+        Parameters
+        ----------
+        yes : bool
+            Delete expired documents even if these are most of the index.
+        watch : callable, optional
+            Is told how far it is.
+
+        Raises
+        ------
+        InvalidArgument
+            When most documents have expired by this machine's clock, or the server's, unless `yes`. A clock that is
+            ahead makes documents expire that are still wanted, so nothing is deleted then.
+        StoreBusy
+            While a bulk load is open.
+        """
+        return vacuum(self.store, self.profile, now=self._now(), yes=yes, watch=watch)
 
     def backup(self, destination: str) -> bool:
         """Copy the index while it is in use, and note in it when the copy began.

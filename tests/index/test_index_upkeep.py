@@ -9,7 +9,7 @@ from support.bruteforce import BASE, FAR, answered, entries
 from support.rows import block_rows_of, rows_of
 from support.server_doubles import TombstoneStore
 
-from simhash_hbase import CorruptIndex, Index, IndexMissing, Profile, StoreBusy, create_index
+from simhash_hbase import CorruptIndex, Index, IndexMissing, InvalidArgument, Profile, StoreBusy, create_index
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
@@ -329,3 +329,29 @@ def test_a_member_of_another_id_than_its_key_is_found(index):
     index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=encode_fields(["x", *fields[1:]]), timestamp=None)])
 
     assert index.verify().undecodable == 1
+
+
+@pytest.mark.parametrize("old", [20, 11, 10])
+def test_vacuum_asks_before_most_documents_go_as_expired(make_index, old):
+    index = make_index(ttl_days=7, grace_s=0)
+    index.add_entries(entries({f"old {number}": BASE ^ number for number in range(old)}))
+    make_index.clock.advance(days=6)
+    index.add_entries(entries({f"new {number}": FAR ^ number for number in range(20 - old)}))
+    make_index.clock.advance(days=2)
+    if old == 10:
+        assert index.vacuum().expired == 10
+        return
+
+    with pytest.raises(InvalidArgument, match=f"{old} of 20 documents have expired: the latest was seen at 20.*`yes`"):
+        index.vacuum()
+
+    assert index.stats(exact=True).documents == 20
+    assert index.vacuum(yes=True).expired == old
+
+
+def test_vacuum_of_a_few_documents_does_not_ask(make_index):
+    index = make_index(ttl_days=7, grace_s=0)
+    index.add_entries(entries({f"{number}": BASE ^ number for number in range(9)}))
+    make_index.clock.advance(days=8)
+
+    assert index.vacuum().expired == 9

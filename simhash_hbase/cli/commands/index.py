@@ -217,11 +217,12 @@ def verify(url: str, repair: bool, output: options.Output) -> int:
 
 @command("vacuum", interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])
 @options.url
+@option("--yes", is_flag=True, help="Delete expired documents even if these are most of the index.")
 @options.output
-def vacuum(url: str, output: options.Output) -> None:
+def vacuum(url: str, yes: bool, output: options.Output) -> None:
     """Delete data that no answer needs: expired documents, old removals, rows without a document."""
     with output, options.open_index(url) as index, output.walk("vacuum") as watch:
-        swept = index.vacuum(watch=watch)
+        swept = index.vacuum(yes=yes, watch=watch)
         output.record(asdict(swept))
 
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import CorruptIndex, StoreBusy
+from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import missing_copies, stale_copies
 from simhash_hbase.index.timestamps import MARGIN_MS, cleaning_time, writing_time
@@ -23,6 +23,9 @@ from simhash_hbase.stores.columns import columns_of
 # A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
 # which may itself be as far behind the one that vacuum goes by.
 LEAST_GRACE_MS = 2 * MARGIN_MS
+# Vacuum asks before it deletes more than so many documents that have expired, and more than this share of all.
+FEW_EXPIRED = 10
+MOST_EXPIRED = 0.5
 # Of one fingerprint; nearly all have one.
 MEMBERS_AT_ONCE = 100
 
@@ -290,23 +293,33 @@ class Vacuumed:
     rows: int = 0  # Block rows without members.
 
 
-def vacuum(store: Store, profile: Profile, *, now: int, watch: ProgressCallback | None = None) -> Vacuumed:
+def vacuum(
+    store: Store, profile: Profile, *, now: int, yes: bool = False, watch: ProgressCallback | None = None
+) -> Vacuumed:
     """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
 
     Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
     transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
     two minutes, is touched, and rows whose members appeared meanwhile are put back.
+
+    Raises
+    ------
+    InvalidArgument
+        When most documents have expired by the clock, unless `yes`: a clock may be ahead. Nothing is deleted then.
     """
     if indexrows.read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
     now = cleaning_time(store, now)
     result = Vacuumed()
-    both = Walk(watch)
-    for cells in both.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+    asks = profile.ttl_ms is not None and not yes
+    both = Walk(watch, passes=2 + asks)
+    if asks:
+        _check_expiry(store, profile, now, both)
+    for cells in both.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), before=int(asks)):
         with atomically(store):
             _vacuum_cells(store, profile, up_to_date(store, cells), now, result)
     cutoff = cutoff_of(store, profile, now)
-    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1):
+    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1 + int(asks)):
         with atomically(store):
             doomed = rows.where(memberless(store, profile, rows))
             if not len(doomed.prefixes):
@@ -321,6 +334,22 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: ProgressCallback 
                 store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
             result.rows += int((~store.has_rows(doomed)).sum())
     return result
+
+
+def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
+    documents = expired = newest = 0
+    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        for _, state in decode_cells(cells, profile.bands)[0]:
+            if not (state.is_gone or state.is_undecided):
+                documents += 1
+                expired += state.seen < profile.oldest(now)
+                newest = max(newest, state.seen)
+    if expired >= FEW_EXPIRED and expired > MOST_EXPIRED * documents:
+        raise InvalidArgument(
+            f"{expired:,} of {documents:,} documents have expired: the latest was seen at {clock.rfc3339(newest)}, the "
+            f"time to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if that is right, "
+            "repeat it with `yes`"
+        )
 
 
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:

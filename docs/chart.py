@@ -17,9 +17,9 @@ CORPORA = ("lctt", "laws-zh", "laws-en", "graph")
 NAMES = {
     "ours, `verified`, with sketch rows": "simhash-hbase",
     "Lance `MINHASHLSH`, its estimate ≥ 0.77": "Lance, judged",
+    "rensa `RMinHashLSH`, its estimate ≥ 0.77": "rensa, judged",
+    "datasketch `MinHashLSH`, its estimate ≥ 0.77": "datasketch, judged",
     "Lance `MINHASHLSH`": "Lance",
-    "rensa `RMinHashLSH`": "rensa",
-    "datasketch `MinHashLSH`": "datasketch",
     "PyPI simhash, 3 bits": "PyPI simhash",
 }
 COLUMNS = {
@@ -45,7 +45,7 @@ THEMES = {
         "line": "#3d444d",
     },
 }
-WIDTH, LABEL, BAR, GAP = 840, 118, 176, 64
+WIDTH, LABEL, BAR, GAP = 840, 130, 172, 64
 TOP, ROW, HEIGHT = 34, 26, 15
 EDGE = 10
 

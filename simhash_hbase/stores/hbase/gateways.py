@@ -8,7 +8,7 @@ from ssl import SSLCertVerificationError
 from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
-from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsupported
+from simhash_hbase.errors import Retryable, SimhashError, StoreRefused, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift import channel, exchange, pool, thrift1, thrift2, wire
 
@@ -19,6 +19,18 @@ _NO_MECHANISM = b"\x01\x00\x00\x00\x01?"
 _SASL_REFUSAL = b"\x03\x00\x00"
 _HTTP = b"HTTP/"
 _HTTP_QUESTION = b"POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_HTTP_GET = b"GET / HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
+# Other servers of a cluster: what they are asked, what their answer holds, and what they are. No repetition and no
+# other transport turns them into a gateway.
+_OTHER_SERVERS = {
+    _HTTP_GET: {
+        b"org.apache.hadoop.hbase.ipc.": "it is HBase's own RPC, of a master or a region server",
+        b"/master-status": "it is the web page of a master",
+        b"/rs-status": "it is the web page of a region server",
+    },
+    b"srvr\n": {b"Zookeeper version": "it is ZooKeeper"},
+}
+_OTHER_BYTES = 4_096
 # The first bytes of an answer, by transport and protocol; a frame begins with its length, which is small.
 _START = {
     ("buffered", "binary"): b"\x80\x01",
@@ -72,6 +84,8 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
             raise StoreUnavailable(str(error)) from error
         # What took the ticket of Kerberos is a gateway.
         options = connection.options
+        if other := "" if options.kerberos else _other_server(connection.gateway, options):
+            raise StoreRefused(f"{connection.gateway} is no Thrift gateway: {other}") from error
         found = "" if options.kerberos else describe_gateway(connection.gateway, options)
         if not found:
             # It is a gateway: it stood still, or that answer was cut off on its way.
@@ -79,6 +93,16 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
                 raise
             raise type(error)(f"{error}; it answers now, so repeat the call") from error
         raise StoreUnavailable(f"{connection.gateway} does not answer as a Thrift gateway: {found}") from error
+
+
+def _other_server(gateway: Gateway, options: HBaseOptions) -> str:
+    """Say which other server of a cluster is at an address; empty for none that is known."""
+    for question, signs in _OTHER_SERVERS.items():
+        answer = _first_bytes(gateway, options, question, enough=_OTHER_BYTES)
+        for sign, what in signs.items():
+            if sign in answer:
+                return f"{what}; name the port of a Thrift gateway, 9090 where nobody has chosen another one"
+    return ""
 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
@@ -173,12 +197,12 @@ def _question(options: HBaseOptions) -> bytes:
     return bytes(recorder.getvalue())
 
 
-def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes) -> bytes:
+def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes, *, enough: int = _ENOUGH_BYTES) -> bytes:
     """Send some bytes and return how the answer begins; nothing when there is none."""
     answer = b""
     # The bytes that came before the connection closed or fell silent are enough.
     with suppress(OSError), channel.connect(gateway, options, _PROBE_S) as probe:
         probe.sendall(question)
-        while len(answer) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
+        while len(answer) < enough and (part := probe.recv(enough)):
             answer += part
     return answer

@@ -7,12 +7,9 @@ from hypothesis import given, strategies as st
 from support.results import run
 
 from simhash_hbase.files.remote import shown, without_secrets
-from simhash_hbase.index.indexrows import read_profile
+from simhash_hbase.index.indexrows import read_profile, write_own_rows
 from simhash_hbase.profile.versions import extractor_versions
-from simhash_hbase.rows.keys import index_row
-from simhash_hbase.rows.layout import VALUE_QUALIFIER
 from simhash_hbase.stores.addresses import open_store
-from simhash_hbase.stores.base import Cell
 
 
 def still_whole(cli, url, documents=60):
@@ -45,8 +42,7 @@ def test_what_is_no_address_is_wrong_usage(cli, url):
 def changed_profile(url, **fields):
     """Write another profile into an index, as another machine might have."""
     store = open_store(url)
-    encoded = read_profile(store).replace(**fields).encode()
-    store.put("m", [Cell(index_row("profile"), VALUE_QUALIFIER, encoded)])
+    write_own_rows(store, read_profile(store).replace(**fields), None)
     store.close()
 
 

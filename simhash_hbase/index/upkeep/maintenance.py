@@ -411,7 +411,8 @@ def decode_cells(
                     damaged.append(cell)
             else:
                 member = documentcells.decode_member(cell.value, bands=bands)
-                if keys.id_digest(member.id) != cell.qualifier[: layout.ID_DIGEST_BYTES]:
+                is_member = keys.row_flag(cell.row) == layout.FLAG_MEMBERS
+                if is_member and keys.id_digest(member.id) != cell.qualifier[: layout.ID_DIGEST_BYTES]:
                     damaged.append(cell)
         except CorruptIndex:
             damaged.append(cell)

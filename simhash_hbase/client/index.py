@@ -43,6 +43,7 @@ PIECE_LINES = 1_000
 MOST_MATCHES = 1_000  # Of an answer: here, and in the service.
 LEASES = 2  # So long a claim waits for another writer, even a crashed one: in the service, and in the tools for agents.
 NOWHERE = Place("", 0)
+OTHER = "an answer is for another document"
 
 
 class SearchOptions(TypedDict, total=False):
@@ -299,14 +300,22 @@ class RemoteIndex(Index):
         for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
-                error = self._http.line_error(record)
-                yield item, self._checked(_id(item), record, decode) if error is None else error
+                yield item, self._outcome(_id(item), record, decode)
+
+    def _outcome(self, name: str, record: JsonObject, decode: Callable[[JsonObject], A]) -> A | errors.SimhashError:
+        """Read the line that answers for an id; a refusal may leave the id out."""
+        error = self._http.line_error(record)
+        if error is None:
+            return self._checked(name, record, decode)
+        if record.get("id", name) != name:
+            raise self._http.no_answer(OTHER)
+        return error
 
     def _checked(self, name: str, record: JsonObject, decode: Callable[[JsonObject], A]) -> A:
         """Read the answer for an id."""
         answered = record.get("query" if decode is _answer else "id")
         if answered != (name or None):
-            raise self._http.no_answer("an answer is for another document")
+            raise self._http.no_answer(OTHER)
         return self._http.checked(decode, record)
 
 

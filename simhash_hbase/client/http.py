@@ -4,11 +4,11 @@ import random
 import re
 import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -19,10 +19,13 @@ from simhash_hbase import errors
 try:
     import urllib3
     from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError, SSLError
+
+    from simhash_hbase.client.connections import POOLS, renew
 except ImportError as error:
     raise errors.missing_extra("an index by http:// or https:// needs urllib3", "client") from error
 
 CONNECT_S = 10.0
+# For an answer, or for a line of a stream.
 READ_S = 90.0  # A claim may wait for two leases of another writer, a minute by default.
 SOON_S = 10.0  # For an answer to a request that waits for nobody, where the caller's patience is short.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
@@ -31,6 +34,8 @@ CONNECTIONS = 16  # Kept open for the next requests; threads may have more.
 READ_BYTES = 64 << 10
 # Answers of a stream in memory at a time; the lines after them are sent again.
 ANSWER_BYTES = 8 << 20
+# Of an answer that is one object, or of a line: more than a thousand matches with the longest ids take.
+MOST_BYTES = 64 << 20
 
 WHOLE = ("/v1/stats", "/v1/profile")  # Routes that are of no collection.
 JSON, NDJSON = "application/json", "application/x-ndjson"
@@ -54,16 +59,31 @@ _KINDS: Mapping[str, type[errors.SimhashError]] = {
 }
 """The errors that a code of the service stands for; of the others, those worth another try mean `StoreUnavailable`."""
 
+T = TypeVar("T")
 Parameters = Mapping[str, str | int | float]
 JsonObject = dict[str, Any]
 
 
-def _error_of(problem: Mapping[str, Any], where: str = "") -> errors.SimhashError:
-    """Return the error of the package for one that the service sent."""
-    kind = _KINDS.get(problem["code"])
-    if kind is None:
-        kind = errors.StoreUnavailable if problem["retryable"] else errors.StoreRefused
-    return kind(f"{where}{problem['detail']}")
+class _Problem(msgspec.Struct):
+    """An error as the service sends it."""
+
+    code: str
+    detail: str
+    retryable: bool
+
+    def error(self, where: str = "") -> errors.SimhashError:
+        """Return the error of the package that it stands for."""
+        kind = _KINDS.get(self.code)
+        if kind is None:
+            kind = errors.StoreUnavailable if self.retryable else errors.StoreRefused
+        return kind(f"{where}{self.detail}")
+
+
+class _Summary(msgspec.Struct):
+    """The last line of a stream."""
+
+    complete: bool
+    error: _Problem | None = None
 
 
 class _Patience:
@@ -121,6 +141,7 @@ class HttpClient:
         secure: dict[str, Any] = {"ssl_context": ssl.create_default_context()} if parts.scheme == "https" else {}
         self._timeout = urllib3.Timeout(connect=min(CONNECT_S, patience_s), read=min(READ_S, patience_s))
         self._pool = make(num_pools=1, maxsize=CONNECTIONS, **secure)
+        self._pool.pool_classes_by_scheme = POOLS
 
     def in_collection(self, name: str | None) -> Self:
         """Return a client whose requests are for the documents of a collection, by the same connections."""
@@ -156,18 +177,16 @@ class HttpClient:
         while True:
             try:
                 with self._response(method, path, parameters or {}, body, JSON, timeout) as response:
-                    return self._decode(response.read())
+                    return self._decode(self._whole(response))
             except errors.ClaimContended:
                 raise
             except errors.Retryable as error:
                 patience.wait(error)
 
-    def stream(
-        self, path: str, parameters: Parameters, lines: Sequence[bytes]
-    ) -> Iterator[JsonObject | errors.SimhashError]:
+    def stream(self, path: str, parameters: Parameters, lines: Sequence[bytes]) -> Iterator[JsonObject]:
         """Send lines that may be repeated, and yield the answer to each of them, in their order.
 
-        An answer is a JSON object, or the error of that line alone. What was not answered when a connection breaks, or
+        An answer is a JSON object; see `line_error`. What was not answered when a connection breaks, or
         when the service ends the stream, is sent again. An error that stays comes after the answers before it.
         """
         patience = _Patience(self.patience_s)
@@ -180,8 +199,8 @@ class HttpClient:
             except errors.SimhashError as error:
                 failure = error
             if len(answers) > len(lines) or not (answers or failure):
-                raise errors.StoreRefused(f"{self.url}: {len(answers)} answers came for {len(lines)} lines")
-            yield from (_error_of(answer["error"]) if "error" in answer else answer for answer in answers)
+                raise self.no_answer(f"{len(answers)} answers came for {len(lines)} lines")
+            yield from answers
             lines = lines[len(answers) :]
             if failure is not None and not isinstance(failure, errors.Retryable):
                 raise failure
@@ -192,22 +211,62 @@ class HttpClient:
 
     def _read(self, response: urllib3.BaseHTTPResponse, answers: list[JsonObject]) -> None:
         """Read the answers of a stream to its summary, or as many as fit into memory."""
-        size, part = 0, b""
-        for piece in response.stream(READ_BYTES):
+        size, line = 0, bytearray()
+        connection = response.connection
+        for piece in _pieces(response):
             # A last line without its end is left out.
-            *whole, part = (part + piece).split(b"\n")
-            for line in whole:
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
+                line += end
                 record = self._decode(line)
+                renew(connection)
                 if "summary" in record:
-                    summary = record["summary"]
-                    if not summary["complete"]:
-                        raise _error_of(summary["error"], f"{self.url}: ")
-                    return
+                    summary = self.checked(partial(msgspec.convert, type=_Summary), record["summary"])
+                    if summary.complete:
+                        return
+                    if summary.error is None:
+                        raise self.no_answer("a stream ends without a reason")
+                    raise summary.error.error(f"{self.url}: ")
                 answers.append(record)
                 size += len(line)
                 if size > ANSWER_BYTES:
                     return
+                line.clear()
+            line += rest
+            if len(line) > MOST_BYTES:
+                raise self._too_large()
         raise errors.StoreUnavailable(f"{self.url}: the connection broke in the middle of an answer")
+
+    def line_error(self, answer: JsonObject) -> errors.SimhashError | None:
+        """Return the error of a line, if that is the answer to it."""
+        if "error" not in answer:
+            return None
+        problem: _Problem = self.checked(partial(msgspec.convert, type=_Problem), answer["error"])
+        return problem.error()
+
+    def checked(self, read: Callable[[Any], T], value: object) -> T:
+        """Read a part of an answer, which may be of any form: what reads it raises as for a wrong one."""
+        try:
+            return read(value)
+        except (LookupError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+            raise self.no_answer() from error
+
+    def no_answer(self, reason: str = "") -> errors.NotAnIndex:
+        """Make the error of an answer that came whole and is none to what was asked: it would come again."""
+        because = f": {reason}" if reason else ""
+        return errors.NotAnIndex(f"{self.url} does not answer as the service of this package does{because}")
+
+    def _whole(self, response: urllib3.BaseHTTPResponse) -> bytes:
+        """Read an answer that is one object."""
+        body = bytearray()
+        for piece in _pieces(response):
+            body += piece
+            if len(body) > MOST_BYTES:
+                raise self._too_large()
+        return bytes(body)
+
+    def _too_large(self) -> errors.NotAnIndex:
+        return self.no_answer(f"an answer has more than {MOST_BYTES >> 20} MB")
 
     @contextmanager
     def _response(
@@ -226,6 +285,8 @@ class HttpClient:
                 headers=headers,
                 timeout=timeout,
                 preload_content=False,
+                # It was not asked for, and a small body could become one of any size.
+                decode_content=False,
                 redirect=False,
                 retries=False,
             )
@@ -247,9 +308,8 @@ class HttpClient:
         """Return the error of an answer that is no result."""
         status, where = response.status, f"{self.url}: "
         try:
-            problem = msgspec.json.decode(response.read(READ_BYTES))
-            error = _error_of(problem, where)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+            error = msgspec.json.decode(self._whole(response), type=_Problem).error(where)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             # Of a gateway in front of the service, without the service's own sentence.
             if status in _AWAY:
                 error = errors.StoreUnavailable(f"{where}status {status}")
@@ -263,14 +323,17 @@ class HttpClient:
             error = errors.StoreRefused(f"{error.sentence}; {_NO_KEY}")
         if isinstance(error, errors.Retryable):
             after = response.headers.get("Retry-After", "")
-            error.retry_after_s = min(float(after), LONGEST_PAUSE_S) if after.isdigit() else None
+            error.retry_after_s = min(float(after), LONGEST_PAUSE_S) if after.isdecimal() else None
         return error
 
-    def _decode(self, raw: bytes) -> JsonObject:
-        try:
-            return msgspec.json.decode(raw, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise errors.NotAnIndex(f"{self.url} does not answer as the service of this package does") from error
+    def _decode(self, raw: bytes | bytearray) -> JsonObject:
+        return self.checked(partial(msgspec.json.decode, type=dict[str, Any]), raw)
+
+
+def _pieces(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """Yield a body as it comes; `read` would wait until a piece is full."""
+    while piece := response.read1(READ_BYTES):
+        yield piece
 
 
 def _reason(error: BaseException) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, TypeVar, Unpack
 
 import msgspec
 
 from simhash_hbase import errors
-from simhash_hbase.index.answers import Answer, Decision, Match, Stored, hex_simhash
+from simhash_hbase.index.answers import Answer, Decision, Stored, hex_simhash
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, GivenDocument, checked_document, checked_ids
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
@@ -41,6 +43,7 @@ OPENING_S = 3.0  # For the first request: a wrong address is reported soon.
 PIECE_BYTES = 512 << 10
 PIECE_LINES = 1_000
 NOWHERE = Place("", 0)
+OTHER = "an answer is for another document"
 
 
 class SearchOptions(TypedDict, total=False):
@@ -88,11 +91,12 @@ class RemoteIndex(Index):
         self._http = HttpClient(url, key=key, patience_s=patience_s)
         self.on_search = None
         try:
-            profile = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))
+            shown = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))
+            profile = self._http.checked(lambda record: Profile.decode(msgspec.json.encode(record)), shown)
         except errors.SimhashError:
             self._http.close()
             raise
-        self._begin(Profile.decode(msgspec.json.encode(profile)))
+        self._begin(profile)
 
     @property
     def store(self) -> Store:
@@ -136,7 +140,7 @@ class RemoteIndex(Index):
     def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
         """Add a document; see `Index.add`."""
         [document] = _documents([(document_id, text, metadata)])
-        return _simhash(self._one("/v1/documents", document))
+        return self._one("/v1/documents", document, _simhash)
 
     def add_many(self, documents: Iterable[GivenDocument]) -> Iterator[tuple[str, int | None]]:
         """Add documents; see `Index.add_many`."""
@@ -149,7 +153,7 @@ class RemoteIndex(Index):
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; see `Index.remove_many`."""
-        for name, outcome in self._streamed("/v1/removals", checked_ids(ids), lambda record: bool(record["removed"])):
+        for name, outcome in self._streamed("/v1/removals", checked_ids(ids), _removed):
             if isinstance(outcome, errors.SimhashError):
                 raise outcome
             yield name, outcome
@@ -163,7 +167,7 @@ class RemoteIndex(Index):
         """
         self._check_deadline(deadline_s)
         [document] = _documents([(document_id, text, metadata)])
-        return _decision(self._one("/v1/claims", document))
+        return self._one("/v1/claims", document, _decision)
 
     def claim_many(
         self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None
@@ -182,7 +186,7 @@ class RemoteIndex(Index):
     def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
         """Find the near-duplicates of a text; see `Index.query`."""
         [document] = _documents([("", text)], stored=False)
-        return _answer(self._one("/v1/queries", document, self._parameters(**search)))
+        return self._one("/v1/queries", document, _answer, self._parameters(**search))
 
     def query_many(
         self, documents: Iterable[GivenDocument], **search: Unpack[SearchOptions]
@@ -200,25 +204,21 @@ class RemoteIndex(Index):
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
         document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
-        return _answer(self._one("/v1/queries", document, self._parameters(**search)))
+        return self._one("/v1/queries", document, _answer, self._parameters(**search))
 
     def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
         """Find the near-duplicates of a stored document; see `Index.query_id`."""
         parameters = self._parameters(**search)
         try:
-            return _answer(self._service.request("POST", "/v1/queries", parameters, body=_line(document_id)))
+            record = self._service.request("POST", "/v1/queries", parameters, body=_line(document_id))
         except errors.DocumentMissing:
             return None
+        return self._checked(document_id, record, _answer)
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids; see `Index.get_many`."""
         stored: list[Stored | None] = []
-        answers = self._streamed(
-            "/v1/lookups",
-            checked_ids(ids),
-            lambda record: msgspec.convert({**record, "simhash": _simhash(record)}, Stored),
-        )
-        for _, outcome in answers:
+        for _, outcome in self._streamed("/v1/lookups", checked_ids(ids), _stored):
             if isinstance(outcome, errors.SimhashError) and not isinstance(outcome, errors.DocumentMissing):
                 raise outcome
             stored.append(outcome if isinstance(outcome, Stored) else None)
@@ -228,9 +228,10 @@ class RemoteIndex(Index):
         """List what was decided a duplicate of an original; see `Index.copies`."""
         id_digest(document_id)
         try:
-            return msgspec.convert(self._service.get("/v1/documents/copies", id=document_id), Copies)
+            record = self._service.get("/v1/documents/copies", id=document_id)
         except errors.DocumentMissing:
             return None
+        return self._checked(document_id, record, _copies)
 
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
         """Count documents, rows and bytes, as the service does: by a sample where the index is large.
@@ -240,7 +241,7 @@ class RemoteIndex(Index):
         Unsupported
             When `exact` is asked of a large index.
         """
-        figures = msgspec.convert(self._service.get("/v1/stats"), Stats, str_keys=True)
+        figures = self._http.checked(_stats, self._service.get("/v1/stats"))
         if exact and not figures.exact:
             raise errors.Unsupported(f"{self.address}: a service counts a large index by a sample")
         return figures
@@ -282,14 +283,17 @@ class RemoteIndex(Index):
                 raise errors.Unsupported(f"{self.address}: a service takes rules that Index.rule makes")
         return parameters
 
-    def _one(self, path: str, document: Document, parameters: Parameters | None = None) -> JsonObject:
+    def _one(
+        self, path: str, document: Document, decode: Callable[[JsonObject], A], parameters: Parameters | None = None
+    ) -> A:
         """Send one document, which must have words."""
         if _is_blank(document):
             raise errors.EmptyDocument(errors.no_words(document.id))
         try:
-            return self._service.request("POST", path, parameters, body=_line(document))
+            record = self._service.request("POST", path, parameters, body=_line(document))
         except errors.EmptyDocument as error:
             raise errors.EmptyDocument(errors.no_words(document.id)) from error
+        return self._checked(document.id, record, decode)
 
     def _streamed(
         self, path: str, items: Iterable[T], decode: Callable[[JsonObject], A], parameters: Parameters | None = None
@@ -298,21 +302,48 @@ class RemoteIndex(Index):
         for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
-                yield item, record if isinstance(record, errors.SimhashError) else decode(record)
+                yield item, self._outcome(_id(item), record, decode)
+
+    def _outcome(self, name: str, record: JsonObject, decode: Callable[[JsonObject], A]) -> A | errors.SimhashError:
+        """Read the line that answers for an id; a refusal may leave the id out."""
+        error = self._http.line_error(record)
+        if error is None:
+            return self._checked(name, record, decode)
+        if record.get("id", name) != name:
+            raise self._http.no_answer(OTHER)
+        return error
+
+    def _checked(self, name: str, record: JsonObject, decode: Callable[[JsonObject], A]) -> A:
+        """Read the answer for an id."""
+        answered = record.get("query" if decode is _answer else "id")
+        if answered != (name or None):
+            raise self._http.no_answer(OTHER)
+        return self._http.checked(decode, record)
 
 
 def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]:
-    """Cut a stream into lists of few lines and bytes; a longer line is alone."""
+    """Cut a stream into lists of few lines and bytes; a longer line is alone.
+
+    No id is twice in a list: when the answer to it is lost, the list is sent again, and the earlier one of two texts
+    would then be compared with what the later one has changed.
+    """
     piece: list[tuple[T, bytes]] = []
     size = 0
+    names: set[str] = set()
     for item, line in lines:
-        if piece and (len(piece) == PIECE_LINES or size + len(line) > PIECE_BYTES):
+        if piece and (len(piece) == PIECE_LINES or size + len(line) > PIECE_BYTES or _id(item) in names):
             yield piece
-            piece, size = [], 0
+            piece, size, names = [], 0, set()
         piece.append((item, line))
         size += len(line)
+        if _id(item):
+            names.add(_id(item))
     if piece:
         yield piece
+
+
+def _id(item: Document | str) -> str:
+    return item if isinstance(item, str) else item.id
 
 
 def _documents(documents: Iterable[GivenDocument], *, stored: bool = True) -> Iterator[Document]:
@@ -366,19 +397,42 @@ def _is_blank(document: Document) -> bool:
 
 
 def _simhash(record: JsonObject) -> int:
+    if not re.fullmatch("[0-9a-f]{16}", record["simhash"]):
+        raise ValueError("no fingerprint")
     return int(record["simhash"], 16)
 
 
+def _removed(record: JsonObject) -> bool:
+    return msgspec.convert(record["removed"], bool)
+
+
+def _stored(record: JsonObject) -> Stored:
+    return msgspec.convert({**record, "simhash": _simhash(record)}, Stored)
+
+
+def _copies(record: JsonObject) -> Copies:
+    return msgspec.convert(record, Copies)
+
+
+def _stats(record: JsonObject) -> Stats:
+    return msgspec.convert(record, Stats, str_keys=True)
+
+
 def _decision(record: JsonObject) -> Decision:
-    original = record.pop("status") == "original"
-    return msgspec.convert({**record, "is_original": original}, Decision)
+    status = msgspec.convert(record["status"], Literal["original", "duplicate"])
+    decision = msgspec.convert({**record, "is_original": status == "original"}, Decision)
+    if decision.is_original != (decision.of is None):
+        raise ValueError("an original of another document")
+    return decision
 
 
 def _answer(record: JsonObject) -> Answer:
-    for match in record["matches"]:
-        if match["similarity"] is not None:
-            # Sent with four decimals; it is a multiple of this share.
-            match["similarity"] = round(match["similarity"] * SKETCH_SCALE) / SKETCH_SCALE
-    matches: list[Match] = msgspec.convert(record["matches"], list[Match])
-    flags: dict[str, Any] = {name: record[name] for name in ("truncated", "complete", "short")}
-    return Answer(matches, **flags)
+    answer = msgspec.convert(record, Answer)
+    # Similarities are sent with four decimals; they are multiples of this share.
+    matches = [
+        match
+        if match.similarity is None
+        else replace(match, similarity=round(match.similarity * SKETCH_SCALE) / SKETCH_SCALE)
+        for match in answer.matches
+    ]
+    return replace(answer, matches=matches)

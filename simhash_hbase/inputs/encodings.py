@@ -1,7 +1,9 @@
 """The encodings of texts: named, marked, or detected."""
 
 import codecs
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from simhash_hbase.errors import InvalidArgument
@@ -22,7 +24,8 @@ _MARKS = (
 )
 MARK_BYTES = 4
 
-_SAME = {"utf-8-sig": UTF8, "ascii": UTF8, "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+# Big5 in use has the characters of ETEN and of Hong Kong.
+_SAME = {"big5": "big5hkscs", "utf-8-sig": UTF8, "ascii": UTF8, "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
 
 
@@ -79,84 +82,171 @@ def undecodable(error: UnicodeError, codec: str, *, before: int = 0, line: int |
 
 
 REPLACEMENT = "\ufffd"
-_UTF8_FAULTS = 0.02
-_KANA_SHARE = 0.1
-_FREQUENT_WEIGHT = 2.0
-_FAULT_WEIGHT = 5.0
+# What a text may be in that is not UTF-8; of two that fit equally well the first is taken.
+_CANDIDATES = (
+    "gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "cp1251", "koi8_r", "cp1252", "cp1254", "cp1250", "cp1253",
+    "cp1255", "cp1256", "cp1258", "cp874", "iso8859-2", "iso8859-5", "iso8859-6", "cp866",
+)  # fmt: skip
+# These come after the others where a text is too short to tell.
+_LESS_COMMON = frozenset(_CANDIDATES[8:])
+_HANDICAP = 0.3
+_ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
+# Bytes in another encoding rarely form the sequences of UTF-8: one character of GBK in six, no Cyrillic word.
+_MANY_SEQUENCES = 8
+_FAULTS_A_SEQUENCE = 0.25
+_SAMPLE_BYTES = 4 << 10
+_ASCII_RUN = re.compile(rb"([\x00-\x7f]{16})[\x00-\x7f]+(?=[\x00-\x7f]{16})")
+_FOREIGN_BYTES = bytes(range(0x80, 0x100))
+# How much less plausible a label's codec may be than the best one: more in a short text. Chosen so that right labels
+# stay, of texts with one character, too.
+_LEAD = 0.25
+_LEAD_BYTES = 4.0
+_FAULT_SHARE = 0.02
 
-# The commonest characters of running text, simplified and traditional, and Korean syllables.
+# The commonest characters: Chinese, simplified, traditional and Cantonese; Korean; then of the other scripts.
 _FREQUENT_HAN = (
     "的一是不了在人有我他中上大和地到以要就出可也你生能而子那得下自之年作用道行所然家事成方多去法如都同"
     "面起看定天分好小部其些主理心本前但因只日者意力它把十民第公此已工使情明性知全三又正外高由很最重物手"
     "文政相被利什二等或新己制身果加月合回特代信表化世位次度任常先通教原提立及比水名真各入口平活更打女四"
-    "这个们来为国说时会对于着过发后里种经么学现当没动还进样开从实军无与长机关点业将两间问并应战向头体美见"
-    "產這個們來為國說時會對於著過發後裡種經麼學現當沒動還進樣開從實無與長機關點業將兩間問應頭體見條項款規"
+    "这个们来为国说时会对于着过发后里种经么学现当没动还进样开从实军无与长机关点业将两间问并应战向头体见美"
+    "產這個們來為國說時會對於著過發後裡種經麼學現當沒動還進樣開從實軍無與長機關點業將兩間問應頭體見條項款規"
+    "唔嘅啲咗喺哋冇係佢嘢嚟咁"
 )
-_FREQUENT_HANGUL = "이다는의에가을를한고은지하로서기사도자대정인시어리나라아있그것수해일제부으만스과전"
-_PUNCTUATION = "，。、；：？！「」『』（）《》〈〉“”‘’—…·　【】"
+_FREQUENT_HANGUL = (
+    "이다는의에가을를한고은지하로서기사도자대정인시어리나라아있그것수해일제부으만스과전습니했여면보장원주구"
+)
+_HIRAGANA = "".join(map(chr, range(0x3041, 0x3094)))
+_FREQUENT = frozenset(
+    _FREQUENT_HAN + _FREQUENT_HANGUL + _HIRAGANA + "оеаинтсрвлαοιετνσυρηานรอกเงม่้יוהלאתרמבשاليمنورتبةه"
+)
+_USUAL = frozenset(
+    "，。、；：？！「」『』（）《》〈〉“”‘’—…·\u3000【】–«»°§©®€£¿¡\xa0"
+    "кмдпуяыьгзбчйжшіїєґўπκλμδγθςωβχφάέήίόύώיקפחדנסגעצזטכםןךףץدعسفحقجشكصخطضغظءذزثأإآىؤئًٌٍَُِّْ"
+    "ยลวดทสคหนพปบจชขตผฟธถซแโไใ็ัิีึืุูะ์\u0300\u0301\u0303\u0309\u0323"
+)
 _KANA = frozenset(map(chr, range(0x3041, 0x30FF)))
-_CYRILLIC = frozenset(map(chr, range(0x0430, 0x0450))) | {"ё"}
-_LATIN = frozenset("àáâãäåæçèéêëìíîïñòóôõöøùúûüßœ’‘“”–—…°§©®€£¿¡«» ")
+_KANA_SHARE = 0.1
+_LATIN = "".join(map(chr, range(0xC0, 0x250)))
+_SMALL = "".join(filter(str.islower, _LATIN))
+_CAPITALS = "".join(filter(str.isupper, _LATIN))
+_ALPHABETS = "\u0370-\u06ff\u0e00-\u0e7f"
+_SYLLABLES = "\u3040-\u9fff\uac00-\ud7a3\uff61-\uff9f"
+_THAI_BASES = "ก-ฮ\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+_UNLIKELY = re.compile(
+    # Two alphabets in a word, a Chinese character in an English one, a capital after a small letter.
+    f"[A-Za-z\xc0-\u024f](?=[{_ALPHABETS}])|[{_ALPHABETS}](?=[A-Za-z\xc0-\u024f])|"
+    f"(?<=[a-z])[{_SYLLABLES}](?=[a-z]{{2}})|[a-z{_SMALL}](?=[{_CAPITALS}])|[а-яё](?=[А-ЯЁ])|[α-ώ](?=[Α-Ω])"
+    # A sign in a word, many accents in a row, a Thai vowel mark without a letter below or above it.
+    "|[\xa1-\uffff](?=[\xa1-\xbf][\xa1-\uffff])|[a-z](?=[\xa1-\xac\xae-\xb3\xb5-\xb6\xb9-\xbf][a-z])"
+    f"|[\xc0-\u017f](?=[\xc0-\u017f]{{3}})|[^{_THAI_BASES}](?=[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])"
+)
+# The weights of characters: letters that are neither frequent nor usual, and what no text has.
+_RARE = re.compile("[\xa1-\u06ff\u0e01-\u0e7f\u2500-\u259f\u3400-\ud7a3\uf900-\ufaff\uff61-\uff9f]")
+_IMPOSSIBLE = re.compile("[\x80-\x9f\ue000-\uf8ff\ufffd]")
 
 
-def detect(sample: bytes) -> str:
-    """Return the codec that a sample most likely is in.
+@cache  # It takes 16 ms.
+def _plane(codec: str, first: int, last: int) -> frozenset[str]:
+    """Return the two-byte characters of a codec whose lead bytes are in ``first..last``."""
+    pairs = (bytes((a, b)) for a in range(first, last + 1) for b in range(0x40, 0xFF))
+    return frozenset(pair.decode(codec, "ignore") for pair in pairs)
+
+
+def _is_japanese(character: str) -> bool:
+    """Return whether a character is in level 1 of JIS X 0208."""
+    return character in _plane("cp932", 0x88, 0x97)
+
+
+@cache
+def _weight(character: str) -> float:
+    character = character.lower() if "\xc0" <= character < "\u0530" else character
+    if character in _FREQUENT:
+        return 2
+    if character in "þð":  # Turkish that is read as windows-1252.
+        return 0.7
+    if character in _USUAL or ("\xdf" <= character <= "\u024f" and character != "÷"):
+        return 1
+    # Level 1 of GB 2312, Big5 and JIS X 0208, and the syllables of KS X 1001.
+    common = _plane("gb2312", 0xB0, 0xD7), _plane("big5", 0xA4, 0xC6), _plane("euc_kr", 0xB0, 0xC8)
+    if character in _KANA or _is_japanese(character) or any(character in plane for plane in common):
+        return 0.5
+    if _IMPOSSIBLE.match(character):
+        return -5
+    return -1 if _RARE.match(character) else 0
+
+
+def plausibility(text: str) -> float:
+    """Return how much the characters beyond ASCII are like those of a language: 2 at most, below 0 where garbled.
+
+    Examples
+    --------
+    >>> content = "今天的天气很好，我们去公园。".encode("gbk")
+    >>> plausibility(content.decode("gbk")) > 1, plausibility(content.decode("cp1252", "replace")) < 0
+    (True, True)
+    """
+    counts = Counter(character for character in text if character > "\x7f")
+    if not counts:
+        return 0.0
+    points = sum(_weight(character) * count for character, count in counts.items())
+    points -= 3 * len(_UNLIKELY.findall(text))
+    if sum(counts[kana] for kana in _KANA & counts.keys()) > _KANA_SHARE * counts.total():
+        # EUC-JP that is read as GBK has the same kana, and Chinese characters between them.
+        foreign = [han for han in counts if "\u4e00" <= han <= "\u9fff" and not _is_japanese(han)]
+        points -= sum(2 * counts[han] for han in foreign)
+    return points / counts.total()
+
+
+def _decoded(content: bytes, codec: str) -> str:
+    """Decode a text whose last character may be cut off."""
+    return codecs.getincrementaldecoder(codec)("replace").decode(content)
+
+
+def _sample(content: bytes) -> bytes:
+    """Return parts from all over a text, with little of its ASCII."""
+    content = _ASCII_RUN.sub(rb"\1 ", content)
+    words = content.split()
+    return b" ".join(words[:: len(content) // _SAMPLE_BYTES + 1])
+
+
+def detect(content: bytes, labels: Sequence[str] = (), more: Callable[[bytes], Iterable[str]] = lambda _: ()) -> str:
+    """Return the codec that a text most likely is in.
+
+    Parameters
+    ----------
+    content
+        The text, or its beginning. Its last character may be cut off.
+    labels
+        The codecs that it is said to be in. The first one that is not clearly worse than another codec is right.
+    more
+        Returns further codecs to consider, for a sample of a text that is not UTF-8.
 
     Examples
     --------
     >>> detect("今天的天气很好，我们去公园。".encode("gbk")), detect("résumé".encode("cp1252"))
     ('gb18030', 'cp1252')
+    >>> detect("今天的天气很好，我们去公园。".encode(), ["gb18030"])
+    'utf-8'
     """
-    text = _foreign(sample, UTF8)
-    if text.count(REPLACEMENT) <= _UTF8_FAULTS * len(text):
+    text = _decoded(content, UTF8)
+    faults = text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
+    sequences = len(text) - len(text.encode("ascii", "ignore")) - faults
+    if not sequences and not faults:
+        has_escapes = _ISO_2022_JP.search(content) is not None
+        return "iso2022_jp" if has_escapes else (*labels, UTF8)[0]
+    if faults <= _FAULTS_A_SEQUENCE * sequences and sequences >= _MANY_SEQUENCES:
         return UTF8
-
-    def score(codec: str) -> float:
-        text = _foreign(sample, codec)
-        if not text:
-            return 0.0
-        common = _COMMON[codec]()
-        # Every Japanese text has kana; without them two bytes of anything pass for a kanji.
-        if codec == "cp932" and sum(c in _KANA for c in text) < _KANA_SHARE * len(text):
-            return 0.0
-        frequent = _FREQUENT.get(codec, frozenset())
-        known = sum((c in common) + _FREQUENT_WEIGHT * (c in frequent) for c in text)
-        return (known - _FAULT_WEIGHT * text.count(REPLACEMENT)) / len(text)
-
-    return max(_COMMON, key=score)
-
-
-def _foreign(sample: bytes, codec: str) -> str:
-    """Return the characters that are not ASCII; a character cut at the end does not count."""
-    text = codecs.getincrementaldecoder(codec)("replace").decode(sample)
-    return "".join(c for c in text if c > "\x7f")
-
-
-@cache  # Each takes up to 16 ms, and every file that is not UTF-8 is compared with four of them.
-def _plane(codec: str, first: int, last: int) -> frozenset[str]:
-    """Return the two-byte characters of a codec whose lead bytes are in ``first..last``."""
-    pairs = (bytes((a, b)) for a in range(first, last + 1) for b in range(0x40, 0xFF))
-    return frozenset(pair.decode(codec, "ignore") for pair in pairs) | frozenset(_PUNCTUATION)
-
-
-_COMMON: dict[str, Callable[[], frozenset[str]]] = {
-    # GB 2312 level 1: its 3755 most used characters.
-    "gb18030": lambda: _plane("gb2312", 0xB0, 0xD7),
-    # Big5 level 1: the 5401 most used characters.
-    "big5": lambda: _plane("big5", 0xA4, 0xC6),
-    # JIS X 0208 level 1.
-    "cp932": lambda: _KANA | _plane("cp932", 0x88, 0x97),
-    # The 2350 syllables of KS X 1001.
-    "cp949": lambda: _plane("euc_kr", 0xB0, 0xC8),
-    "cp1251": lambda: _CYRILLIC,
-    "cp1252": lambda: _LATIN,
-}
-_FREQUENT = {
-    "gb18030": frozenset(_FREQUENT_HAN),
-    "big5": frozenset(_FREQUENT_HAN),
-    "cp932": _KANA,
-    "cp949": frozenset(_FREQUENT_HANGUL),
-    "cp1251": frozenset("оеаинтсрвл"),
-    # Western text has no script of its own: a letter with an accent counts in full.
-    "cp1252": frozenset("éèàüöäßç’“”–"),
-}
+    if not faults and (not labels or labels[0] == UTF8):
+        return UTF8
+    if not faults and sequences > 1:
+        labels = (UTF8, *labels)
+    sample = _sample(content)
+    foreign_bytes = len(sample) - len(sample.translate(None, _FOREIGN_BYTES))
+    texts = {codec: _decoded(sample, codec) for codec in (*labels, *_CANDIDATES, UTF8, *more(sample))}
+    values = {codec: plausibility(text) - _HANDICAP * (codec in _LESS_COMMON) for codec, text in texts.items()}
+    best = max(values, key=lambda codec: values[codec])
+    for label in labels:
+        lead, text = values[best] - values[label], texts[label]
+        is_whole = text.count(REPLACEMENT) <= _FAULT_SHARE * sum(character > "\x7f" for character in text)
+        if is_whole and (lead <= _LEAD or lead * foreign_bytes <= _LEAD_BYTES):
+            return label
+    return best

@@ -1,7 +1,6 @@
 """Web pages: decoded as a browser does, their main text, title and address taken out; an HTML file is one page."""
 
 import logging
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -9,18 +8,28 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, missing_extra
-from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, REPLACEMENT, UTF8, byte_order_mark, checked_codec, detect
+from simhash_hbase.inputs.encodings import (
+    AUTO,
+    MARK_BYTES,
+    REPLACEMENT,
+    UTF8,
+    WIDE,
+    byte_order_mark,
+    checked_codec,
+    detect,
+)
 from simhash_hbase.inputs.options import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.streams import NUL_SHARE, SAMPLE_BYTES, ReadRequest, open_bytes, take_all
+from simhash_hbase.inputs.streams import NUL_SHARE, ReadRequest, open_bytes, take_all
 
 try:
-    from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, to_unicode
+    from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, resolve_encoding, to_unicode
 except ImportError as error:
     raise missing_extra("HTML pages need w3lib", "html") from error
 
 try:
     import trafilatura
+    from charset_normalizer import from_bytes
     from lxml.etree import ParseError, ParserError, XPath, iterwalk
     from lxml.html import HtmlElement, HTMLParser, fromstring
     from trafilatura.settings import DEFAULT_CONFIG
@@ -29,18 +38,11 @@ except ImportError as error:
     raise missing_extra("HTML pages need trafilatura", "html") from error
 
 
-# A page that breaks off inside a character has one fault; more faults mean another encoding.
-_FAULT_SHARE = 0.02
-# No encoding has a bracket inside another character, so the bytes left without markup can still be decoded.
-_MARKUP = [
-    (re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script", re.IGNORECASE)),
-    (re.compile(rb"<style\b", re.IGNORECASE), re.compile(rb"</style", re.IGNORECASE)),
-    (re.compile(rb"<"), re.compile(rb">")),
-]
+_GARBLED_SHARE = 0.1
 
 
 def decode_page(content: bytes, content_type: str | None, encoding: str, *, html: bool = True) -> str:
-    """Decode a page as a browser does; detect the encoding where the result is garbled.
+    """Decode a page as a browser does, or as it really is where it is clearly not in the encoding that it declares.
 
     Examples
     --------
@@ -48,37 +50,48 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
     '龍'
     >>> decode_page("Привет, мир".encode("cp1251"), "text/html; charset=windows-1251", "utf-8")
     'Привет, мир'
+    >>> decode_page('<meta charset="gb2312">昨天傍晚，老码头又恢复了渡轮'.encode(), None, "utf-8")[-2:]
+    '渡轮'
     """
     mark = byte_order_mark(content[:MARK_BYTES])
     if mark is not None:
         codec, skip = mark
-        return to_unicode(content[skip:], codec)
+        text = to_unicode(content[skip:], codec)
+        return text if html else _legible(text)
     if content.count(0) > NUL_SHARE * len(content):
         raise InvalidInput("the page is binary: it has too many NUL bytes")
     inside: str | None = html_body_declared_encoding(content) if html else None
     if inside is not None and inside.lower().startswith(("utf-16", "utf-32")):
         inside = UTF8  # A declaration that can be read is not in UTF-16, so the standard says UTF-8.
-    for label in (http_content_type_encoding(content_type), inside, UTF8 if encoding == AUTO else encoding):
+    given = UTF8 if encoding == AUTO else resolve_encoding(encoding) or encoding
+    labels = []
+    for label in (http_content_type_encoding(content_type), inside, given):
         # Python also has codecs that do not decode text; a page may declare their names.
         with suppress(InvalidArgument):
-            text = to_unicode(content, checked_codec(label or ""))
-            faults = text.count(REPLACEMENT)
-            if not faults or faults <= _FAULT_SHARE * sum(character > "\x7f" for character in text):
-                break
-    else:
-        text = to_unicode(content, detect(_without_markup(content)[:SAMPLE_BYTES]))
-    return text.replace("\0", REPLACEMENT)
+            labels.append(checked_codec(label or ""))
+    # A page without NUL bytes is in none of the wide codecs.
+    codec = detect(content, [label for label in labels if label not in WIDE], _guess)
+    text = to_unicode(content, codec).replace("\0", REPLACEMENT)
+    return text if html else _legible(text)
 
 
-def _without_markup(content: bytes) -> bytes:
-    for start, stop in _MARKUP:
-        kept, at = [], 0
-        # Ends at the first start without a stop: a search from each of many would take quadratic time.
-        while (begin := start.search(content, at)) and (end := stop.search(content, begin.end())):
-            kept.append(content[at : begin.start()])
-            at = end.end()
-        content = b" ".join([*kept, content[at:]])
-    return content
+def _guess(sample: bytes) -> list[str]:
+    """Return the codec that charset-normalizer finds, which knows more of them, if it can be one of a page."""
+    match = from_bytes(sample).best()
+    with suppress(InvalidArgument):
+        return [checked_codec(match.encoding)] if match is not None else []
+    return []
+
+
+def _legible(text: str) -> str:
+    """Return a text; raise InvalidInput where a tenth of it are characters that stand for undecodable bytes."""
+    faults, characters = text.count(REPLACEMENT), sum(map(len, text.split()))
+    if faults > _GARBLED_SHARE * characters:
+        raise InvalidInput(
+            f"the page is garbled: {faults:,} of its {characters:,} characters are U+FFFD; it was damaged before, or "
+            "is in an encoding that is not detected: if you know it, give `encoding=`"
+        )
+    return text
 
 
 _MAX_DEPTH = 2_000  # libxml2 itself stops at 2,048, in some versions nowhere.
@@ -231,7 +244,7 @@ def main_text(html: str) -> MainText:
         if not is_deep and sum(1 for _ in root.iter()) <= _MAX_ELEMENTS:
             text = trafilatura.extract(root, fast=True, include_comments=False, config=_CONFIG)
         text = text or trafilatura.html2txt(root)
-        return MainText(text, title, href or _property(root, "og:url"))
+        return MainText(_legible(text), title, href or _property(root, "og:url"))
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:

@@ -283,7 +283,7 @@ def test_a_sample_cut_inside_a_character_is_still_utf_8(cut):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("corpus", "codec"), [("lctt_zh_edit", "gb18030"), ("laws_tw_versions", "big5")])
+@pytest.mark.parametrize(("corpus", "codec"), [("lctt_zh_edit", "gb18030"), ("laws_tw_versions", "big5hkscs")])
 @pytest.mark.parametrize("size", [200, 5000])
 def test_corpus_documents_are_detected(corpus, codec, size):
     found = [detect(text.encode(codec, "ignore")[:size]) for text in first_texts(corpus, 100)]

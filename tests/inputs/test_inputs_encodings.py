@@ -1,0 +1,141 @@
+"""Pages and texts come out right, whatever encoding they are saved in and whatever they say that it is."""
+
+import pytest
+from support.crawls import Crawl, page, read_bytes, url
+from support.languages import read_passages
+
+from simhash_hbase.inputs import Reject
+
+PASSAGES = read_passages()
+TEXTS = {
+    "simplified": "昨天傍晚，城东的老码头又恢复了渡轮。船长说，停航三个月以来，机器全部拆开检修，甲板也换了新的木料。",
+    "traditional": PASSAGES["zh-Hant"][0],
+    "cantonese": "佢哋喺度食緊嘢，啲餸好好味，唔使咁快走啦。我哋聽日再嚟過，睇吓嗰間舖頭，裏面恒記嘅粧品平咗。",
+    "mixed": PASSAGES["zh-mixed"][0],
+    "japanese": PASSAGES["ja"][0],
+    "korean": PASSAGES["ko"][0],
+    "russian": PASSAGES["ru"][0],
+    "russian capitals": "ВНИМАНИЕ! ЗАВТРА УТРОМ ПАРОМ НЕ ПОЙДЁТ ИЗ-ЗА СИЛЬНОГО ВЕТРА, СЛЕДИТЕ ЗА ОБЪЯВЛЕНИЯМИ",
+    "french": "Le café était très agréable, voilà l’été qui s’achève : les élèves préparent déjà la rentrée à l’école.",
+    "german": "Die Bäckerei öffnet früh, und Großmutter kaufte dort Äpfel für das Frühstück am nächsten Morgen.",
+    "spanish": "El año pasado la panadería abrió más temprano. ¿Cuándo volverán los niños a la montaña?",
+    "polish": "Piekarnia na rogu otwiera się przed szóstą, a żółte światło świeciło długo nad łódką i ciężką bramą.",
+    "greek": "Ο φούρνος στη γωνία ανοίγει πριν από τις έξι το πρωί και τα πρώτα ψωμιά τελειώνουν γρήγορα.",
+    "hebrew": "המאפייה בפינת הרחוב נפתחת לפני שש בבוקר, והכיכרות הראשונות נמכרות בדרך כלל עד שבע.",
+    "arabic": PASSAGES["ar"][1],
+    "thai": PASSAGES["th"][0],
+    "vietnamese": PASSAGES["vi"][0],
+}
+SAVED = [
+    ("simplified", "gbk", "gb2312"),
+    ("simplified", "gb18030", "gb18030"),
+    ("traditional", "big5hkscs", "big5"),
+    ("traditional", "gb18030", "gbk"),
+    ("cantonese", "big5hkscs", "big5-hkscs"),
+    ("mixed", "gbk", "gbk"),
+    ("japanese", "cp932", "shift_jis"),
+    ("japanese", "euc_jp", "euc-jp"),
+    ("japanese", "iso2022_jp", "iso-2022-jp"),
+    ("korean", "cp949", "euc-kr"),
+    ("russian", "cp1251", "windows-1251"),
+    ("russian", "koi8_r", "koi8-r"),
+    ("russian capitals", "cp1251", "windows-1251"),
+    ("french", "cp1252", "iso-8859-1"),
+    ("german", "cp1252", "iso-8859-1"),
+    ("spanish", "cp1252", "iso-8859-1"),
+    ("polish", "cp1250", "windows-1250"),
+    ("greek", "cp1253", "iso-8859-7"),
+    ("hebrew", "cp1255", "windows-1255"),
+    ("arabic", "cp1256", "windows-1256"),
+    ("thai", "cp874", "tis-620"),
+    *((name, "utf-8", "utf-8") for name in TEXTS),
+]
+LABELS = ["none", "right", "iso-8859-1", "windows-1251", "gb2312", "big5", "utf-8", "us-ascii"]
+
+
+def marked(text, label):
+    head = f'<meta charset="{label}">' if label else ""
+    return f"<html><head>{head}<title>t</title></head><body><p>{text}</p></body></html>"
+
+
+def body_of(folder, content):
+    (record,) = read_bytes(folder, content, "a.html")
+    return record.reason if isinstance(record, Reject) else record.text
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize(("name", "codec", "right"), SAVED)
+def test_a_page_comes_out_right_whatever_it_says_of_its_encoding(tmp_path, name, codec, right, label):
+    declared = {"none": "", "right": right}.get(label, label)
+    text = TEXTS[name].encode(codec, "ignore").decode(codec)
+
+    assert body_of(tmp_path, marked(text, declared).encode(codec)) == text
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if label != "none"])
+def test_the_header_of_a_server_may_be_wrong_as_well(tmp_path, label):
+    crawl, texts = Crawl(), []
+    for name, codec, right in SAVED:
+        text = TEXTS[name].encode(codec, "ignore").decode(codec)
+        charset = right if label == "right" else label
+        for kind, body in (("text/html", page(text).decode()), ("text/plain", text)):
+            crawl.answer(url(len(texts)), body.encode(codec), [("Content-Type", f"{kind}; charset={charset}")])
+            texts.append(text)
+
+    assert [record.text for record in read_bytes(tmp_path, crawl.bytes())] == texts
+
+
+@pytest.mark.parametrize("ascii_bytes", [64 << 10, 300 << 10])
+@pytest.mark.parametrize("label", ["", "iso-8859-1", "utf-8"])
+@pytest.mark.parametrize(("name", "codec"), [("simplified", "gbk"), ("traditional", "big5hkscs"), ("korean", "cp949")])
+def test_the_text_of_a_page_may_begin_behind_much_that_is_ascii(tmp_path, name, codec, label, ascii_bytes):
+    script = "<script>" + "var x = 'plain';\n" * (ascii_bytes // 17) + "</script>"
+    content = marked(TEXTS[name], label).replace("<title>", script + "<title>")
+    assert body_of(tmp_path, content.encode(codec)) == TEXTS[name]
+
+
+@pytest.mark.parametrize("label", ["", "utf-8", "gb2312", "iso-8859-1"])
+def test_one_broken_byte_does_not_change_the_encoding_of_a_page(tmp_path, label):
+    text = TEXTS["simplified"]
+    for codec in ("utf-8", "gbk") if label in ("", "gb2312") else ("utf-8",):
+        content = marked(text, label).encode(codec)
+        broken = content.replace("船".encode(codec), b"\xff", 1)
+        assert body_of(tmp_path, broken) == text.replace("船", "\ufffd", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "codec"),
+    [
+        ("今天", "gb2312", "gbk"), ("公告", "big5", "big5hkscs"), ("図書", "shift_jis", "cp932"),
+        ("é", "iso-8859-1", "cp1252"), ("NixOS 系列", "gb2312", "gbk"), ("หน", "tis-620", "cp874"),
+        ("Да", "windows-1251", "cp1251"), ("공지", "euc-kr", "cp949"), ("© 2026 × ±5 µm", "iso-8859-1", "cp1252"),
+        ("Ł", "windows-1250", "cp1250"), ("駅", "utf-8", "utf-8"), ("😀", "utf-8", "utf-8"), ("ሰላም", "utf-8", "utf-8"),
+    ],
+)  # fmt: skip
+def test_a_page_of_few_characters_is_in_the_encoding_that_it_declares(tmp_path, text, label, codec):
+    assert body_of(tmp_path, marked(text, label).encode(codec)) == text
+
+
+@pytest.mark.parametrize(
+    "content", [marked("\ufffd" * 20 + " 2026", "utf-8").encode(), marked("\ufffd文" * 9, "").encode()]
+)
+def test_a_page_full_of_characters_that_are_lost_is_refused(tmp_path, content):
+    reason = body_of(tmp_path, content)
+
+    assert reason.startswith("the page is garbled: ")
+    assert "U+FFFD" in reason
+
+
+@pytest.mark.parametrize("encoding", ["big5", "Big5", "auto"])
+def test_big5_has_the_characters_that_are_used_with_it(tmp_path, encoding):
+    text = TEXTS["cantonese"]
+    for name, content in (("a.txt", text), ("a.jsonl", f'{{"text":"{text}"}}'), ("a.html", marked(text, "big5"))):
+        (found,) = read_bytes(tmp_path, content.encode("big5hkscs"), name, encoding=encoding)
+        assert found.text == text
+
+
+@pytest.mark.parametrize(("name", "codec"), sorted({(name, codec) for name, codec, _ in SAVED}))
+def test_auto_detects_a_file_of_text(tmp_path, name, codec):
+    text = TEXTS[name].encode(codec, "ignore").decode(codec)
+    (found,) = read_bytes(tmp_path, text.encode(codec), "a.txt", encoding="auto")
+    assert found.text == text

@@ -113,6 +113,10 @@ def framing_problem(headers: Headers, version: str) -> Problem | None:
         return Problem("malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")
     if codings and [coding.lower() for coding in codings] != ["chunked"]:
         return Problem("unsupported", "of the transfer codings, chunked alone is known")
+    for name in headers:
+        # To some proxies Content_Length is Content-Length, and others drop it.
+        if "_" in name:
+            return Problem("malformed_request", "the name of a header has an underscore")
     return None
 
 

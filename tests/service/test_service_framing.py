@@ -92,6 +92,10 @@ def test_a_trailer_is_no_header(server):
         (b"Host: a\r\nContent-Length: 15\r\n" + CHUNKED, 400),
         (b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 501),
         (b"Host: a\r\n" + CHUNKED.replace(b"chunked", b"Chunked"), 200),
+        (b"Host: a\r\nContent_Length: 3\r\n" + WHOLE, 400),
+        (b"Host: a\r\nCONTENT_LENGTH: 15\r\n" + CHUNKED, 400),
+        (b"Host: a\r\nTransfer_Encoding: chunked\r\n" + WHOLE, 400),
+        (b"Host: a\r\nX_Request_ID: a\r\n" + WHOLE, 400),
     ],
 )
 def test_headers_that_mean_two_things_are_refused(server, fields, status):

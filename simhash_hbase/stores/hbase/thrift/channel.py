@@ -9,6 +9,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from http.client import HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, cast
@@ -24,6 +25,18 @@ OK = 200
 MESSAGE = b"\x80\x01"
 # Replies of a batch are megabytes; thriftpy2's default of 4 KB would cost a thousand reads.
 BUFFER_BYTES = 1 << 16
+# Of an answer, and so of whatever is in it: a server of HBase answers with 100 MB, unless it is set up otherwise.
+MOST_BYTES = 256 << 20
+RECEIVED_BYTES = 1 << 20  # At a time, however much is announced.
+
+
+class UnreadableAnswer(Exception):
+    """The bytes received are no answer to the call that was made."""
+
+
+def too_large(size: int) -> UnreadableAnswer:
+    """Make the error of an answer, or a part of one, that has or announces too many bytes."""
+    return UnreadableAnswer(f"an answer with {size:,} bytes came or was announced, above the limit of {MOST_BYTES:,}")
 
 
 def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket.socket:
@@ -60,6 +73,7 @@ class Channel:
         self._ahead = b""
         self._deadline = 0.0
         self._timeout_s: float | None = None
+        self._received = 0  # Bytes of the answer.
 
     def allow(self, timeout_s: float) -> None:
         """Set the deadline; a read that has begun before it may take as long again."""
@@ -70,17 +84,23 @@ class Channel:
             self._timeout_s = timeout_s
 
     def begin_answer(self) -> None:
-        """Do nothing: an answer begins where the one before ends."""
+        """Count the bytes anew; an answer begins where the one before ends."""
+        self._received = 0
 
     def read(self, size: int) -> bytes:
-        """Read at least one byte before the deadline, after sending what waits."""
+        """Read at least one byte before the deadline, after sending what waits; `size` may have been announced."""
+        if size > MOST_BYTES:
+            raise too_large(size)
         if self._waiting:
             self.push()
         if time.monotonic() >= self._deadline:
             raise TimeoutError
-        found, self._ahead = self._ahead or self._socket.recv(size), b""
+        found, self._ahead = self._ahead or self._socket.recv(min(size, RECEIVED_BYTES)), b""
         if not found:
             raise ConnectionAbortedError("the connection was closed before the whole answer came")
+        self._received += len(found)
+        if self._received > MOST_BYTES:
+            raise too_large(self._received)
         return found
 
     def is_open(self) -> bool:
@@ -202,10 +222,12 @@ class HttpChannel:
 
     def begin_answer(self) -> None:
         """Receive the whole answer to the oldest request, and send the next request."""
+        self._channel.begin_answer()
         with HTTPResponse(cast(socket.socket, _Readable(self._channel)), method="POST") as response:
             try:
                 response.begin()
-                body = response.read() if response.status == OK else b""
+                # Piece by piece, since `http.client` makes room for whatever length is announced.
+                body = b"".join(iter(partial(response.read, BUFFER_BYTES), b"")) if response.status == OK else b""
             except HTTPException as error:
                 raise ConnectionAbortedError(f"no whole HTTP answer came: {type(error).__name__}") from error
             if response.status != OK or not body.startswith(MESSAGE):

@@ -1,15 +1,19 @@
 """The calls that the store needs of either Thrift interface."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
+from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
+
+T = TypeVar("T")
 
 
 class TableDescription(NamedTuple):
@@ -112,6 +116,29 @@ def region_place(start: bytes | None, host: bytes | None, port: int | None) -> R
     RegionPlace(start=b'', server='node7:16020')
     """
     return RegionPlace(start or b"", f"{host.decode()}:{port}" if host else "")
+
+
+def present(values: Sequence[T | None]) -> list[T]:
+    """Return what a gateway must have sent, each of it."""
+    found = [value for value in values if value is not None]
+    if len(found) < len(values):
+        raise UnreadableAnswer("a part of an answer is absent")
+    return found
+
+
+def block_keys(results: Sequence[Any]) -> list[bytes]:
+    """Return the keys of block rows."""
+    keys = present([result.row for result in results])
+    if keys and set(map(len, keys)) != {BLOCK_ROW_BYTES}:
+        raise UnreadableAnswer("a key of a block row has another length")
+    return keys
+
+
+def row_parts(parts: list[list[Cell]]) -> list[list[Cell]]:
+    """Return parts of rows, each of which has a cell."""
+    if not all(parts):
+        raise UnreadableAnswer("a row without cells came")
+    return parts
 
 
 def decoded(value: bytes | str) -> str:

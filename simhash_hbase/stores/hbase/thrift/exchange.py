@@ -6,9 +6,10 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
-from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeout
+from simhash_hbase.errors import Retryable, SimhashError, StoreBusy, StoreRefused, StoreTimeout
 from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.retry import RetryTimer
 from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, Reply, thrift_errors
@@ -221,7 +222,8 @@ class _Line(Generic[T]):
             conversation.throw(error)
             raise
         try:
-            calls = conversation.send(answers)
+            with thrift_errors(calls[0].method, self.connection.gateway, self._table):
+                calls = _go_on(conversation, answers)
         except StopIteration as finished:
             work.results[number] = finished.value
             if work.waiting:
@@ -239,6 +241,16 @@ class _Line(Generic[T]):
         method = self._talking[-1][2][0].method
         with thrift_errors(method, self.connection.gateway, self._table):
             self.connection.push(timeout_s=self._timeout_s)
+
+
+def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call]:
+    """Pass answers to a conversation; thriftpy2 checks the types in them, not how many there are or what is absent."""
+    try:
+        return conversation.send(answers)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, SimhashError):
+            raise
+        raise UnreadableAnswer(f"an answer is not complete: {error}") from error
 
 
 def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:

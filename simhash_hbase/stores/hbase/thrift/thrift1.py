@@ -45,7 +45,7 @@ class Thrift1(driver.Driver):
         """Scan one prefix, which `start` and `stop` define."""
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
-        return [result.row for result in found]
+        return driver.block_keys(found)
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
         columns = [_column(FAMILY_BLOCKS, b"")]
@@ -58,7 +58,7 @@ class Thrift1(driver.Driver):
     ) -> Conversation[list[list[Cell]]]:
         scan = self._scan(family, start, stop, walk=True, caching=rows, batchSize=row_part)
         [found] = yield from self._read_scans([scan], rows)
-        return [_cells(result) for result in found]
+        return driver.row_parts([_cells(result) for result in found])
 
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
@@ -199,7 +199,10 @@ def _column(family: str, qualifier: bytes) -> bytes:
 
 def _cells(result: Reply) -> list[Cell]:
     """Turn a row into cells, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
-    return [
+    cells = [
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())
     ]
+    for cell in cells:
+        driver.present(cell)
+    return cells

@@ -19,6 +19,7 @@ from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.hbase.thrift import driver
+from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface
 
@@ -63,12 +64,12 @@ class Thrift2(driver.Driver):
         )
         arguments = {"table": self._table, "tscan": scan, "numRows": rows}
         [found] = yield [Call(self._idl.Keys, "getScannerResults", arguments)]
-        return [result.row for result in found]
+        return driver.block_keys(found)
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
         gets = [self._idl.Get(row=key, columns=self._block_cells) for key in keys]
         [found] = yield [self._call("existsAll", tgets=gets)]
-        return [bool(there) for there in found]
+        return [bool(there) for _, there in zip(keys, found, strict=True)]
 
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
@@ -82,7 +83,7 @@ class Thrift2(driver.Driver):
             cacheBlocks=False,
         )
         [found] = yield [self._call("getScannerResults", tscan=scan, numRows=rows)]
-        return [_cells(result) for result in found]
+        return driver.row_parts([_cells(result) for result in found])
 
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
@@ -101,7 +102,10 @@ class Thrift2(driver.Driver):
         column, name = self._idl.Column, family.encode()
         gets = [self._idl.Get(row=row, columns=[column(family=name, qualifier=qualifier)]) for row, qualifier in keys]
         [found] = yield [self._call("getMultiple", tgets=gets)]
-        return [next(iter(_cells(result)), None) for result in found]
+        cells = [next(iter(_cells(result)), None) for result in found]
+        if any(cell is not None and cell[:2] != key for key, cell in zip(keys, cells, strict=True)):
+            raise UnreadableAnswer("a cell that was not asked for came")
+        return cells
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
         columns = [self._idl.Column(family=family.encode())]
@@ -231,7 +235,10 @@ class Thrift2(driver.Driver):
 
 def _cells(result: Reply) -> list[Cell]:
     row = result.row
-    return [Cell(row, found.qualifier, found.value, found.timestamp) for found in result.columnValues or ()]
+    cells = [Cell(row, found.qualifier, found.value, found.timestamp) for found in result.columnValues or ()]
+    for cell in cells:
+        driver.present(cell)
+    return cells
 
 
 def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
@@ -239,7 +246,8 @@ def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
     counts = list(map(len, found))
     keys = [row + cell.qualifier for row, cells in zip(rows, found, strict=True) for cell in cells]
     cells = list(chain.from_iterable(found))
-    return CellRows(rows, Columns(counts, keys, [cell.value for cell in cells]), [cell.timestamp for cell in cells])
+    values = driver.present([cell.value for cell in cells])
+    return CellRows(rows, Columns(counts, keys, values), driver.present([cell.timestamp for cell in cells]))
 
 
 def _texts(pairs: dict[bytes | str, bytes | str] | None) -> dict[str, str]:

@@ -24,12 +24,22 @@ from typing import Any, NamedTuple, TypeAlias
 
 import thriftpy2
 from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
-from thriftpy2.thrift import TApplicationException, TException, TMessageType
+from thriftpy2.thrift import TApplicationException, TException, TMessageType, TType
 from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 
 from simhash_hbase import errors
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.thrift.channel import BUFFER_BYTES, OK, Channel, HttpChannel, HttpRefusal, connect
+from simhash_hbase.stores.hbase.thrift.channel import (
+    BUFFER_BYTES,
+    MOST_BYTES,
+    OK,
+    Channel,
+    HttpChannel,
+    HttpRefusal,
+    UnreadableAnswer,
+    connect,
+    too_large,
+)
 
 # thriftpy2 makes these modules and their classes at run time, so they have no types.
 Interface: TypeAlias = Any
@@ -54,10 +64,6 @@ def thrift1() -> Interface:
     import happybase  # noqa: F401, PLC0415  # only clusters without Thrift 2 pay for its import
 
     return sys.modules["Hbase_thrift"]
-
-
-class UnreadableAnswer(Exception):
-    """The bytes received are no answer to the call that was made."""
 
 
 class Call(NamedTuple):
@@ -93,7 +99,12 @@ class GatewayConnection:
                 from simhash_hbase.stores.hbase.thrift.kerberos import authenticated  # noqa: PLC0415 - an extra
 
                 self._channel.allow(options.connect_timeout_s)
-                self._transport = authenticated(self._channel, gateway, options.kerberos)
+                try:
+                    self._transport = authenticated(self._channel, gateway, options.kerberos)
+                except (OSError, UnreadableAnswer, errors.SimhashError):
+                    raise
+                except Exception as error:
+                    raise UnreadableAnswer(f"no answer of SASL came: {type(error).__name__}") from error
                 self._protocol = _protocol(options)(self._transport, decode_response=False)
             else:
                 self._protocol, self._transport = make_protocol(self._channel, options)
@@ -143,9 +154,12 @@ class GatewayConnection:
         try:
             self._channel.begin_answer()
             result = self._read(call, sequence)
-        except (OSError, UnreadableAnswer, HttpRefusal, MemoryError):
+        except (OSError, UnreadableAnswer, HttpRefusal):
             raise
         except Exception as error:
+            # thriftpy2 says what it has no memory for; the error of Python says nothing.
+            if isinstance(error, MemoryError) and not error.args:
+                raise
             raise UnreadableAnswer(f"{type(error).__name__}: {error}") from error
         self._awaited.popleft()
         self.used = time.monotonic()
@@ -183,7 +197,9 @@ class GatewayConnection:
         name, kind, number = self._protocol.read_message_begin()
         method = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
         if (method, number) != (call.method, sequence):
-            raise UnreadableAnswer(f"an answer to {method!r} number {number} came, not to number {sequence}")
+            raise UnreadableAnswer(
+                f"an answer to {method[:_MOST_NAME]!r} number {number} came, not to number {sequence}"
+            )
         if kind == TMessageType.EXCEPTION:
             result = TApplicationException()
         elif kind == TMessageType.REPLY:
@@ -203,7 +219,33 @@ def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[
 
 
 def _protocol(options: HBaseOptions) -> Interface:
-    return TCyBinaryProtocol if options.protocol == "binary" else TCompactProtocol
+    return TCyBinaryProtocol if options.protocol == "binary" else _CompactProtocol
+
+
+_BITS = {TType.I16: 16, TType.I32: 32, TType.I64: 64}
+
+
+class _CompactProtocol(TCompactProtocol):
+    """The compact protocol, within bounds: thriftpy2 takes any number, and lists of what takes no bytes."""
+
+    def _read_size(self) -> int:
+        size: int = super()._read_size()  # type: ignore[no-untyped-call]
+        if size > MOST_BYTES:
+            raise too_large(size)
+        return size
+
+    def _read_val(self, ttype: int, spec: object = None) -> object:
+        value: object = super()._read_val(ttype, spec)
+        bits = _BITS.get(ttype)
+        if bits is not None and isinstance(value, int) and value.bit_length() >= bits:
+            raise UnreadableAnswer(f"a number of more than {bits} bits came")
+        return value
+
+    def skip(self, ttype: int) -> None:
+        """Skip a value."""
+        if ttype == TType.STOP:
+            raise UnreadableAnswer("a list of nothing came")
+        super().skip(ttype)  # type: ignore[no-untyped-call]
 
 
 # HBase sends Java exceptions as text: a part of the text, the error it becomes, and the sentence for the user.
@@ -220,6 +262,7 @@ _KNOWN: tuple[tuple[str, type[errors.SimhashError], str], ...] = (
 )
 SERVER_ERROR = 500
 _MOST_TEXT = 300
+_MOST_NAME = 40
 _DENIED = "AccessDeniedException"
 # A gateway of Thrift 2 fails in it while a region of a new table has no server.
 _PLACES = "getAllRegionLocations"

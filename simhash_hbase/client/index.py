@@ -28,6 +28,7 @@ from simhash_hbase.rows.analysed import Entries, Metadata, check_id, metadata_pr
 from simhash_hbase.rows.clock import Since, now_ms, parse_since
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import check_simhash, id_digest
+from simhash_hbase.rows.names import exact
 from simhash_hbase.stores.base import Store
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class RemoteIndex(Index):
         """List what was decided a duplicate of an original; see `Index.copies`."""
         id_digest(document_id)
         try:
-            record = self._service.get("/v1/documents/copies", id=document_id)
+            record = self._service.get("/v1/documents/copies", id=exact(document_id))
         except errors.DocumentMissing:
             return None
         return self._checked(document_id, record, _copies)
@@ -363,7 +364,7 @@ def _line(item: Document | str) -> bytes:
     record: JsonObject
     if isinstance(item, str):
         id_digest(item)
-        record = {"id": item}
+        record = {"id": exact(item)}
     else:
         contents = {
             "id": item.id or None,

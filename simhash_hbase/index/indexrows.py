@@ -1,6 +1,6 @@
 """The index's own rows in family ``m``: profile, learned idf table in pieces, the load under way, the last backup."""
 
-from secrets import token_bytes
+from os import urandom
 from typing import TypeVar
 
 import msgspec
@@ -66,7 +66,7 @@ def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None
     pieces = [encoded[i : i + PIECE_BYTES] for i in range(0, len(encoded), PIECE_BYTES)]
     for number, piece in enumerate(pieces):
         store.put(FAMILY_INDEX, [Cell(_piece_row(number), VALUE_QUALIFIER, piece)])
-    secret = token_bytes(SECRET_BYTES)
+    secret = urandom(SECRET_BYTES)
     store.put(FAMILY_INDEX, [Cell(_SECRET_ROW, VALUE_QUALIFIER, secret)])
     encoded_profile = profile.replace(secret=digest_of(secret)).encode()
     store.put(FAMILY_INDEX, [Cell(_DIGEST_ROW, VALUE_QUALIFIER, digest_of(encoded_profile).encode())])

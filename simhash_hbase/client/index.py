@@ -24,6 +24,7 @@ from simhash_hbase.profile.matching import SKETCH_SCALE, MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata, check_id, metadata_problem
 from simhash_hbase.rows.clock import Since, now_ms, parse_since
 from simhash_hbase.rows.keys import check_simhash, id_digest
+from simhash_hbase.rows.names import exact
 from simhash_hbase.stores.base import Store
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ class RemoteIndex(Index):
         """List what was decided a duplicate of an original; see `Index.copies`."""
         id_digest(document_id)
         try:
-            return msgspec.convert(self._service.get("/v1/documents/copies", id=document_id), Copies)
+            return msgspec.convert(self._service.get("/v1/documents/copies", id=exact(document_id)), Copies)
         except errors.DocumentMissing:
             return None
 
@@ -330,7 +331,7 @@ def _line(item: Document | str) -> bytes:
     record: JsonObject
     if isinstance(item, str):
         id_digest(item)
-        record = {"id": item}
+        record = {"id": exact(item)}
     else:
         contents = {
             "id": item.id or None,

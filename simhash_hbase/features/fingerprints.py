@@ -21,6 +21,7 @@ from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, Weighte
 from simhash_hbase.features.idf import CutTexts, outline, text_key
 from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.profile.defaults import TEXT_FORM, HashName
+from simhash_hbase.rows.names import exact
 
 SCALE = 65536  # Integer units of a weight of 1.
 MAX_WEIGHT = 1e9  # No feature weighs more: a larger weight is a mistake.
@@ -46,7 +47,7 @@ def integer_weights(features: Iterable[GivenFeature]) -> tuple[list[str | int], 
         name, weight = feature if isinstance(feature, tuple) else (feature, 1)
         if not isfinite(weight) or abs(weight) > MAX_WEIGHT:
             raise InvalidArgument(f"weight {weight}: wanted a finite number of at most {MAX_WEIGHT:.0e}")
-        names.append(name)
+        names.append(exact(name) if isinstance(name, str) else name)
         weights.append(round(weight * SCALE))
     return names, weights
 
@@ -273,5 +274,5 @@ def hash_features(features: Sequence[str | int], *, hash: str, seed: int = 0) ->
     if other := [each for each in features if not isinstance(each, str)]:
         raise InvalidArgument(f"feature {other[0]!r}: wanted a string; integers go with hash none")
     # A lone surrogate has no UTF-8 form; Python's own extension of it is as good as any.
-    octets = (str(each).encode("utf-8", "surrogatepass") for each in features)
+    octets = (exact(each).encode("utf-8", "surrogatepass") for each in features if isinstance(each, str))
     return np.array([_BYTE_HASHES[hash](each, seed) for each in octets], np.uint64)

@@ -18,6 +18,7 @@ from simhash_hbase.kernel import texts as kernel, votes
 from simhash_hbase.kernel.tables import VERSION, Tables, cached_tables, jieba_file, words_of
 from simhash_hbase.profile.defaults import TEXT_FORM
 from simhash_hbase.rows.digests import digest_of
+from simhash_hbase.rows.names import exact
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -176,8 +177,10 @@ def learn(texts: Iterable[str], *, seed: int = 0, text_form: int = TEXT_FORM, wo
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     sample: Reservoir[str] = Reservoir()
-    for text in texts:
-        sample.add(text)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise InvalidArgument(f"text {number} of the sample is of type {type(text).__name__}: wanted a string")
+        sample.add(exact(text))
 
     def count(part: Sequence[str]) -> tuple[CutTexts, kernel.CountedWords]:
         words = kernel.Batch(part, text_form).count(folded=True, seed=seed)

@@ -1,12 +1,14 @@
 """What callers pass to an index: documents and ids, checked, and cut into batches."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.analysed import Entries, Metadata
-from simhash_hbase.rows.keys import check_id_type
+from simhash_hbase.rows.keys import checked_id_type
+from simhash_hbase.rows.names import exact
 
 T = TypeVar("T")
 
@@ -55,15 +57,27 @@ def checked_document(number: int, document: object) -> tuple[str, str, Metadata 
             pass
         case _:
             raise InvalidArgument(f"document {number} is of length {len(document)}: {wanted}")
-    check_types(name, text, metadata)
-    return name, text, metadata
+    return checked_types(name, text, metadata)
 
 
-def check_types(name: object, text: object, metadata: object) -> None:
-    """Refuse what a caller without a type checker may pass."""
-    check_id_type(name)
+def checked_types(name: object, text: object, metadata: object) -> tuple[str, str, Metadata | None]:
+    """Return id, text and metadata in strings of no subclass, or refuse what a caller without a type checker passes."""
+    name = checked_id_type(name)
     of = f" of {name!r}" if name else ""
     if not isinstance(text, str):
         raise InvalidArgument(f"the text{of} is of type {type(text).__name__}: wanted a string")
     if not isinstance(metadata, Mapping | None):
         raise InvalidArgument(f"the metadata{of} is of type {type(metadata).__name__}: wanted a mapping")
+    # What is nested too deep is refused later, where it cannot be stored.
+    kept: Metadata | None = metadata
+    with suppress(RecursionError):
+        kept = _exact_strings(metadata)
+    return name, exact(text), kept
+
+
+def _exact_strings(value: Any) -> Any:  # noqa: ANN401 - what JSON can have, and more
+    if isinstance(value, str):
+        return exact(value)
+    if isinstance(value, Mapping):
+        return {_exact_strings(key): _exact_strings(item) for key, item in value.items()}
+    return list(map(_exact_strings, value)) if isinstance(value, list | tuple) else value

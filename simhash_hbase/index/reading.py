@@ -154,7 +154,7 @@ class ReadableIndex:
 
     def _analysed(self, name: str, text: str, metadata: Metadata | None = None) -> Entries:
         """Analyse one document, which must have a fingerprint."""
-        arguments.check_types(name, text, metadata)
+        name, text, metadata = arguments.checked_types(name, text, metadata)
         analysed = self.analysis.texts([name], [text], [metadata])
         if analysed.refused:
             raise EmptyDocument(no_words(name))

@@ -21,6 +21,7 @@ from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, piec
 from simhash_hbase.kernel.tables import EXTENDS, kernel_tables
 from simhash_hbase.profile.defaults import TEXT_FORM
 from simhash_hbase.rows.digests import blake2b
+from simhash_hbase.rows.names import exact
 
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
@@ -216,7 +217,7 @@ def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
 
 def batches(texts: Sequence[str], form: int = TEXT_FORM) -> Iterator[Batch]:
     """Divide texts into batches, at least one, in their order."""
-    return (Batch(some, form) for some in divided(texts, BATCH))
+    return (Batch(some, form) for some in divided(list(map(exact, texts)), BATCH))
 
 
 def divided(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
@@ -304,7 +305,7 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
     """Return the code points of texts, and where each begins and the last one ends."""
     encoded = bytearray("".join(texts).encode("utf-32-le", "surrogatepass"))
     points = np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
-    # Of a subclass of str, too, this is the length of what it joins.
+    # A subclass of str may tell another length than that of what it joins.
     return points, np.array([0, *accumulate(map(str.__len__, texts))], np.int64)
 
 

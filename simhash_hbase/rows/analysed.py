@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows import documentcells, layout
 from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.names import exact
 
 MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.
 
@@ -59,8 +60,8 @@ class Entries:
     def __post_init__(self) -> None:
         if not {str}.issuperset(map(type, self.ids)):
             # Of a subclass, such as numpy's and lxml's, the string itself.
-            exact = [str.__str__(name) if isinstance(name, str) else name for name in self.ids]
-            object.__setattr__(self, "ids", exact)
+            ids = [exact(name) if isinstance(name, str) else name for name in self.ids]
+            object.__setattr__(self, "ids", ids)
         columns = (self.simhashes, self.sketches, self.shingles, self.features, self.lengths, self.segments)
         sizes = {len(column) for column in (*columns, self.ids, self.digests, self.metadata)}
         if len(sizes) != 1:

@@ -41,11 +41,11 @@ class Collection:
     """
 
     def __init__(self, name: str | None = None) -> None:
-        self.name = name
+        self.name = name if name is None else checked_name(name).decode()
         self._prefix = MARK * 2
         digest = bytes(layout.SIMHASH_BYTES + layout.SEGMENT_BYTES)
         if name is not None:
-            self._prefix = f"{MARK}{name}{MARK}"
+            self._prefix = f"{MARK}{self.name}{MARK}"
             digest = blake2b(checked_name(name), digest_size=layout.SIMHASH_BYTES + layout.SEGMENT_BYTES).digest()
         self._simhash_mask = int.from_bytes(digest[: layout.SIMHASH_BYTES], "big")
         self._simhash_array = np.uint64(self._simhash_mask)
@@ -53,7 +53,7 @@ class Collection:
 
     def stored_id(self, document_id: str) -> str:
         """Return the id under which the index keeps a document."""
-        keys.check_id_type(document_id)
+        document_id = keys.checked_id_type(document_id)
         bare = self.name is None and document_id[:1] != MARK
         return document_id if bare else self._prefix + document_id
 

@@ -15,6 +15,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows import layout
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.digests import blake2b
+from simhash_hbase.rows.names import exact
 
 U64 = np.uint64
 ALL_PREFIXES = 1 << layout.PREFIX_BITS  # The end of the range of all prefixes.
@@ -192,10 +193,11 @@ def prefix_stop(prefix: bytes) -> bytes:
     return last_row(prefix) + b"\0"
 
 
-def check_id_type(document_id: object) -> None:
-    """Refuse an id that is no string."""
+def checked_id_type(document_id: object) -> str:
+    """Return an id, or refuse one that is no string."""
     if not isinstance(document_id, str):
         raise InvalidArgument(f"the id {document_id!r} is of type {type(document_id).__name__}: wanted a string")
+    return exact(document_id)
 
 
 def check_simhash(simhash: object) -> int:
@@ -212,12 +214,9 @@ def check_simhash(simhash: object) -> int:
 def id_digest(document_id: str) -> bytes:
     """Digest an id: 16 bytes of BLAKE2b over its UTF-8."""
     try:
-        encoded = document_id.encode()
+        encoded = checked_id_type(document_id).encode()
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"the id {document_id!r} is not Unicode text: {error.reason}") from error
-    except AttributeError:
-        check_id_type(document_id)
-        raise
     return blake2b(encoded, digest_size=layout.ID_DIGEST_BYTES).digest()
 
 

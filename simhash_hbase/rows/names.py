@@ -1,8 +1,13 @@
-"""Names of collections: what checks them alone, such as help and the command that makes keys, needs no numpy."""
+"""Strings from callers, and names of collections: what checks these alone, such as help, needs no numpy."""
 
 from simhash_hbase.errors import InvalidArgument
 
 MAX_NAME_BYTES = 128  # Bytes of a name in UTF-8, at most.
+
+
+def exact(string: str) -> str:
+    """Return a string of a subclass of str, such as numpy's and lxml's, as the str that it is."""
+    return str.__str__(string)
 
 
 def checked_name(name: str) -> bytes:
@@ -16,6 +21,7 @@ def checked_name(name: str) -> bytes:
     wanted = f"wanted 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters"
     if not isinstance(name, str):
         raise InvalidArgument(f"the name of a collection is of type {type(name).__name__}: wanted a string")
+    name = exact(name)
     encoded = name.encode("utf-8", "replace")
     lone = any("\ud800" <= character <= "\udfff" for character in name)
     control = any(character < " " or "\x7f" <= character <= "\x9f" for character in name)

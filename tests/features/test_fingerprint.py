@@ -14,7 +14,7 @@ from support.words import by_features, by_the_kernel, idf_of
 from simhash_hbase import create_index
 from simhash_hbase.api import WeakHashWarning
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, WeightedAnalyzer
+from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import (
     HASHES,
     MAX_TOTAL,
@@ -25,6 +25,7 @@ from simhash_hbase.features.fingerprints import (
     hash_features,
     integer_weights,
 )
+from simhash_hbase.features.idf import learn
 from simhash_hbase.kernel.texts import Weights
 from simhash_hbase.report.explain import cosine
 
@@ -253,3 +254,16 @@ def test_times33_is_warned_of_where_an_index_is_made_with_it():
 def test_of_other_hashes_nobody_is_warned(name):
     # A warning is an error in these tests.
     create_index("memory:", analyzer="shingle", hash=name).close()
+
+
+def test_features_and_texts_of_a_subclass_of_strings_are_the_strings_that_they_are():
+    class Other(str):
+        __slots__ = ()
+        __str__ = encode = lambda *_: b"other"
+        __len__ = lambda _: 0  # noqa: E731
+
+    assert fingerprint([Other("a"), (Other("b"), 2)]) == fingerprint(["a", ("b", 2)])
+    assert Fingerprinter(ShingleAnalyzer()).fingerprint(Other("a text")) == fingerprint(["atex", "text"])
+    assert learn([Other("a b"), Other("b")]).idf == learn(["a b", "b"]).idf
+    with pytest.raises(InvalidArgument, match="text 2 of the sample is of type bytes"):
+        learn(["a", b"b"])

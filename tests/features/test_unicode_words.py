@@ -113,7 +113,6 @@ def test_words_lose_no_letter_and_are_those_of_every_form_of_the_text(text):
     whole = canonical(text, folded=True)
 
     assert {c for c in whole if c.isalnum()} <= set("".join(word_tokens(text)))
-    assert tokens(text, folded=True) == tokens(whole, folded=True)
     assert len({tuple(word_tokens(form)) for form in forms.values()}) == 1
     assert JiebaAnalyzer().features(forms["NFC"]) == JiebaAnalyzer().features(forms["NFD"])
 

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from unittest import mock
 
+import lxml.html
 import numpy as np
 import pytest
 from support.bruteforce import answered, entries
@@ -110,6 +112,56 @@ LOOKUPS = {
         (0, -1, "5", 1.5),
     ),
 }
+
+
+class Liar(str):
+    """A string whose methods tell of another one, as a library's own class of strings may."""
+
+    __slots__ = ()
+
+    def _other(self, *_):
+        return "other"
+
+    __str__ = __getitem__ = __format__ = lower = strip = _other
+    __len__ = lambda _: 1_000_000  # noqa: E731
+
+    def encode(self, *_):
+        return b"other"
+
+    def __eq__(self, _):
+        return True
+
+    def __hash__(self):
+        return 1
+
+
+STRINGS = [np.str_, Liar, lxml.html.fromstring("<p>a</p>").xpath("string(/p)").__class__]
+
+
+@pytest.mark.parametrize("kind", STRINGS, ids=lambda kind: kind.__name__)
+def test_strings_of_a_subclass_are_the_strings_that_they_are(make_index, kind):
+    index, plain, name = make_index(), make_index(), kind("a")
+    metadata = {kind("url"): kind("u"), "list": [kind("v"), {"w": kind("x")}]}
+    for each, make in ((index, kind), (plain, str)):
+        each.add(make("a"), make(TEXT), metadata=metadata)
+        list(each.add_many([(make("b"), make(TEXT.upper()), metadata)]))
+        assert each.claim(make("c"), make(TEXT)).of == "a"
+        assert [decision.is_original for _, decision in each.dedup_many([(make("d"), make("all else"))])] == [True]
+        inside = each.in_collection(make("news"))
+        inside.add(make("e"), make(TEXT))
+        assert [match.id for match in inside.query(make(TEXT)).matches] == ["e"]
+
+    assert list(index.export()) == [replace(stored, added=mock.ANY, seen=mock.ANY) for stored in plain.export()]
+    stored = index.get(name)
+    assert stored.metadata == {"url": "u", "list": ["v", {"w": "x"}]}
+    assert {type(stored.id), type(stored.metadata["url"])} == {str}
+    assert name in index
+    assert index.get_many([name]) == [index.get("a")]
+    assert [copy.id for copy in index.copies(name).copies] == ["c"]
+    assert index.query_id(name) == plain.query_id("a")
+    assert index.query(kind(TEXT)) == plain.query(TEXT)
+    assert index.remove(name)
+    assert index.get("a") is None
 
 
 @pytest.mark.parametrize("message", LOOKUPS)

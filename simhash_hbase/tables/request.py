@@ -42,6 +42,8 @@ def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
     kinds = "strings or integers" if integers else "strings"
     floats = "; pandas makes floats of integers with gaps: convert them by astype('Int64')"
     advice = floats if integers and pa.types.is_floating(values) else ""
+    if integers and (pa.types.is_decimal(values) or kind != values):
+        advice = "; convert them to strings"
     raise InvalidArgument(f"the column {name!r} is of type {kind}: wanted {kinds}{advice}")
 
 

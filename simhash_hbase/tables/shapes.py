@@ -174,7 +174,7 @@ def _polars(frame: Any) -> _WholeTable:  # noqa: ANN401 - polars is not imported
 
 def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
     def read(columns: list[str]) -> Iterator[RowBatch]:
-        with _of_one_type():
+        with _of_one_type((name, frame[name]) for name in columns):
             return _sliced(pa.Table.from_pandas(frame[columns], preserve_index=False))
 
     def beside(marks: pa.Table) -> Any:  # noqa: ANN401 - pandas is not imported
@@ -201,8 +201,9 @@ def _list(given: list[Any]) -> _WholeTable:
     names = dict.fromkeys(name for row in rows for name in row if isinstance(name, str)) or {"text": None}
 
     def read(columns: list[str]) -> Iterator[RowBatch]:
-        with _of_one_type():
-            return _sliced(pa.table({name: pa.array([row.get(name) for row in rows]) for name in columns}))
+        values = {name: [row.get(name) for row in rows] for name in columns}
+        with _of_one_type(values.items()):
+            return _sliced(pa.table({name: pa.array(column) for name, column in values.items()}))
 
     return _WholeTable(
         pa.schema([(name, pa.null()) for name in names]),
@@ -214,14 +215,21 @@ def _list(given: list[Any]) -> _WholeTable:
 
 
 @contextmanager
-def _of_one_type() -> Iterator[None]:
-    """Translate what pyarrow says of a column of Python's own objects."""
+def _of_one_type(columns: Iterable[tuple[str, Iterable[Any]]]) -> Iterator[None]:
+    """Translate what pyarrow says of columns of Python's own objects."""
     try:
         yield
     except pa.ArrowException as error:
         reason = ": ".join(map(str, reversed(error.args)))
         raise InvalidArgument(f"a column has values of several types: {reason}") from error
     except UnicodeError as error:
+        for name, column in columns:
+            for row, value in enumerate(column, 1):
+                if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+                    raise InvalidArgument(
+                        f"row {row} of the column {name!r} is not Unicode text, it has half of a surrogate pair:"
+                        f" {value[:40]!r}; value.encode(errors='replace').decode() replaces that"
+                    ) from error
         raise InvalidArgument(f"a column has a string that is not Unicode text: {error}") from error
 
 

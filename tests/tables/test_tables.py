@@ -1,6 +1,8 @@
 """Tables get the decisions of `dedup` on the same rows as JSON lines, in the caller's own type."""
 
+from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
 import datasets
 import duckdb
@@ -297,7 +299,13 @@ def test_what_is_no_table_of_texts_is_refused(given, message):
         (datasets.Dataset.from_dict({"text": [WORDS], "id": ["a"]}), "the column 'text' is of type list"),
         (pandas.DataFrame({"text": ["words", 5], "id": WORDS}), "a column has values of several types: .* text with"),
         (pandas.DataFrame({"text": pandas.Series(["words", "\ud800"], dtype=object), "id": WORDS}),
-         "a column has a string that is not Unicode text"),
+         r"row 2 of the column 'text' is not Unicode text, it has half of a surrogate pair: '\\ud800'; "),
+        ([{"text": "1", "id": "a"}, {"text": "2 \udfff", "id": "b"}], "row 2 of the column 'text' is not Unicode text"),
+        ([{"text": "one", "id": "a"}, {"text": "two", "id": "\ud800"}], "row 2 of the column 'id' is not Unicode text"),
+        ([{"text": "one", "id": UUID(int=5)}],
+         "the column 'id' is of type extension<arrow.uuid>: wanted strings or integers; convert them to strings"),
+        ([{"text": "one", "id": Decimal(5)}],
+         r"the column 'id' is of type decimal128\(1, 0\): wanted strings or integers; convert them to strings"),
         (polars.DataFrame({"text": WORDS, "id": polars.Series([1, 2], dtype=polars.Int128)}),
          "a column has a type that pyarrow does not know"),
         (pandas.DataFrame([["a", "b", "c"]], columns=["text", "id", "text"]), "the table has the column 'text' twice"),

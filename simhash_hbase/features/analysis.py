@@ -70,7 +70,7 @@ class Analysis:
         """Add the probe of this machine to the profile, for a new index."""
         if self.profile.analyzer != "weighted":
             self.profile = self.profile.replace(
-                probe=self._probe(),
+                probe=probe_digest(self.fingerprinter),
                 versions=installed_versions(jieba=self.profile.analyzer in SEGMENTING),
                 extractor=extractor_versions() or None,
             )
@@ -83,7 +83,7 @@ class Analysis:
         """Fingerprint and sketch texts."""
         if self.profile.analyzer == "weighted":
             raise errors.InvalidProfile("analyzer weighted takes features, not texts")
-        if not self._is_probed and self.profile.probe not in (None, self._probe()):
+        if not self._is_probed and self.profile.probe not in (None, probe_digest(self.fingerprinter)):
             here = installed_versions(jieba=self.profile.analyzer in SEGMENTING)
             raise errors.ProfileMismatch(errors.other_fingerprints(self.profile.versions or {}, here))
         self._is_probed = True
@@ -114,9 +114,6 @@ class Analysis:
             kept,
             dict.fromkeys(np.flatnonzero(features == 0).tolist(), errors.no_words()),
         )
-
-    def _probe(self) -> str:
-        return probe_digest(self.fingerprinter, self.profile.text_form)
 
     def features(
         self,
@@ -162,10 +159,10 @@ _TEXTS = (
 )
 
 
-def probe_digest(fingerprinter: Fingerprinter, text_form: int) -> str:
+def probe_digest(fingerprinter: Fingerprinter) -> str:
     """Digest what an analyzer and a hash make of the built-in texts."""
     simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
-    sketched = Batch(_TEXTS, text_form).sketch()
+    sketched = Batch(_TEXTS, fingerprinter.text_form).sketch()
     features = [
         # Weights as they count: the last bit of a logarithm is not the same on every platform.
         sorted((name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text))

@@ -83,7 +83,7 @@ class LearnedAnalyzer(CountingAnalyzer):
     """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
 
     Copies that differ only in case, in width or in another compatible form of characters have the same features: the
-    text is brought to NFKC and lower case before it is cut.
+    text is brought to NFKC and lower case before it is cut. So have copies with blanks between Chinese characters.
 
     Examples
     --------

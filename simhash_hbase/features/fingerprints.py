@@ -135,6 +135,7 @@ class Fingerprinter:
         if hash == "none" and not isinstance(analyzer, WeightedAnalyzer):
             raise InvalidProfile("hash none is for features that are integers, not for words")
         self.analyzer = analyzer
+        self.text_form = analyzer.text_form if isinstance(analyzer, CountingAnalyzer) else TEXT_FORM
         self.hash = hash
         self.seed = seed
         self._known: dict[bytes, tuple[int, int]] = {}
@@ -166,8 +167,8 @@ class Fingerprinter:
 
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the fingerprint of each text, and how many features it has: 0 where it has no fingerprint."""
-        form = self.analyzer.text_form if isinstance(self.analyzer, CountingAnalyzer) else TEXT_FORM
-        simhashes, features = zip(*map(self.fingerprint_batch, batches(texts, form)), strict=True)
+        parts = map(self.fingerprint_batch, batches(texts, self.text_form))
+        simhashes, features = zip(*parts, strict=True)
         return np.concatenate(simhashes), np.concatenate(features)
 
     def fingerprint_batch(self, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:

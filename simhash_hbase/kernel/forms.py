@@ -22,6 +22,8 @@ KEPT = 32  # It is part of a normal form: a letter, a number or a mark.
 
 _LIST = cython.declare(cython.uint, 1 << 31)
 _SLOW = cython.declare(cython.int, 2)
+_IGNORABLE = cython.declare(cython.int, 4)
+_UNSPACED = cython.declare(cython.int, 512 | 1024 | 2048)  # Kana and scripts of South East Asia, as `segment` has them.
 
 
 def kinds_of(
@@ -63,3 +65,56 @@ def rewrite(
                         if point:
                             size += 1
             ends[text + 1] = size
+
+
+def leave_out(points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1]) -> None:
+    """Leave out the characters that are `IGNORABLE`, in the place of the texts."""
+    start: cython.Py_ssize_t = 0
+    size: cython.Py_ssize_t = 0
+    with cython.nogil:
+        for text in range(offsets.shape[0] - 1):
+            stop: cython.Py_ssize_t = offsets[text + 1]
+            for place in range(start, stop):
+                point = points[place]
+                points[size] = point
+                if not kinds[point] & _IGNORABLE:
+                    size += 1
+            offsets[text + 1] = size
+            start = stop
+
+
+@cython.cfunc
+@cython.nogil
+def _is_blank(point: cython.uint) -> cython.bint:
+    """Return whether a character is a blank or ends a line; NFKC has made U+0020 of all others."""
+    if point > 0x2029 or 33 <= point <= 0x84:
+        return False
+    return point == 32 or 9 <= point <= 13 or point == 0x85 or point == 0x1680 or point >= 0x2028
+
+
+@cython.cfunc
+@cython.nogil
+def _is_unspaced(point: cython.uint, kinds: cython.ushort[::1]) -> cython.bint:
+    return 0x4E00 <= point <= 0x9FD5 or kinds[point] & _UNSPACED != 0
+
+
+def join(points: cython.uint[::1], ends: cython.longlong[::1], kinds: cython.ushort[::1]) -> None:
+    """Leave out blanks between two characters of scripts that put none between words, in the place of the texts."""
+    start: cython.Py_ssize_t = 0
+    size: cython.Py_ssize_t = 0
+    with cython.nogil:
+        for text in range(ends.shape[0] - 1):
+            stop: cython.Py_ssize_t = ends[text + 1]
+            place: cython.Py_ssize_t = start
+            while place < stop:
+                if _is_blank(points[place]) and place > start and _is_unspaced(points[place - 1], kinds):
+                    after: cython.Py_ssize_t = place + 1
+                    while after < stop and _is_blank(points[after]):
+                        after += 1
+                    if after < stop and _is_unspaced(points[after], kinds):
+                        place = after
+                points[size] = points[place]
+                size += 1
+                place += 1
+            ends[text + 1] = size
+            start = stop

@@ -20,6 +20,7 @@ JIEBA_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among 
 TOKENS = 1  # The same, with the words of other scripts.
 WORDS = 2  # Of these, tokens that hold a word character (``\w``).
 KEYWORDS = 3  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
+FOLDED_WORDS = 4  # `WORDS` of a text in lower case: the dictionary has AT&T and IP地址 in capitals.
 
 HAN_FIRST = 0x4E00
 HAN_LAST = 0x9FD5
@@ -143,8 +144,13 @@ def read_dictionary(
             node = (trie[at] >> 2) & _NODE_MASK
         if stops[line] - start > _LONGEST_WORD:
             raise ValueError("the dictionary has a word that is longer than the kernel holds")
-        if stops[line] - start > 1 and points[start] < 128 and points[start + 1] < 128:
-            pairs[128 * points[start] + points[start + 1]] = 1
+        place = stops[line]
+        while place > start and points[place - 1] < 128:
+            place -= 1
+        if place == start and stops[line] - start > 1:
+            first, last = points[stops[line] - 2], points[stops[line] - 1]
+            pairs[128 * first + last] = 1
+            pairs[128 * _small(first) + _small(last)] = 1
         if node:
             frequency = cython.cast(cython.longlong, frequencies[line])
             total += frequency
@@ -158,6 +164,12 @@ def read_dictionary(
             trie[_ROOTS + 2 * (trie[at] >> _KEY_SHIFT)] = trie[at]
             trie[_ROOTS + 2 * (trie[at] >> _KEY_SHIFT) + 1] = trie[at + 1]
     return unknown
+
+
+@cython.cfunc
+@cython.nogil
+def _small(point: cython.uint) -> cython.uint:
+    return point + 32 if 65 <= point <= 90 else point
 
 
 @cython.cfunc
@@ -190,10 +202,10 @@ class Cutter:
 
     Its tables are ``trie``, 2 * (`SLOTS` + 65,536) numbers: the slots, in each an entry and, as one of ``weights``, the
     same memory, the logarithm of the word's share of all words; then those of the first characters of words, by
-    character. ``pairs``: whether a word begins with two characters of ASCII, at 128 times the first one and the second
-    one. ``model``: logarithms of jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of
-    the steps, 4 of each character. ``kinds`` of each code point. ``unknown``: logarithm of the share of a word that
-    occurs once.
+    character. ``pairs``: whether a word of ASCII ends with two characters, or with these in lower case, at 128 times
+    the first one and the second one. ``model``: logarithms of jieba's hidden Markov model, states in the order B, E, M,
+    S: 4 of the beginning, 16 of the steps, 4 of each character. ``kinds`` of each code point. ``unknown``: logarithm of
+    the share of a word that occurs once.
     """
 
     trie: cython.ulonglong[::1]
@@ -249,7 +261,7 @@ class Cutter:
     @cython.nogil
     def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Take a token if it counts."""
-        if self.mode == 2:
+        if self.mode == 2 or self.mode == 4:
             place = start
             while place < stop and not self.kinds[self.points[place]] & 1:
                 place += 1
@@ -373,7 +385,7 @@ class Cutter:
             is_known: cython.bint = False
             best = 0.0
             length = 1
-            at = _ROOTS + 2 * self.points[place]
+            at = _ROOTS + 2 * self._known(place)
             entry = self.trie[at]
             while entry:
                 if entry & _IS_WORD:
@@ -384,7 +396,7 @@ class Cutter:
                         is_known = True
                 if reached == stop or not entry & _GOES_ON:
                     break
-                at = _slot(self.trie, (entry >> 2) & _NODE_MASK, self.points[reached])
+                at = _slot(self.trie, (entry >> 2) & _NODE_MASK, self._known(reached))
                 entry = self.trie[at]
                 reached += 1
             if not is_known:
@@ -401,6 +413,13 @@ class Cutter:
                 singles = place + length
             place += length
         self._cut_singles(singles, stop)
+
+    @cython.cfunc
+    @cython.nogil
+    def _known(self, place: cython.Py_ssize_t) -> cython.ulonglong:
+        """Return a character as the dictionary has it."""
+        point: cython.ulonglong = self.points[place]
+        return point - 32 if 97 <= point <= 122 and self.mode == 4 else point
 
     @cython.cfunc
     @cython.nogil
@@ -427,7 +446,7 @@ class Cutter:
         node: cython.ulonglong = 0
         entry: cython.ulonglong = 0
         for place in range(start, stop):
-            entry = self.trie[_slot(self.trie, node, self.points[place])]
+            entry = self.trie[_slot(self.trie, node, self._known(place))]
             if entry == 0:
                 return False
             node = (entry >> 2) & _NODE_MASK

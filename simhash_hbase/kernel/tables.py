@@ -35,7 +35,7 @@ from simhash_hbase.rows.digests import digest_of
 
 Tables = dict[str, NDArray[Any]]
 
-VERSION = 11  # Of tables in the cache: changes whenever the same files of jieba would make others.
+VERSION = 13  # Of tables in the cache: changes whenever the same files of jieba would make others.
 
 _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
 _STATES = "BEMS"

@@ -135,18 +135,22 @@ class Batch:
         kinds = kernel_tables()["kinds"]
         forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
         if form > 1 and (self.kinds & forms.IGNORABLE).any():
-            is_shown = kinds[self.points] & forms.IGNORABLE == 0
-            self.points, self.offsets = self.points[is_shown], np.append(0, np.cumsum(is_shown))[self.offsets]
+            forms.leave_out(*_buffers(self.points, self.offsets, kinds))
+            self.points = self.points[: self.offsets[-1]]
             forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
 
     def count(self, *, folded: bool, seed: int) -> CountedWords:
         """Count the words of the texts: in NFKC and lower case all, else those of two characters or more."""
         form = partial(canonical, folded=folded, form=self.form)
-        if folded:
-            points, offsets = self._forms("folded", form)
-        else:
+        if not folded:
             points, offsets = self._completed(self.points, self.offsets, forms.COMPOSED, form)
-        starts, stops, before = _cut(points, offsets, segment.WORDS if folded else segment.KEYWORDS)
+            starts, stops, before = _cut(points, offsets, segment.KEYWORDS)
+        else:
+            points, offsets = self._forms("folded", form)
+            if self.form > 1:
+                forms.join(*_buffers(points, offsets, kernel_tables()["kinds"]))
+                points = points[: offsets[-1]]
+            starts, stops, before = _cut(points, offsets, segment.FOLDED_WORDS if self.form > 1 else segment.WORDS)
         long = np.flatnonzero(stops - starts > MAX_WORD)
         if len(long):
             bounded, ends = _points(list(map(bounded_word, _between(points, starts[long], stops[long]))))

@@ -18,7 +18,6 @@ from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch, kernel_tables
 from simhash_hbase.profile import Profile, versions
-from simhash_hbase.profile.defaults import TEXT_FORM
 from simhash_hbase.report.explain import Side, compare
 
 
@@ -169,7 +168,7 @@ def test_features_of_the_callers_own_are_not_probed():
 
 
 def digest(analyzer=None, **options):
-    return probe_digest(Fingerprinter(analyzer or ShingleAnalyzer(), **options), TEXT_FORM)
+    return probe_digest(Fingerprinter(analyzer or ShingleAnalyzer(), **options))
 
 
 def test_a_probe_differs_where_anything_that_counts_differs(monkeypatch):

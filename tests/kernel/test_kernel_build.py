@@ -1,5 +1,6 @@
 """A compiled module of the kernel answers for its present source alone."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from support.gates import absent
+from support.hostile import everything
 
 from simhash_hbase import kernel
 
@@ -140,3 +142,57 @@ def test_nothing_is_compiled_without_headers_or_where_that_is_asked_for(hook, tm
 def test_a_failed_compilation_shows_what_the_compiler_said_and_how_to_go_on(hook):
     with pytest.raises(SystemExit, match=r"(?s)no such type.*SIMHASH_HBASE_PURE=1"):
         hook.run(sys.executable, "-c", "import sys; sys.exit('no such type')")
+
+
+SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g1")
+
+
+@pytest.mark.slow
+def test_the_kernel_does_nothing_that_c_leaves_undefined(tmp_path, hook, monkeypatch):
+    gcc = shutil.which("gcc", path=os.defpath + os.pathsep + "/usr/local/bin")
+    libraries = [_library(gcc, name) for name in ("libasan.so", "libubsan.so")] if gcc else [None]
+    if None in libraries or not kernel.COMPILED:
+        absent("gcc with its sanitizers, or a compiled kernel, is missing")
+    root = FOLDER.parents[1]
+    # A copy: what is installed stays as it is. Overflows of signed integers, which the build allows, are errors here.
+    for name in ("simhash_hbase", "tests"):
+        shutil.copytree(root / name, tmp_path / name)
+    for module in (tmp_path / "simhash_hbase" / "kernel").glob("*.so"):
+        module.unlink()
+    monkeypatch.setenv("CC", gcc)
+    monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setattr(hook, "FLAGS", [*(flag for flag in hook.FLAGS if flag != "-fwrapv"), *SANITIZED])
+    monkeypatch.setattr(hook, "HEADERS", Path(sysconfig.get_paths()["include"]))
+    build = hook.KernelHook()
+    # Installations have the compiler of Python for the time of a build alone.
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--target", tmp_path / "cython", *build.dependencies()]
+    subprocess.run(pip, check=True)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "cython"))
+    build.root, build.folder = tmp_path, tmp_path / "build"
+    build.folder.mkdir()
+    for name in (hook.SHARED, *(source.stem for source in SOURCES)):
+        shutil.copy(build.compiled(name), tmp_path / "simhash_hbase" / "kernel")
+
+    program = "import json; from simhash_hbase.kernel import COMPILED; from support.hostile import everything"
+    program += "; print(COMPILED); print(json.dumps(everything()))"
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": " ".join(libraries),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "PYTHONMALLOC": "malloc",
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(tmp_path / "tests")]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr[-3_000:]
+    is_compiled, made = done.stdout.splitlines()
+    assert is_compiled == "True"
+    assert json.loads(made) == json.loads(json.dumps(everything()))
+
+
+def _library(gcc, name):
+    """Return the path of a library of gcc, None where it has none."""
+    path = subprocess.run([gcc, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+    return path if os.path.isabs(path) else None

@@ -195,8 +195,8 @@ def test_two_that_make_them_together_do_not_disturb_each_other(file):
 
 CHARACTERS = ("folded", "folded_lists", "kinds", "normal", "normal_lists")
 DIGESTS = {
-    "characters of Unicode 14": "f4fb0083d500eacc",
-    "jieba and bins": "c4d57f2317c01c0f",
+    "characters of Unicode 14": "1d0d7ddc81c99966",
+    "jieba and bins": "73a5af270f785e36",
     "idf": "52a25ac7c9446dc0",
 }
 
@@ -222,7 +222,7 @@ def test_who_changes_a_table_changes_the_version_too():
         digests["characters of Unicode 14"] = digest(characters)
 
     # Where they differ, give `VERSION` its next number, and write down both.
-    assert (VERSION, {**DIGESTS, **digests}) == (10, DIGESTS)
+    assert (VERSION, {**DIGESTS, **digests}) == (13, DIGESTS)
 
 
 def test_a_file_of_words_is_read_to_the_last_digit():

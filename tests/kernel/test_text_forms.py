@@ -7,7 +7,8 @@ from itertools import chain
 
 import pytest
 from support import plain_schema as plain
-from support.words import CLASSES
+from support.plain_jieba import jieba
+from support.words import CLASSES, word_tokens
 
 from simhash_hbase import InvalidProfile, ProfileMismatch, create_index
 from simhash_hbase.features.analysis import Analysis
@@ -106,3 +107,54 @@ def test_a_profile_without_the_field_is_of_the_first_form():
     ]
     with pytest.raises(InvalidProfile, match="text_form 3"):
         Profile(text_form=3)
+
+
+def copies_of(text):
+    """Return copies of a text with blanks and line ends inside it."""
+    blanks = (" ", "\u3000", "\u00a0", "\n", "\r\n", "\t", "\x0c", "\u2028", "\u200b", " \u200b\n  ")
+    return [*(blank.join(text) for blank in blanks), f"  {text[:1]}\n{text[1:]}  "]
+
+
+@pytest.mark.parametrize("text", ["早安", "天地玄黄", "我们在中国人民大学读书", "かたカナ", "วันนี้อากาศดี"])
+def test_blanks_between_characters_of_scripts_without_them_change_no_word(text):
+    with create_index("memory:", learn_from=SAMPLE) as index:
+        [made, *others] = made_of(index.analysis, [text, *copies_of(text)])
+        assert set(others) == {made}
+
+        index.add("a", text)
+        for copy in copies_of(text):
+            assert [(match.id, match.exact) for match in index.query(copy).matches] == [("a", True)]
+
+
+@pytest.mark.parametrize(
+    "text", ["早安 good morning 早安", "a b", "안녕 하세요", "早 é 安", " 早 ", "早\x00安", "", "天 ¨地"]
+)
+def test_other_blanks_stand_between_words(text):
+    counted = Batch([text, "天 地", text]).count(folded=True, seed=0)
+    words, ends = counted.words(), counted.offsets.tolist()
+
+    assert words[: ends[1]] == words[ends[2] :] == list(dict.fromkeys(word_tokens(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("AT&T的IP地址", ["at&t", "的", "ip地址"]),
+        ("at&t的ip地址", ["at&t", "的", "ip地址"]),
+        ("ＡＴ＆Ｔ", ["at&t"]),
+        ("用C++和c#写", ["用", "c++", "和", "c#", "写"]),
+        ("买T恤，去卡拉OK", ["买", "t恤", "去", "卡拉", "ok"]),
+        ("that cat at AT", ["that", "cat", "at"]),
+    ],
+)
+def test_words_of_the_dictionary_are_whole_in_any_case(text, words):
+    assert Batch([text]).count(folded=True, seed=0).words() == words
+    # In capitals jieba has the same.
+    capitals = unicodedata.normalize("NFKC", text).upper()
+    assert set(words) == {word.lower() for word in jieba.lcut(capitals) if re.search(r"\w", word)}
+
+
+def test_the_first_form_is_cut_as_it_was():
+    words = Batch(["AT&T的IP地址 早 安"], 1).count(folded=True, seed=0).words()
+
+    assert words == ["at", "t", "的", "ip", "地址", "早", "安"]

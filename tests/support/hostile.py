@@ -52,6 +52,7 @@ def special():
         "ж" * 1024, "ж" * 1025, "Z" * 1024, "Z" * 1025 + " " + "z" * 1025,
         "买T恤，去卡拉OK，用C++的TF-IDF，12.5%", "一上a一上", "渏不蔊虂", "龦字㐀字鿿字豈",
         "e\u0301 u\u0308 \u1112\u1161\u11ab", "１２Ａａ％",
+        "早 安\u3164，AT&T的\nIP地址 か\u200b カ", "at&T \U000e0100x", " 天 ", "天\n",
     ]  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def everything():
     passages = [text for texts in read_passages().values() for text in texts[::5]]
     texts = [*special(), *passages, *(text[:1_500] for text in HOSTILE.values())]
     idf = learn(texts).idf
-    learned = [LearnedAnalyzer(idf=idf), LearnedAnalyzer(idf=idf, top=5)]
+    learned = [LearnedAnalyzer(idf=idf), LearnedAnalyzer(idf=idf, top=5), LearnedAnalyzer(idf=idf, text_form=1)]
     analyzers = [JiebaAnalyzer(top=3), JiebaAnalyzer(), *learned, ShingleAnalyzer()]
     found = [[column.tolist() for column in Fingerprinter(each).fingerprint_many(texts)] for each in analyzers]
     sketched = Batch(texts).sketch(6, 4)

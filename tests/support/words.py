@@ -1,7 +1,9 @@
 """The words of a text as the kernel counts them, and the classes of characters that words are made of."""
 
+import re
 from collections import Counter
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
 
@@ -13,8 +15,14 @@ from simhash_hbase.kernel.texts import bounded_word, canonical, cut
 
 
 def tokens(text, *, folded=False, kind=TOKENS):
-    """Cut a text into its tokens: of Chinese and ASCII those of ``jieba.lcut``, blanks and punctuation among them."""
-    return cut(canonical(text, folded=folded), kind)
+    """Cut a text into its tokens: of Chinese and ASCII those of ``jieba.lcut``, blanks and punctuation among them.
+
+    Folded ones are those of the text in capitals, without blanks between characters of scripts that put none there.
+    """
+    if not folded:
+        return cut(canonical(text, folded=False), kind)
+    joined = BETWEEN.sub("", canonical(text, folded=True))
+    return [token.translate(SMALL) for token in cut(joined.translate(CAPITALS), kind)]
 
 
 def word_tokens(text):
@@ -52,3 +60,8 @@ LETTERS, DIGITS, MARKS = (CLASSES[name] for name in ("LETTERS", "DIGITS", "MARKS
 HIRAGANA, KATAKANA, VOICED = (CLASSES[name] for name in ("HIRAGANA", "KATAKANA", "VOICED"))
 UNSPACED, UNSPACED_MARKS, HEBREW = (CLASSES[name] for name in ("UNSPACED", "UNSPACED_MARKS", "HEBREW"))
 MID_LETTER, MID_NUMBER = (CLASSES[name] for name in ("MID_LETTER", "MID_NUMBER"))
+
+_TOGETHER = f"[\u4e00-\u9fd5{HIRAGANA}{KATAKANA}{VOICED}{UNSPACED}]"
+BETWEEN = re.compile(rf"(?<={_TOGETHER})[\t-\r \x85\u1680\u2028\u2029]+(?={_TOGETHER})")
+CAPITALS = str.maketrans(ascii_lowercase, ascii_uppercase)
+SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)

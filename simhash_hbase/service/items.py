@@ -1,5 +1,6 @@
 """From the JSON of requests and lines to documents and ids, and to chunks of them that are analysed together."""
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
@@ -22,6 +23,10 @@ _BUILDERS = {
 }
 _CONTENTS = ", ".join(_BUILDERS)
 _DOCUMENT_FIELDS = ("id", *_BUILDERS, "metadata")
+# Those of comparisons, too; how their names stand in JSON, unless a letter of them is an escape.
+_FIELDS = (*_DOCUMENT_FIELDS, "a", "b")
+_NAMES = [f'"{name}"'.encode() for name in _FIELDS]
+_ESCAPED = b"\\u00"
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -36,7 +41,21 @@ def decode(raw: bytes) -> dict[str, object]:
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Problem("malformed_json", f"the body or line is not JSON: {_shown(error)}") from error
     except RecursionError as error:
-        raise Problem("malformed_json", "the JSON is nested too deeply") from error
+        raise _too_deep() from error
+
+
+def decode_body(raw: bytes) -> dict[str, object]:
+    """Read the JSON object of a body, in which no field may come twice; in lines, as in files, the last one counts."""
+    value = decode(raw)
+    if any(raw.count(name) > 1 for name in _NAMES) or _ESCAPED in raw:
+        try:
+            names = [name for name, _ in json.loads(raw, object_pairs_hook=list)]
+        except RecursionError as error:
+            raise _too_deep() from error
+        for name in _FIELDS:
+            if names.count(name) > 1:
+                raise invalid(f"the field '{name}' comes more than once")
+    return value
 
 
 class Wanted(NamedTuple):
@@ -89,6 +108,10 @@ def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Documen
 def invalid(detail: str) -> Problem:
     """Make the refusal of a document, or of another object."""
     return Problem("invalid_document", detail)
+
+
+def _too_deep() -> Problem:
+    return Problem("malformed_json", "the JSON is nested too deeply")
 
 
 def _shown(error: Exception) -> str:

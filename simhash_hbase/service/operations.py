@@ -25,7 +25,7 @@ from simhash_hbase.inputs import Document
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.items import Item, ItemChunk, Ready, Wanted, decode, document_or_id
+from simhash_hbase.service.items import Item, ItemChunk, Ready, Wanted, decode, decode_body, document_or_id
 from simhash_hbase.service.problems import Problem, of_error
 
 ItemAnswer = dict[str, object] | Problem
@@ -133,7 +133,7 @@ class Operation:
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:
     """Decode and analyse one JSON object."""
-    item = document_or_id(decode(raw), wanted)
+    item = document_or_id(decode(raw) if wanted.is_line else decode_body(raw), wanted)
     return (item, None) if isinstance(item, str) else (item.id, analyse_chunk(analysis, *payload([item])).analysed)
 
 

@@ -21,8 +21,8 @@ from simhash_hbase.service.logs import logger, set_up_logs
 
 PACKAGES = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 EXTRA_MISSING = "the service needs four packages more"
-# A process that ends before it has served for a while is started again after a pause, which doubles each time. If all
-# end in this way again and again, the service ends.
+# A process that ends before it has served for a while is started again after a pause, which doubles each time; the
+# others do not wait for it. If all end in this way again and again, the service ends.
 STEADY_S = 10.0
 RESTART_S, LONGEST_RESTART_S = 1.0, 30.0
 FAILURES = 6
@@ -151,7 +151,8 @@ class _Owner:
         self._is_listening = False
         self._is_stopping = False
         self._is_whole = True
-        self._missing_until = 0.0
+        # When a missing process may be started, each by `time.monotonic`.
+        self._due = [0.0] * settings.processes
         self._failures = 0  # In a row, of processes that ended before they had served for a while.
         self._failed_at = 0.0
 
@@ -181,8 +182,8 @@ class _Owner:
         """Wait for something to happen, and do what it asks for."""
         pipes = {process.pipe: process for process in self._processes if process.ready_at is None}
         sentinels = {process.sentinel: process for process in self._processes}
-        is_complete = self._is_stopping or len(self._processes) == self._settings.processes
-        timeout = None if is_complete else max(0.0, self._missing_until - time.monotonic())
+        is_complete = self._is_stopping or not self._due
+        timeout = None if is_complete else max(0.0, min(self._due) - time.monotonic())
         for source in wait([arrived, *pipes, *sentinels], timeout):
             if source is arrived:
                 # Whatever else has a handler arrives, too: that of SIGHUP raises SIGTERM.
@@ -194,12 +195,14 @@ class _Owner:
                 self.replace(sentinels[source])
             elif source in pipes:
                 self.note_ready(pipes[source])
-        if not self._is_stopping and time.monotonic() >= self._missing_until:
+        if not self._is_stopping:
             self.start_missing()
 
     def start_missing(self) -> None:
-        while len(self._processes) < self._settings.processes:
-            self._processes.append(_Process(self._settings, self._listener))
+        now = time.monotonic()
+        missing = sum(due <= now for due in self._due)
+        self._due = [due for due in self._due if due > now]
+        self._processes += [_Process(self._settings, self._listener) for _ in range(missing)]
 
     def note_ready(self, process: _Process) -> None:
         try:
@@ -232,11 +235,13 @@ class _Owner:
         elif process.ready_at is None or now - process.ready_at < STEADY_S:
             self._failures = 1 if now - self._failed_at > 2 * LONGEST_RESTART_S else self._failures + 1
             self._failed_at = now
-            self._missing_until = now + min(RESTART_S * 2 ** (self._failures - 1), LONGEST_RESTART_S)
+            self._due.append(now + min(RESTART_S * 2 ** (self._failures - 1), LONGEST_RESTART_S))
             if self._failures >= FAILURES and all(each.ready_at is None for each in self._processes):
                 reason = f"{self._failures} processes in a row ended before they had served for {STEADY_S:.0f} s"
                 logger.error("giving up", extra={"fields": {"reason": reason}})
                 self.give_up()
+        else:
+            self._due.append(now)
 
     def give_up(self) -> None:
         self._is_stopping, self._is_whole = True, False

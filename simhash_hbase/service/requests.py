@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.items import Item, Ready, decode, document_or_id
+from simhash_hbase.service.items import Item, Ready, decode_body, document_or_id
 from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares
 from simhash_hbase.service.logs import logger
@@ -270,7 +270,7 @@ class Service:
 
         if len(body) > LARGE_BYTES:
             return await self._answered(request, operation, apart())
-        item = document_or_id(decode(body), wanted)
+        item = document_or_id(decode_body(body), wanted)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:

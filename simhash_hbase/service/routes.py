@@ -17,7 +17,7 @@ from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import Side, compare
 from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
-from simhash_hbase.service.items import check_fields, decode, invalid
+from simhash_hbase.service.items import check_fields, decode_body, invalid
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, query
@@ -200,7 +200,7 @@ def _compare(analysis: Analysis, content: bytes) -> bytes:
 
 
 def _texts(content: bytes) -> list[str]:
-    pair = decode(content)
+    pair = decode_body(content)
     check_fields(pair, ("a", "b"))
     texts = []
     for name in ("a", "b"):

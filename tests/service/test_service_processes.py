@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,16 @@ from simhash_hbase.cli.app import cli
 from simhash_hbase.service import processes
 
 processes.RESTART_S = 0.01
+cli(sys.argv[1:])
+"""
+
+
+HESITANT = """
+import sys
+from simhash_hbase.cli.app import cli
+from simhash_hbase.service import processes
+
+processes.STEADY_S, processes.RESTART_S, processes.LONGEST_RESTART_S = 2.0, 3600.0, 3600.0
 cli(sys.argv[1:])
 """
 
@@ -143,6 +154,27 @@ def test_processes_that_end_again_and_again_end_the_service(url, tmp_path):
     [given_up] = [event for event in events if event["event"] == "giving up"]
     assert given_up["reason"].endswith("processes in a row ended before they had served for 10 s")
     assert 6 <= [event["event"] for event in events].count("process ended") <= 8
+
+
+def test_a_steady_process_is_replaced_at_once_while_a_young_one_waits_for_its_pause(url, tmp_path):
+    log = tmp_path / "log"
+    serve = [sys.executable, "-c", HESITANT, "serve", url, "--no-auth", "--port", "0", "--processes", "2"]
+    with log.open("wb") as stream, subprocess.Popen(serve, stderr=stream) as process:
+        server = Server(process, log, {})
+        wait_for(lambda: server.log_text().count("process ready") == 2)
+        time.sleep(3)
+        first, second = workers_of(server)
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: len(set(workers_of(server)) - {first, second}) == 1)
+        [young] = set(workers_of(server)) - {first, second}
+        os.kill(young, signal.SIGKILL)
+        wait_for(lambda: server.log_text().count("process ended") == 2)
+        os.kill(second, signal.SIGKILL)
+
+        wait_for(lambda: server.log_text().count("process ready") == 3)
+        assert len(workers_of(server)) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(END_S) == 0
 
 
 def test_processes_end_with_their_owner(url, tmp_path):

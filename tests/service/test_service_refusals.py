@@ -89,6 +89,14 @@ BROKEN, INVALID, EMPTY = (400, "malformed_json"), (422, "invalid_document"), (42
         ("documents", b'{"id":"a","text":"."}', EMPTY, "usable words"),
         ("documents", b'{"id":"a","text":"%s"}' % (b"x" * BODY_BYTES), (413, "body_too_large"), ""),
         ("documents", b'{"id":"a","simhash":"0","metdata":{}}', INVALID, "unknown field metdata: the fields are id, "),
+        ("documents", b'{"id":"a","id":"b","text":"one two"}', INVALID, "the field 'id' comes more than once"),
+        ("claims", b'{"id":"a","text":"one","text":"two"}', INVALID, "the field 'text' comes more than once"),
+        ("claims", b'{"id":"a","te\\u0078t":"one","text":"two"}', INVALID, "the field 'text' comes more than once"),
+        ("queries", b'{"simhash":"0","simhash":"0"}', INVALID, "the field 'simhash' comes more than once"),
+        ("comparisons", b'{"a":"x","a":"y","b":"z"}', INVALID, "the field 'a' comes more than once"),
+        *(("documents", b'{"id":"a","features":[["a",%b]]}' % number, BROKEN, "") for number in (b"NaN", b"-Infinity")),
+        *(("documents", b'{"id":"a","text":"%b"}' % text, BROKEN, "") for text in (b"\\ud800", b"\xed\xa0\x80")),
+        ("documents", b'{"id":"a","text":%b}' % (b"[" * 4_000 + b"]" * 4_000), BROKEN, "nested too deeply"),
         ("queries", b'{"simhash":%s}' % (b"9" * 5000), INVALID, "out of range"),
         ("queries", b'{"simhash":1e999}', INVALID, "out of range"),
         ("comparisons", b'{"a":"x","b":"x","c":1,"d":2}', INVALID, "unknown field c, d: the fields are a, b"),
@@ -170,6 +178,17 @@ def test_a_body_is_refused_while_it_is_sent_when_its_length_is_not_told(server):
             request.send(b"x" * (BODY_BYTES // 2))
 
         assert request.status() == 413
+
+
+def test_a_field_that_comes_twice_is_refused_by_its_own_name_and_not_in_a_line(client):
+    once = b'{"simhash":"0","metadata":{"simhash":"id","id":"id"},"id":"the \\"simhash\\" \\u00e9"}'
+    twice = once[:-1] + b',"simhash":"1"}'
+
+    assert client.post("/v1/queries", content=once, headers=JSON).json()["matches"] == []
+    assert told(client.post("/v1/queries", content=twice, headers=JSON)) == INVALID
+    assert [answer["matches"] for answer in lines(client.post("/v1/queries", content=twice, headers=NDJSON))[:-1]] == [
+        []
+    ]
 
 
 def test_a_line_that_is_too_long_is_refused_in_its_place(client):

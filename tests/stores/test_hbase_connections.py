@@ -15,7 +15,7 @@ from support.faulty_proxy import proxied_options, proxy_to
 from support.hbase_server import hbase_options, tables
 from support.rows import found_by, pairs_of, rows_of
 
-from simhash_hbase.errors import Retryable, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.errors import Retryable, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.gateways import ask_version
 from simhash_hbase.stores.hbase.thrift.pool import FIRST_REST_S, LONGEST_REST_S, Pool, Resting
@@ -168,26 +168,6 @@ def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
 
     with pytest.raises(StoreUnavailable, match=words):
         HBaseStore.open(serve(reply))
-
-
-OF_RPC = (
-    b"\x00\x00\x00\x93\x91\x01\x08\xff\xff\xff\xff\x0f\x12\x88\x01\n4org.apache.hadoop.hbase.ipc.FatalConnectionException"
-    b"\x12NExpected HEADER=HBas but received HEADER=\\x80\\x01\\x00\\x01 from 127.0.0.1:44056(\x01"
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("address", [{}, {"transport": "framed"}, {"protocol": "compact"}])
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (OF_RPC, "HBase's own RPC, of a master or a region server; name the port of a Thrift gateway"),
-        (b"HTTP/1.1 302 Found\r\nLocation: /rs-status\r\n\r\n", "the web page of a region server"),
-        (b"Zookeeper version: 3.8.4\nMode: standalone\n", "it is ZooKeeper"),
-    ],
-)
-def test_another_server_of_the_cluster_is_named_and_its_error_is_permanent(serve, reply, words, address):
-    with pytest.raises(StoreRefused, match=words):
-        HBaseStore.open(replace(serve(reply), **address))
 
 
 @pytest.mark.slow

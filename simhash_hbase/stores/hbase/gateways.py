@@ -8,7 +8,7 @@ from ssl import SSLCertVerificationError
 from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
-from simhash_hbase.errors import Retryable, SimhashError, StoreRefused, StoreUnavailable, Unsupported
+from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift import channel, exchange, pool, thrift1, thrift2, wire
 
@@ -18,26 +18,16 @@ _PROBE_S = 1.5
 _NO_MECHANISM = b"\x01\x00\x00\x00\x01?"
 _SASL_REFUSAL = b"\x03\x00\x00"
 _HTTP = b"HTTP/"
+# Where the first page of a web interface of HBase leads to, in all its versions.
+_PAGES = (b"/master-status", b"/rs-status", b"master.jsp", b"regionserver.jsp")
+_PAGE_BYTES = 4096
+_HADOOP = b"Hadoop IPC"
+_ZOOKEEPER_QUESTION = b"srvr\n"
+_ZOOKEEPER = (b"Zookeeper", b"srvr is not exec")  # Its version, or that the question is not allowed.
 _HTTP_QUESTION = b"POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-_HTTP_GET = b"GET / HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
-# Other servers of a cluster: what they are asked, what their answer holds, and what they are. No repetition and no
-# other transport turns them into a gateway.
-_OTHER_SERVERS = {
-    _HTTP_GET: {
-        b"org.apache.hadoop.hbase.ipc.": "it is HBase's own RPC, of a master or a region server",
-        b"/master-status": "it is the web page of a master",
-        b"/rs-status": "it is the web page of a region server",
-    },
-    b"srvr\n": {b"Zookeeper version": "it is ZooKeeper"},
-}
-_OTHER_BYTES = 4_096
-# The first bytes of an answer, by transport and protocol; a frame begins with its length, which is small.
-_START = {
-    ("buffered", "binary"): b"\x80\x01",
-    ("buffered", "compact"): b"\x82",
-    ("framed", "binary"): b"\x00\x00",
-    ("framed", "compact"): b"\x00\x00",
-}
+# How an answer begins, by protocol, and behind how many bytes, by transport: a frame begins with its length.
+_START = {"binary": b"\x80\x01", "compact": b"\x82"}
+_LENGTH_BYTES = {"buffered": 0, "framed": 4}
 
 
 class Gateways:
@@ -77,16 +67,17 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
     """Ask a gateway for its Thrift version."""
     try:
         return _version_of(connection)
-    except wire.HttpRefused:
+    except (wire.HttpRefused, wire.NoGateway):
         raise
     except SimhashError as error:
         if not explain:
             raise StoreUnavailable(str(error)) from error
         # What took the ticket of Kerberos is a gateway.
         options = connection.options
-        if other := "" if options.kerberos else _other_server(connection.gateway, options):
-            raise StoreRefused(f"{connection.gateway} is no Thrift gateway: {other}") from error
-        found = "" if options.kerberos else describe_gateway(connection.gateway, options)
+        try:
+            found = "" if options.kerberos else describe_gateway(connection.gateway, options)
+        except channel.OtherServer as other:
+            raise wire.no_gateway(connection.gateway, other) from error
         if not found:
             # It is a gateway: it stood still, or that answer was cut off on its way.
             if not isinstance(error, Retryable):
@@ -95,38 +86,38 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
         raise StoreUnavailable(f"{connection.gateway} does not answer as a Thrift gateway: {found}") from error
 
 
-def _other_server(gateway: Gateway, options: HBaseOptions) -> str:
-    """Say which other server of a cluster is at an address; empty for none that is known."""
-    for question, signs in _OTHER_SERVERS.items():
-        answer = _first_bytes(gateway, options, question, enough=_OTHER_BYTES)
-        for sign, what in signs.items():
-            if sign in answer:
-                return f"{what}; name the port of a Thrift gateway, 9090 where nobody has chosen another one"
-    return ""
-
-
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
-    """Describe what is at an address that did not answer as expected; empty for a gateway as addressed."""
+    """Describe what is at an address that did not answer as expected; empty for a gateway as addressed.
+
+    Raises `OtherServer` for one of HBase's servers that is no gateway.
+    """
     if options.http:
         return _describe_without_http(gateway, options)
     description = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
         attempt = replace(options, transport=transport, protocol=protocol)
         answer = _first_bytes(gateway, attempt, _question(attempt))
-        if answer.startswith(_START[transport, protocol]):
+        if answer.startswith(_START[protocol], _LENGTH_BYTES[transport]):
             if (transport, protocol) == (options.transport, options.protocol):
                 return ""
             return (
                 f"it answers to {transport} transport and {protocol} protocol, so the address needs "
                 f"?transport={transport}&protocol={protocol}"
             )
+        channel.check_no_rpc(answer)
         description = description or _describe_bytes(answer, options)
     if not options.tls and _speaks_tls(gateway, options):
         return "it speaks TLS, so the address needs ?tls=1"
     # Some servers of HTTP wait for the end of a line.
-    description = description or _describe_bytes(_first_bytes(gateway, options, _HTTP_QUESTION), options)
-    if not description and _first_bytes(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
-        return "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
+    page = _first_page(gateway, options)
+    description = description or _describe_bytes(page, options)
+    if not description:
+        if _first_bytes(gateway, options, _ZOOKEEPER_QUESTION).startswith(_ZOOKEEPER):
+            raise channel.OtherServer("this is ZooKeeper")
+        if _first_bytes(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
+            return (
+                "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
+            )
     return description or (
         "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong"
     )
@@ -134,7 +125,7 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
 
 def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
     """Describe what is at an address where a gateway in HTTP mode should be."""
-    if _first_bytes(gateway, options, _HTTP_QUESTION).startswith(_HTTP):
+    if _first_page(gateway, options).startswith(_HTTP):
         return ""
     plain = replace(options, http=False, headers=(), access="", tls=False, ca_file="")
     if describe_gateway(gateway, plain) == "":
@@ -197,7 +188,17 @@ def _question(options: HBaseOptions) -> bytes:
     return bytes(recorder.getvalue())
 
 
-def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes, *, enough: int = _ENOUGH_BYTES) -> bytes:
+def _first_page(gateway: Gateway, options: HBaseOptions) -> bytes:
+    """Return how the answer to a request by HTTP begins; raise `OtherServer` for one of HBase's servers."""
+    page = _first_bytes(gateway, options, _HTTP_QUESTION, _PAGE_BYTES)
+    if any(each in page for each in _PAGES):
+        raise channel.OtherServer("this is a web page of HBase's master or of a region server")
+    if _HADOOP in page:
+        raise channel.OtherServer("this is an RPC port of Hadoop")
+    return page
+
+
+def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes, enough: int = _ENOUGH_BYTES) -> bytes:
     """Send some bytes and return how the answer begins; nothing when there is none."""
     answer = b""
     # The bytes that came before the connection closed or fell silent are enough.

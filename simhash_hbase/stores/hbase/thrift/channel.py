@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from http.client import HTTPException, HTTPResponse
+from http.client import BadStatusLine, HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, cast
 
@@ -32,6 +32,22 @@ RECEIVED_BYTES = 1 << 20  # At a time, however much is announced.
 
 class UnreadableAnswer(Exception):
     """The bytes received are no answer to the call that was made."""
+
+
+class OtherServer(Exception):
+    """An answer of a server that is no Thrift gateway, and will never be one."""
+
+
+# HBase's own RPC refuses what it does not know by an answer to the call -1, behind the lengths of the answer and of its
+# header.
+_NO_CALL = b"\x08\xff\xff\xff\xff\x0f"
+_LENGTHS = 8
+
+
+def check_no_rpc(first: bytes) -> None:
+    """Raise `OtherServer` for the first bytes of an answer of HBase's master or of a region server."""
+    if _NO_CALL in first[: _LENGTHS + len(_NO_CALL)]:
+        raise OtherServer("this is HBase's own RPC (master or region server)")
 
 
 def too_large(size: int) -> UnreadableAnswer:
@@ -229,6 +245,8 @@ class HttpChannel:
                 # Piece by piece, since `http.client` makes room for whatever length is announced.
                 body = b"".join(iter(partial(response.read, BUFFER_BYTES), b"")) if response.status == OK else b""
             except HTTPException as error:
+                if isinstance(error, BadStatusLine):
+                    check_no_rpc(str(error).encode("latin-1"))
                 raise ConnectionAbortedError(f"no whole HTTP answer came: {type(error).__name__}") from error
             if response.status != OK or not body.startswith(MESSAGE):
                 raise HttpRefusal(response.status, response.headers.get_content_type())

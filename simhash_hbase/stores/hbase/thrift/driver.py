@@ -1,7 +1,7 @@
 """The calls that the store needs of either Thrift interface."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,12 +118,18 @@ def region_place(start: bytes | None, host: bytes | None, port: int | None) -> R
     return RegionPlace(start or b"", f"{host.decode()}:{port}" if host else "")
 
 
-def present(values: Sequence[T | None]) -> list[T]:
+def present(values: list[T | None]) -> list[T]:
     """Return what a gateway must have sent, each of it."""
-    found = [value for value in values if value is not None]
-    if len(found) < len(values):
+    if None in values:
         raise UnreadableAnswer("a part of an answer is absent")
-    return found
+    return cast(list[T], values)
+
+
+def whole(cells: list[Cell]) -> list[Cell]:
+    """Return cells, no part of which is absent."""
+    if any(None in cell for cell in cells):
+        raise UnreadableAnswer("a part of a cell is absent")
+    return cells
 
 
 def block_keys(results: Sequence[Any]) -> list[bytes]:

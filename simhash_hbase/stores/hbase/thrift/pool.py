@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from simhash_hbase.errors import IndexClosed, SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
-from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection, thrift_errors
+from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection, NoGateway, thrift_errors
 
 # A caller who probes a resting gateway waits for it, although another gateway would serve the call at once.
 PROBE_S = 0.5
@@ -123,11 +123,11 @@ class Pool:
 
     def _next(self, turn: int) -> GatewayConnection:
         """Take an idle connection or make one, at the first gateway where that works."""
-        failures: list[StoreUnavailable | StoreTimeout] = []
+        failures: list[SimhashError] = []
         for gateway, options in self._in_order(turn):
             try:
                 connection = self._idle_one(gateway) or self._connect(gateway, options)
-            except (StoreUnavailable, StoreTimeout) as error:
+            except (StoreUnavailable, StoreTimeout, NoGateway) as error:
                 self.suspect(gateway)
                 failures.append(error)
             else:

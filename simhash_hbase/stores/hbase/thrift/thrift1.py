@@ -203,6 +203,4 @@ def _cells(result: Reply) -> list[Cell]:
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())
     ]
-    for cell in cells:
-        driver.present(cell)
-    return cells
+    return driver.whole(cells)

@@ -236,9 +236,7 @@ class Thrift2(driver.Driver):
 def _cells(result: Reply) -> list[Cell]:
     row = result.row
     cells = [Cell(row, found.qualifier, found.value, found.timestamp) for found in result.columnValues or ()]
-    for cell in cells:
-        driver.present(cell)
-    return cells
+    return driver.whole(cells)
 
 
 def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:

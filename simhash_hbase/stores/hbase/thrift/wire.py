@@ -28,7 +28,7 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TT
 from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 
 from simhash_hbase import errors
-from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.options import DEFAULT_PORT, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.channel import (
     BUFFER_BYTES,
     MOST_BYTES,
@@ -36,6 +36,7 @@ from simhash_hbase.stores.hbase.thrift.channel import (
     Channel,
     HttpChannel,
     HttpRefusal,
+    OtherServer,
     UnreadableAnswer,
     connect,
     too_large,
@@ -154,7 +155,7 @@ class GatewayConnection:
         try:
             self._channel.begin_answer()
             result = self._read(call, sequence)
-        except (OSError, UnreadableAnswer, HttpRefusal):
+        except (OSError, UnreadableAnswer, HttpRefusal, OtherServer):
             raise
         except Exception as error:
             # thriftpy2 says what it has no memory for; the error of Python says nothing.
@@ -272,6 +273,10 @@ class AccessDenied(errors.StoreRefused):
     """HBase does not let the user of the gateway do that."""
 
 
+class NoGateway(errors.StoreRefused):
+    """At the address is another server than a Thrift gateway."""
+
+
 class HttpRefused(errors.StoreRefused):
     """A gateway in HTTP mode, or a proxy before it, refuses the request itself."""
 
@@ -316,6 +321,8 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
             short = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
             question = "; is the gateway up?" if isinstance(error, ConnectionRefusedError) else ""
             known = errors.StoreUnavailable(f"{what}: {short or type(error).__name__}{question}")
+        elif isinstance(error, OtherServer):
+            known = no_gateway(self._gateway, error)
         elif isinstance(error, HttpRefusal):
             known = _of_status(error, what)
         elif isinstance(error, TApplicationException):
@@ -326,10 +333,20 @@ class thrift_errors:  # reads as a statement; a class, since a generator costs m
             raise known from error
 
 
+def no_gateway(gateway: Gateway, error: OtherServer) -> NoGateway:
+    """Make the error of an address at which another server is."""
+    return NoGateway(
+        f"{gateway} is no Thrift gateway: {error}; give the port of a Thrift gateway, such as {DEFAULT_PORT}"
+    )
+
+
 def _of_status(error: HttpRefusal, what: str) -> errors.SimhashError:
     status = error.status
     if status == OK:
-        return HttpRefused(f"{what}: it answers by HTTP, but not as a Thrift gateway ({error.content_type})")
+        sentence = f"{what}: it answers by HTTP, but not as a Thrift gateway ({error.content_type})"
+        if error.content_type == "text/html":
+            sentence += "; if this is a web page of HBase's master or of a region server, give the port of a gateway"
+        return HttpRefused(sentence)
     if status in range(300, 400):
         return HttpRefused(f"{what}: it sends to another address, which is not followed (HTTP status {status})")
     kind, sentence = _STATUSES.get(status, (errors.StoreUnavailable if status >= SERVER_ERROR else HttpRefused, ""))

@@ -1,6 +1,8 @@
 """Web pages: decoded as a browser does, their main text, title and address taken out; an HTML file is one page."""
 
+import json
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -188,6 +190,26 @@ _CONFIG = deepcopy(DEFAULT_CONFIG)
 _CONFIG["DEFAULT"]["MIN_EXTRACTED_SIZE"] = "100"
 _CANONICAL = ".//link[@rel='canonical']"
 
+_INLINE = frozenset(
+    {"a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "sub", "sup", "u"}
+)
+_NO_PROSE = frozenset({"script", "style", "noscript", "template", "head", "nav", "footer", "button", "select"})
+_ROOTS = frozenset({"html", "body", "main", "article"})
+_NOTICE_NAME = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
+_COOKIE = re.compile("cookie|クッキー|쿠키", re.IGNORECASE)
+_ASKS = re.compile(
+    "consent|privacy|agree|accept|同意|接受|隐私|隱私|プライバシー|동의|개인정보|zustimm|datenschutz|confidentialit|privacidad"
+    "|соглас|конфиденциальн",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile("[。．！？….!?]")
+_SENTENCE_BYTES = 30
+# A text without which no page is an article, and one after which a text is the article whatever else is there.
+_ARTICLE_BYTES = 100
+_SHORT_BYTES = 1_500
+_NOTICE_BYTES = 6_000
+_MAIN_SHARE = 1 / 3
+
 # The page's reject reports the reason; without a handler Python would print the library's own.
 logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 
@@ -203,7 +225,9 @@ class MainText(NamedTuple):
 def main_text(html: str) -> MainText:
     """Extract the main text of a page.
 
-    A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text.
+    A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text. Where the
+    extracted text is a cookie notice, or short and less than a third of the page's sentences, it is the article in the
+    page's JSON-LD, or else all paragraphs but for links, menus, footers and notices.
 
     By trafilatura in its fast mode, without readers' comments. A text of 100 characters is accepted; below 250
     trafilatura itself would go on and find the template. Tables that hold paragraphs are opened, since old sites
@@ -243,13 +267,72 @@ def main_text(html: str) -> MainText:
         # The main part of a deep page may be its innermost one for trafilatura: 2,000 of a million characters.
         if not is_deep and sum(1 for _ in root.iter()) <= _MAX_ELEMENTS:
             text = trafilatura.extract(root, fast=True, include_comments=False, config=_CONFIG)
-        text = text or trafilatura.html2txt(root)
+        text = _article(root, text or trafilatura.html2txt(root))
         return MainText(_legible(text), title, href or _property(root, "og:url"))
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:
         # One odd page of millions must not end the run, whatever parser and extractor trip over.
         raise InvalidInput(f"the page cannot be parsed: {type(error).__name__}: {error}") from error
+
+
+def _article(root: HtmlElement, text: str) -> str:
+    """Return the extracted text, or the article of the page where that text is a notice or a small part of the page.
+
+    The article is then in the page's JSON-LD, or in paragraphs that the extractor takes for comments or asides.
+    """
+    size = len(text.encode())
+    is_notice = size <= _NOTICE_BYTES and _COOKIE.search(text) is not None and _ASKS.search(text) is not None
+    if size > _SHORT_BYTES and not is_notice:
+        return text
+    declared = max(_declared_articles(root), key=len, default="")
+    if len(declared.encode()) >= (_ARTICLE_BYTES if is_notice else size):
+        return declared
+    paragraphs = list(_paragraphs(root))
+    sentences = [paragraph for paragraph in paragraphs if _SENTENCE_END.search(paragraph)]
+    prose = sum(count for count in map(len, map(str.encode, sentences)) if count >= _SENTENCE_BYTES)
+    if prose < (_ARTICLE_BYTES if is_notice else size / _MAIN_SHARE):
+        return text
+    return "\n".join(paragraphs)
+
+
+def _declared_articles(root: HtmlElement) -> Iterator[str]:
+    """Yield the articles in the JSON-LD of a page."""
+    for script in root.iterfind(".//script[@type='application/ld+json']"):
+        values: list[object] = []
+        with suppress(ValueError, RecursionError):
+            values.append(json.loads(script.text or "", strict=False))
+        while values:
+            value = values.pop()
+            if isinstance(value, dict):
+                body = value.get("articleBody")
+                if isinstance(body, str) and body.strip():
+                    # It may have markup and entities.
+                    yield fromstring(f"<div>{body}</div>").text_content().strip()
+                values.extend(value.values())
+            elif isinstance(value, list):
+                values.extend(value)
+
+
+def _paragraphs(root: HtmlElement) -> Iterator[str]:
+    """Yield the paragraphs of a page that are not mostly links, without menus, footers and consent notices."""
+    pieces: list[str] = []
+    plain: list[str] = []  # Of the pieces, those outside of links.
+    links = left_out = 0  # How many such elements are open.
+    for event, element in iterwalk(root, events=("start", "end")):
+        name = f"{element.get('id', '')} {element.get('class', '')}"
+        is_left_out = element.tag in _NO_PROSE or (element.tag not in _ROOTS and _NOTICE_NAME.search(name) is not None)
+        change = 1 if event == "start" else -1
+        left_out += change * is_left_out
+        links += change * (element.tag == "a")
+        if element.tag not in _INLINE:
+            if 2 * len("".join(plain)) > len("".join(pieces)):
+                yield " ".join("".join(pieces).split())
+            pieces, plain = [], []
+        piece = (element.text if event == "start" else element.tail) or ""
+        if not left_out:
+            pieces.append(piece)
+            plain += [] if links else [piece]
 
 
 def _property(tree: HtmlElement, name: str) -> str:

@@ -1,6 +1,7 @@
 """Web pages become their main text, in whatever encoding they come."""
 
 import gzip
+import json
 from random import Random
 
 import pytest
@@ -234,3 +235,76 @@ def test_the_tables_to_be_opened_are_those_of_the_definition():
 
         assert len(found) == len(set(found))
         assert set(found) == set(definition(tree))
+
+
+NOTICE = (
+    "<p>我们使用Cookie来改善您的浏览体验、分析网站流量并投放个性化内容。继续使用本网站即表示您同意我们按照隐私政策使用Cookie。</p>"
+    "<p>必要的Cookie用于保证网站正常运行，统计类Cookie帮助我们了解访客如何使用网站，营销类Cookie用于向您展示相关的广告。</p>"
+)
+ENGLISH_NOTICE = (
+    "<p>We and our partners use cookies to improve your visit. By going on you accept our privacy policy.</p>" * 3
+)
+ARTICLES = [
+    [
+        "昨天傍晚，城东的老码头又恢复了渡轮。",
+        "船长说，停航三个月以来，机器全部拆开检修，甲板也换了新的木料。",
+        "第一班船上只有十七名乘客。",
+    ],
+    [
+        "县图书馆的古籍修复室今年完成了第一百二十册线装书的修补。",
+        "修复员每天先用软毛刷清理灰尘，再把书页放在灯箱上，补上薄纸。",
+    ],
+    [
+        "The library repaired its hundred and twentieth book this year.",
+        "Every day the dust goes first, then the holes in pages.",
+    ],
+]
+
+
+@pytest.mark.parametrize("notice", [NOTICE, ENGLISH_NOTICE], ids=["zh", "en"])
+@pytest.mark.parametrize(
+    "frame", ["<div id=cookie-consent>{}</div>", "<div class=banner>{}</div>", "<section>{}</section>"]
+)
+@pytest.mark.parametrize(
+    "around",
+    ["<aside>{}</aside>", "<div class=comments>{}</div>", "<div id=sidebar>{}</div>", "<div class=related>{}</div>"],
+)
+def test_an_article_beside_a_cookie_notice_is_the_main_text(notice, frame, around):
+    for article in ARTICLES:
+        story = around.format("".join(f"<p>{line}</p>" for line in article))
+        for body in (frame.format(notice) + story, story + frame.format(notice)):
+            text = main_text(f"<html><head><title>t</title></head><body>{body}</body></html>").text
+            assert [line for line in article if line not in text] == []
+
+
+@pytest.mark.parametrize(
+    "graph", ['{{"@type":"NewsArticle","articleBody":{}}}', '{{"@graph":[{{"a":1}},{{"articleBody":{}}}]}}']
+)
+@pytest.mark.parametrize("shown", [NOTICE, ENGLISH_NOTICE, "<p>Please enable scripts to read this page.</p>", ""])
+def test_an_article_in_json_ld_is_the_main_text_where_none_is_shown(graph, shown):
+    for article in ARTICLES:
+        script = graph.format(json.dumps(" ".join(article)))
+        head = f'<script type="application/ld+json">{script}</script><script type="application/ld+json">{{no</script>'
+        text = main_text(f"<html><head><title>t</title>{head}</head><body><div>{shown}</div></body></html>").text
+        assert text == " ".join(article)
+
+
+def test_an_article_that_is_shown_goes_before_the_one_in_json_ld():
+    article = "".join(f"<p>{CHINESE}{number}</p>" for number in range(30))
+    script = f'<script type="application/ld+json">{json.dumps({"articleBody": JAPANESE * 20})}</script>'
+    text = main_text(f"<html><head>{script}</head><body><article>{article}</article></body></html>").text
+    assert text.splitlines() == [f"{CHINESE}{number}" for number in range(30)]
+
+
+def test_comments_beside_an_article_are_left_out_though_they_are_longer():
+    article = "".join(f"<p>{CHINESE}{number}</p>" for number in range(30))
+    comments = "".join(f"<p>{TRADITIONAL}{number}</p>" for number in range(200))
+    body = f"<article>{article}</article><div class=comments>{comments}</div><footer>{ENGLISH_NOTICE}</footer>"
+    assert main_text(f"<html><body>{body}</body></html>").text.splitlines() == [f"{CHINESE}{n}" for n in range(30)]
+
+
+def test_a_small_part_of_a_page_is_not_its_main_text():
+    story = "".join(f"<p>{CHINESE}{number}</p>" for number in range(30))
+    body = f"<div class=content><p>{TRADITIONAL * 3}</p></div><aside>{story}</aside>"
+    text = main_text(f"<html><body>{body}</body></html>").text
+    assert [number for number in range(30) if f"{CHINESE}{number}" not in text] == []

@@ -11,7 +11,8 @@ HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
 MatchName = Literal["distance", "verified"]
 """When two documents match; see `simhash_hbase.profile.matching.MatchRule`."""
 
-ANALYZER: AnalyzerName = "jieba"
+ANALYZER: AnalyzerName = "learned"
+FORMER_ANALYZER: AnalyzerName = "jieba"  # Of 1.0, and of a profile that names none.
 TOP = 200  # Of analyzer jieba; the others keep all features.
 SHINGLE = 4
 HASH: HashName = "murmur3"

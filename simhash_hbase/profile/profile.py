@@ -19,6 +19,8 @@ SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 WORDS: Literal["unicode-1"] = "unicode-1"
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
+# Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
+LATER_FIELDS = {"idf_name": None}
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
 
 # Of the fields that name one of several ways.
@@ -80,7 +82,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     format: int = FORMAT
     """Version of rows and cells."""
-    analyzer: defaults.AnalyzerName = defaults.ANALYZER
+    analyzer: defaults.AnalyzerName = defaults.FORMER_ANALYZER
     """How a text becomes weighted features."""
     top: Positive | None = None
     """Heaviest features kept; None keeps all."""
@@ -96,6 +98,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Digest of the idf table."""
     idf_documents: int | None = None
     """Documents that a learned table was counted over."""
+    idf_name: str | None = None
+    """Name of the table that was shipped with the package; None: it was learned from documents of the user's own."""
     jieba_idf: str | None = None
     """Digest of the idf table that jieba ships, for analyzer ``jieba``."""
     probe: str | None = None
@@ -176,7 +180,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             When one of them is of the wrong type, out of range or unknown.
         """
         given: dict[str, object] = {name: value for name, value in options.items() if value is not None}
-        analyzer = given.get("analyzer", defaults.ANALYZER)
+        analyzer = given.setdefault("analyzer", defaults.ANALYZER)
         if analyzer == "jieba":
             given.setdefault("top", defaults.TOP)
         if analyzer == "shingle":
@@ -254,7 +258,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and the service answers."""
-        return msgspec.json.encode(self, order="sorted")
+        fields = msgspec.structs.asdict(self).items()
+        kept = {name: value for name, value in fields if name not in LATER_FIELDS or value != LATER_FIELDS[name]}
+        return msgspec.json.encode(kept, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":

@@ -16,7 +16,10 @@ from simhash_hbase.profile.defaults import AnalyzerName, HashName, MatchName
 from simhash_hbase.profile.profile import Profile, ProfileOptions
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TAKEN = {"format", "words", "dictionary", "idf", "idf_documents", "jieba_idf", "probe", "versions", "extractor"}
+TAKEN = {
+    *("format", "words", "dictionary", "idf", "idf_documents", "idf_name", "jieba_idf"),
+    *("probe", "versions", "extractor"),
+}
 
 
 def sources():

@@ -38,7 +38,7 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
-from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
+from simhash_hbase.features.idf import GENERAL, IdfTable, Sample, general_idf, jieba_idf_digest, learn
 from simhash_hbase.files.local import read_setting
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
@@ -47,6 +47,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import find_profile
 from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.profile.defaults import FORMER_ANALYZER
 from simhash_hbase.profile.matching import hamming
 from simhash_hbase.profile.profile import SEGMENTING, ProfileOptions
 from simhash_hbase.report.explain import cosine
@@ -198,11 +199,12 @@ def create_index(
     url : str
         As for `create_store`.
     learn_from : iterable of str, optional
-        Texts of the user's own for the idf table of the analyzer ``learned``, which is then the default.
+        Texts of the user's own for the idf table of the analyzer ``learned``; without them it takes the shipped one.
     workers : int
         Threads that count the words of these texts.
     if_not_exists : bool
-        Open the index that is there already, if it was made with the same profile.
+        Open the index that is there already, if it was made with the same profile. Where no analyzer is named, one
+        that 1.0 made with its default, ``jieba``, is opened, too.
     regions : int, optional
         Regions that a table in HBase begins with, 4 by default.
     compression : str, optional
@@ -232,7 +234,7 @@ def create_index(
     # An index is opened without it, which is several times faster.
     from simhash_hbase.features.analysis import Analysis
 
-    profile, sample = _resolved(learn_from, options, workers)
+    profile, idf, sample = _resolved(learn_from, options, workers)
     if profile.hash == "times33":
         warnings.warn(
             "hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near each "
@@ -240,7 +242,6 @@ def create_index(
             WeakHashWarning,
             stacklevel=2,
         )
-    idf = sample and sample.idf
     analysis = Analysis(profile, idf).probed()
     if sample is not None:
         analysis.fingerprinter.remember(sample.texts, workers=workers)
@@ -256,6 +257,8 @@ def create_index(
             index.analysis = analysis
             return index
         index = Index(store)
+        if index.profile.analyzer == FORMER_ANALYZER and learn_from is None and options.get("analyzer") is None:
+            profile, *_ = _resolved(None, {**options, "analyzer": FORMER_ANALYZER})
         index.profile.check_same(profile)
     except SimhashError:
         store.close()
@@ -292,25 +295,25 @@ def resolve_profile(
     learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
 ) -> tuple[Profile, IdfTable | None]:
     """Make the profile and the idf table that `create_index` would."""
-    profile, sample = _resolved(learn_from, options)
-    return profile, sample and sample.idf
+    profile, idf, _ = _resolved(learn_from, options)
+    return profile, idf
 
 
 def _resolved(
     learn_from: Iterable[str] | None, options: ProfileOptions, workers: int = 1
-) -> tuple[Profile, Sample | None]:
-    if learn_from is not None:
-        if options.get("analyzer") not in (None, "learned"):
-            raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out the sample to learn from")
-        options["analyzer"] = "learned"
-    elif options.get("analyzer") == "learned":
-        raise InvalidProfile("analyzer learned needs a sample of your documents to learn from")
+) -> tuple[Profile, IdfTable | None, Sample | None]:
+    if learn_from is not None and options.get("analyzer") not in (None, "learned"):
+        raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out the sample to learn from")
     profile = Profile.resolve(**options)
     if profile.analyzer in SEGMENTING:
         # The dictionary that this machine has.
         weights = jieba_idf_digest() if profile.analyzer == "jieba" else None
         profile = profile.replace(dictionary=dictionary_digest(), jieba_idf=weights)
+    if profile.analyzer != "learned":
+        return profile, None, None
     if learn_from is None:
-        return profile, None
-    sample = learn(learn_from, seed=profile.seed, text_form=profile.text_form, workers=workers)
-    return profile.replace(idf=sample.idf.digest(), idf_documents=sample.idf.documents), sample
+        sample, idf, name = None, general_idf(), GENERAL
+    else:
+        sample = learn(learn_from, seed=profile.seed, text_form=profile.text_form, workers=workers)
+        idf, name = sample.idf, None
+    return profile.replace(idf=idf.digest(), idf_documents=idf.documents, idf_name=name), idf, sample

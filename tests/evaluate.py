@@ -10,16 +10,20 @@ import random
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from support.general_idf import SETS as IDF_SETS, general_table
 from support.labelled import Corpus, Pair, Similarities, documents_file, halves, read_corpus
 
-from simhash_hbase.api import create_index
+from simhash_hbase.api import create_index, resolve_profile
+from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.index import Index
 from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.stores.addresses import create_store
 
 BINS = (0.95, 0.9, 0.8, 0.6)
 """Lower ends; each bin reaches up to the one before it, the first to 1."""
@@ -42,6 +46,7 @@ CLASSICAL: Recipe = {"analyzer": "jieba", "top": 200, "match": "distance", "dist
 LEARNED: Recipe = {"analyzer": "learned", "match": "verified"}
 NEAR_TEXT: Recipe = {**LEARNED, "near": "text"}
 TEN_ROWS: Recipe = {**LEARNED, "bands": 0}
+JIEBA: Recipe = {"analyzer": "jieba", "match": "verified"}
 SHINGLES: Recipe = {"analyzer": "shingle", "match": "verified"}
 
 LEARNED_NAME = "learned, verified"
@@ -123,13 +128,24 @@ def precision(returned: set[Pair], exact: Similarities) -> tuple[int, float | No
     return len(judged), strictly, precise
 
 
-def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequence[int], exact: Similarities) -> Figures:
-    """Measure one recipe; `learn_from` is empty for one that learns nothing."""
-    texts = [corpus.texts[row] for row in learn_from] or None
-    with (
-        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch,
-        create_index(f"file:{scratch}/index", learn_from=texts, **recipe) as index,
-    ):
+def with_table(url: str, table: IdfTable, recipe: Recipe) -> Index:
+    """Make an index with an idf table of no sample."""
+    profile, _ = resolve_profile(**recipe)
+    profile = profile.replace(idf=table.digest(), idf_documents=table.documents, idf_name=None)
+    return Index.create(create_store(url), profile, idf=table)
+
+
+def run(
+    corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequence[int] | IdfTable, exact: Similarities
+) -> Figures:
+    """Measure one recipe; `learn_from` is a table, or the rows of its sample, none for a recipe that learns nothing."""
+    with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch, ExitStack() as stack:
+        url = f"file:{scratch}/index"
+        if isinstance(learn_from, IdfTable):
+            index = stack.enter_context(with_table(url, learn_from, recipe))
+        else:
+            texts = [corpus.texts[row] for row in learn_from] or None
+            index = stack.enter_context(create_index(url, learn_from=texts, **recipe))
         returned, truncated = returned_pairs(index, add_texts(index, corpus.texts, rows))
     inside = set(rows)
     listed, recall = score([p for p in corpus.pairs if inside.issuperset(p)], returned, exact)
@@ -163,13 +179,16 @@ def measure(corpus: Corpus) -> dict[str, Figures]:
     exact = Similarities(corpus.texts)
     every = range(len(corpus.ids))
     held_out, other = halves(corpus)
-    plan = {
+    plan: dict[str, tuple[Sequence[int], Recipe, list[Sequence[int] | IdfTable]]] = {
         "jieba 200, distance 3": (every, CLASSICAL, [[]]),
+        "jieba 200, verified": (every, JIEBA, [[]]),
         "learned, verified, without bands": (every, TEN_ROWS, [sample(every, SEEDS[0])]),
         LEARNED_NAME: (every, LEARNED, [sample(every, seed) for seed in SEEDS]),
         "learned, verified, near text": (every, NEAR_TEXT, [sample(every, SEEDS[0])]),
         "shingle, verified": (every, SHINGLES, [[]]),
     }
+    if others := [name for name in IDF_SETS if name != corpus.name and documents_file(name).exists()]:
+        plan["shipped idf, made without this set; verified"] = (every, LEARNED, [general_table(others)])
     if held_out and other and corpus.name != RECALL_ONLY:
         plan["held-out half, idf of the other half"] = (held_out, LEARNED, [sample(other, SEEDS[0])])
         plan["held-out half, its own idf"] = (held_out, LEARNED, [sample(held_out, SEEDS[0])])

@@ -171,7 +171,8 @@ own = collected("own", *_own)
 
 
 learn_from = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
-                        help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
+                        help="Documents of yours to learn the idf from; 600 already help. Without"
+                        " them it is a shipped one. Repeatable.")  # fmt: skip
 sample = collected(
     "sample",
     learn_from,
@@ -185,7 +186,7 @@ sample = collected(
 
 _fingerprints = (
     _profile("--analyzer", type=click.Choice(get_args(defaults.AnalyzerName)),
-             show_default="learned with a sample, else jieba", help="How a text becomes features."),
+             show_default=defaults.ANALYZER, help="How a text becomes features."),
     _profile("--top", type=click.IntRange(1), metavar="N", show_default=f"{defaults.TOP} for jieba, else all",
              help="Number of features that count, the heaviest ones."),
     _profile("--shingle", type=click.IntRange(1), metavar="N", show_default=str(defaults.SHINGLE),

@@ -1,4 +1,4 @@
-"""Inverse document frequencies: jieba's own table, and one learned from a sample of documents."""
+"""Inverse document frequencies: jieba's own table, one learned from a sample of documents, and one that is shipped."""
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
 from math import log
+from pathlib import Path
 from random import Random
 from typing import Generic, NamedTuple, TypeVar
 
@@ -27,6 +28,8 @@ STOP_WORDS = (
 """The words that jieba.analyse drops (``KeywordExtractor.STOP_WORDS`` of jieba 0.42.1), in upper case, too."""
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
+GENERAL = "general-1"
+"""The shipped table, for indexes without a sample; other counts get another name. Its sources are in README.md."""
 _FORMAT = 1
 T = TypeVar("T")
 
@@ -97,6 +100,12 @@ class IdfTable:
         words = sorted(self.frequencies)
         counts = [self.frequencies[word] for word in words]
         return msgspec.msgpack.encode(_Encoded(_FORMAT, self.documents, words, counts))
+
+
+@cache
+def general_idf() -> IdfTable:
+    """Return the shipped table."""
+    return IdfTable.decode(Path(__file__).with_name(f"{GENERAL}.idf").read_bytes())
 
 
 @cache

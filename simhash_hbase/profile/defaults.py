@@ -13,7 +13,8 @@ MatchName = Literal["distance", "verified"]
 NearName = Literal["subject", "text"]
 """What near copies have in common: most of their text and the words that tell its subject, or most of their text."""
 
-ANALYZER: AnalyzerName = "jieba"
+ANALYZER: AnalyzerName = "learned"
+FORMER_ANALYZER: AnalyzerName = "jieba"  # Of 1.0, and of a profile that names none.
 TOP = 200  # Of analyzer jieba; the others keep all features.
 SHINGLE = 4
 HASH: HashName = "murmur3"

@@ -21,7 +21,7 @@ WHOLE: Literal[5] = 5
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 # Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
-LATER_FIELDS = {"near": None, "secret": None, "text_form": 1, "whole": None}
+LATER_FIELDS = {"idf_name": None, "near": None, "secret": None, "text_form": 1, "whole": None}
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
 # Of the fields that name one of several ways.
@@ -85,7 +85,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     format: int = FORMAT
     """Version of rows and cells."""
-    analyzer: defaults.AnalyzerName = defaults.ANALYZER
+    analyzer: defaults.AnalyzerName = defaults.FORMER_ANALYZER
     """How a text becomes weighted features."""
     top: Positive | None = None
     """Heaviest features kept; None keeps all."""
@@ -106,6 +106,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Digest of the idf table."""
     idf_documents: int | None = None
     """Documents that a learned table was counted over."""
+    idf_name: str | None = None
+    """Name of the table that was shipped with the package; None: it was learned from documents of the user's own."""
     jieba_idf: str | None = None
     """Digest of the idf table that jieba ships, for analyzer ``jieba``."""
     probe: str | None = None
@@ -192,7 +194,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             When one of them is of the wrong type, out of range or unknown.
         """
         given: dict[str, object] = {name: value for name, value in options.items() if value is not None}
-        analyzer = given.get("analyzer", defaults.ANALYZER)
+        analyzer = given.setdefault("analyzer", defaults.ANALYZER)
         if analyzer == "jieba":
             given.setdefault("top", defaults.TOP)
         elif "top" in given and analyzer not in SEGMENTING:

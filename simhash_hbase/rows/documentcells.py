@@ -13,10 +13,11 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.rows import clock
 from simhash_hbase.rows.keys import copies_row, document_key, id_digest, member_key
-from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SKETCH_BYTES
+from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SIMHASH_BITS, SKETCH_BYTES
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-Time: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=clock.LAST_MS)]
+Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=clock.LAST_MS)]
+Bits: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=SIMHASH_BITS)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
@@ -58,7 +59,7 @@ class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A document as the row of its fingerprint holds it."""
 
     id: str  # The caller's id, whole: it is compared, not only its digest.
-    added: Time  # When it was added, ms since 1970.
+    added: Milliseconds  # When it was added, ms since 1970.
     length: Count  # Characters of its text; 0 when only a fingerprint was given.
     features: Count  # Distinct features; 0 when only a fingerprint was given.
     digest: bytes  # Digest of the normalised text; empty when only a fingerprint was given.
@@ -79,17 +80,14 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     id: str  # The caller's id, whole.
     simhash: Count  # The fingerprint under which its member is.
     state: State  # What was decided, or how far a claim has come.
-    seen: Time  # When the document was last offered to the index, or named as an original, ms since 1970.
-    stamp: Time  # The highest timestamp used for its member cell: the next write or delete of that cell goes above it.
-    order: tuple[Time, Count] = (
-        0,
-        0,
-    )  # Milliseconds and the sequence within the batch: which of two documents was first.
+    seen: Milliseconds  # When the document was last offered to the index, or named as an original, ms since 1970.
+    stamp: Milliseconds
+    """The highest timestamp used for its member cell: the next write or delete of that cell goes above it."""
+    order: tuple[Milliseconds, Count] = (0, 0)
+    """Milliseconds and the sequence within the batch: which of two documents was first."""
     token: bytes = b""  # The attempt that wrote a claim's cell.
     of: str | None = None  # For a duplicate: the id of its original.
-    distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = (
-        None  # For a duplicate: bits between its fingerprint and the original's.
-    )
+    distance: Bits | None = None  # For a duplicate: bits between its fingerprint and the original's.
     similarity: Share | None = None
     """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
     containment: Share | None = None  # For a duplicate: the share of its shingles that the original has.
@@ -344,7 +342,7 @@ def decode_document(value: bytes) -> DocumentState:
     try:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"a document cell does not decode: {error}; `verify` counts all such cells") from error
+        raise CorruptIndex(f"a document cell does not decode: {error}; a verification counts all such cells") from error
 
 
 def damage(row_digest: bytes, state: DocumentState) -> str | None:

@@ -185,7 +185,7 @@ def test_a_look_up_waits_for_no_dictionary_and_no_terminal(empty):
 @pytest.mark.parametrize(
     ("words", "printed", "heavy"),
     [
-        ("create file:{}", '{"format":4,"analyzer":"jieba"', {"_hashlib", "html", "jieba", "logging", "numpy.ma"}),
+        ("create file:{}", '{"format":4,"analyzer":"learned"', {"_hashlib", "html", "jieba", "logging", "numpy.ma"}),
         ("key {} --name me --scope read", "shk_", {"fastapi", "numpy", "uvicorn"}),
     ],
 )

@@ -41,7 +41,6 @@ def test_create_refuses_an_index_that_is_there_and_may_take_it_if_its_profile_is
     [
         (["--scheme", "65x1"], "scheme"),
         (["--distance", "4"], "add --scheme 6x2"),
-        (["--analyzer", "learned"], "learn"),
         (["--band-distance", "16,x"], "several with commas between them"),
         (["--near", "topic"], "subject"),
         (["--near", "text", "--band-distance", "32"], "near text decides band_distance and free_distance"),

@@ -9,15 +9,17 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 from support.corpora import sample
+from support.general_idf import SETS, general_table
+from support.labelled import documents_file
 from support.patience import END_S
 from support.plain_jieba import jieba
 from support.words import idf_of, word_tokens
 
-from simhash_hbase import create_index
-from simhash_hbase.errors import CorruptIndex
+from simhash_hbase import create_index, open_index
+from simhash_hbase.errors import CorruptIndex, ProfileMismatch
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf, learn
+from simhash_hbase.features.idf import GENERAL, IdfTable, Reservoir, general_idf, jieba_idf, learn
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch
 
@@ -178,3 +180,65 @@ def test_so_many_threads_count_a_sample_and_the_table_is_the_same(monkeypatch, w
     keys, keys_alone = ([key for part in sample.texts for key in part.keys] for sample in (shared, alone))
     assert len(shared.texts) == 4
     assert (shared.idf, keys) == (alone.idf, keys_alone)
+
+
+SPACED = " ".join("今天早上我们在湖边散步，看见许多白色的水鸟。")
+
+
+def test_an_index_without_a_sample_takes_the_shipped_table(tmp_path):
+    with create_index(f"file:{tmp_path}/index") as index:
+        made, simhash = index.profile, index.add("a", SPACED)
+
+    table = general_idf()
+    assert (made.analyzer, made.idf_name, made.idf, made.idf_documents) == (
+        "learned",
+        GENERAL,
+        table.digest(),
+        table.documents,
+    )
+    # Readers take it from the index, as any learned one.
+    with open_index(f"file:{tmp_path}/index") as index:
+        assert index.query(SPACED).matches[0].id == "a"
+        assert index.analysis.analyzer.idf == table
+        assert index.get("a").simhash == simhash
+
+
+def test_an_analyzer_that_is_named_learned_needs_no_sample():
+    with create_index("memory:", analyzer="learned") as named, create_index("memory:") as index:
+        named.profile.check_same(index.profile)
+
+
+def test_a_table_of_own_documents_has_no_name():
+    with create_index("memory:", learn_from=TEXTS[:4]) as index:
+        assert index.profile.idf_name is None
+        assert b"idf_name" not in index.profile.encode()
+
+
+def test_the_default_index_of_an_older_version_is_taken_where_no_analyzer_is_named(tmp_path):
+    url = f"file:{tmp_path}/index"
+    create_index(url, analyzer="jieba").close()
+
+    with create_index(url, if_not_exists=True) as index:
+        assert index.profile.analyzer == "jieba"
+    for wrong in ({"analyzer": "learned"}, {"top": 3}, {"learn_from": TEXTS}):
+        with pytest.raises(ProfileMismatch):
+            create_index(url, if_not_exists=True, **wrong)
+
+
+def test_the_shipped_table_is_what_its_name_says():
+    # Indexes name it; other counts need another name.
+    assert (GENERAL, general_idf().digest()) == ("general-1", "b15b25aebc028fa047fdfa1aa41fcfad")
+
+
+@pytest.mark.slow
+def test_the_shipped_table_is_counted_over_the_shared_sets():
+    if absent := [name for name in SETS if not documents_file(name).exists()]:
+        pytest.skip(f"there is no {documents_file(absent[0])}")
+
+    assert general_table() == general_idf()
+
+
+def test_common_words_weigh_little_in_the_shipped_table_and_unknown_ones_most():
+    weight = general_idf().weight
+    assert max(map(weight, ("的", "在", "the", "of", "and"))) < 2
+    assert max(map(weight, ("法律", "電腦", "computer"))) < weight("qwxyz") == weight("从未见过的词")

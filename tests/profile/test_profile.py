@@ -63,7 +63,8 @@ def test_an_unknown_field_is_named_beside_the_known_ones(given_options):
 
 
 def test_defaults_depend_on_the_analyzer():
-    assert (Profile.resolve().analyzer, Profile.resolve().top, Profile.resolve().match) == ("jieba", 200, "verified")
+    assert (Profile.resolve().analyzer, Profile.resolve().top, Profile.resolve().match) == ("learned", None, "verified")
+    assert Profile.resolve(analyzer="jieba").top == 200
     assert Profile.resolve(analyzer="shingle").shingle == 4
     assert Profile.resolve(analyzer="learned").top is None
     assert Profile.resolve(analyzer="weighted").sketch is None

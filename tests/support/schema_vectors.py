@@ -149,7 +149,7 @@ def vectors():
             for profile in (
                 shingled,
                 Profile.resolve(analyzer="shingle", bands=0),
-                Profile.resolve(seed=5, top=20),
+                Profile.resolve(analyzer="jieba", seed=5, top=20),
                 shingled.replace(free_distance=None),
             )
         ],

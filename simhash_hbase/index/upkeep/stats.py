@@ -45,7 +45,7 @@ STRETCHES = 64
 HOTTEST = 10
 
 PROFILE_IN_SHORT = (
-    *("analyzer", "top", "shingle", "idf_documents", "hash"),
+    *("analyzer", "top", "shingle", "idf_documents", "idf_name", "hash"),
     *("scheme", "match", "distance", "similarity", "bands", "ttl_days"),
 )
 

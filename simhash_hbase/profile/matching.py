@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from simhash_hbase.profile import defaults
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
-from simhash_hbase.rows.documentcells import sketch_bytes
+from simhash_hbase.rows.documentcells import Bits, sketch_bytes
 from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
 _MASK = (1 << SIMHASH_BITS) - 1
-Bits = Annotated[int, msgspec.Meta(ge=0, le=SIMHASH_BITS)]
 BandDistance = Annotated[tuple[Bits, ...], msgspec.Meta(min_length=1)]
 """Bits that may differ between documents that share one sketch row, two, and so on; the last is for all above."""
 

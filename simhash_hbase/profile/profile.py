@@ -8,10 +8,11 @@ import msgspec
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
 from simhash_hbase.profile import defaults
-from simhash_hbase.profile.matching import BandDistance, Bits, MatchRule
+from simhash_hbase.profile.matching import BandDistance, MatchRule
 from simhash_hbase.rows import clock, layout
 from simhash_hbase.rows.analysed import SKETCH_BINS, SKETCH_VERSION
 from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.documentcells import Bits
 
 FORMAT = 4  # Of rows and cells. Formats 1 to 3 were never released.
 

@@ -23,7 +23,7 @@ from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
-from simhash_hbase.files.local import check_link, open_placed
+from simhash_hbase.files.local import open_placed
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
@@ -56,7 +56,6 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
             read.add(_identity(sys.stdin.fileno()))
     taken: dict[_FileIdentity, str] = {}
     for name, path in places.items():
-        check_link(path)
         if (identity := _identity(path)) is None:
             continue
         if identity in read:

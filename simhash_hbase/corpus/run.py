@@ -189,7 +189,7 @@ class Deduplication:
         reading = self.reading.into_lasting(lasting=stays)
         with (
             _deduplicator(index, options) as deduplicator,
-            open_kept(options.output, self._form, self._watch, keep=keep, is_continued=start is not None) as kept,
+            open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
             Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool

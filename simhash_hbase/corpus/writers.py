@@ -22,15 +22,7 @@ from simhash_hbase import inputs
 from simhash_hbase.corpus.forms import FILES, RECORDS, Conversion, KeptForm, check_id, split_row
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.files.local import (
-    check_replaceable,
-    open_new,
-    open_placed,
-    open_temporary,
-    open_whole,
-    replacing,
-    to_disk,
-)
+from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
 from simhash_hbase.files.remote import created, is_remote
 from simhash_hbase.index.answers import Decision, plain
 from simhash_hbase.inputs import Place
@@ -81,10 +73,7 @@ class KeptFile:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
         to_disk(self._stream, self._stream.name)
-        try:
-            return self._stream.tell()
-        except OSError:  # A pipe has no length.
-            return 0
+        return self._stream.tell()
 
 
 class KeptFolder:
@@ -92,7 +81,6 @@ class KeptFolder:
 
     def __init__(self, path: str, *, resume: bool) -> None:
         self._folder = Path(path)
-        self._resumes = resume
         self._waiting: list[Path] = []
         self._count = 0
         if self._folder.exists() and not self._folder.is_dir():
@@ -106,13 +94,7 @@ class KeptFolder:
         check_id(name)
         target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.parent.resolve() != self._folder.resolve() / Path(name).parent:
-            raise InvalidArgument(f"`output` {target.parent} leads out of the folder by a link")
-        if self._resumes and target.is_file() and not target.is_symlink():
-            # The run before wrote it after its last checkpoint.
-            target.unlink()
-        with open_new(target) as file:
-            file.write(packer(target)(raw))
+        target.write_bytes(packer(target)(raw))
         self._waiting.append(target)
 
     def commit(self) -> int:
@@ -287,36 +269,21 @@ def rows_path(path: str) -> str:
 
 @contextmanager
 def open_kept(
-    path: str | None, form: KeptForm | None, watch: Watch, *, keep: int | None, is_continued: bool
+    path: str | None, form: KeptForm | None, watch: Watch, *, keep: int | None, resume: bool
 ) -> Iterator[Kept]:
     """Open the place for kept documents.
 
-    Parameters
-    ----------
-    path : str, optional
-        None: nothing is kept.
-    form : KeptForm, optional
-        How they are written.
-    watch : Watch
-        Shows how far a conversion is.
-    keep : int, optional
-        How much of an earlier run to keep, bytes of a file or a number of files; None if the run cannot be continued.
-    is_continued : bool
-        Whether there was an earlier run.
+    A run that can be continued says how much of an earlier one to `keep`, bytes of a file; None is one that cannot.
     """
     if path is None or form is None:
         yield NotKept()
     elif form.conversion is not None:
-        check_replaceable(path)
-        notes_path = rows_path(path) if keep is not None else None
-        if notes_path is not None and not is_continued and os.path.lexists(notes_path):
-            raise InvalidArgument(f"{notes_path} exists already, and this run would write there: remove it")
-        with _opened(notes_path, keep or 0) as notes:
+        with _opened(rows_path(path) if keep is not None else None, keep or 0) as notes:
             rows = KeptRows(path, form.conversion, notes)
             yield rows
             rows.finish(watch)
     elif form.kind == FILES:
-        yield KeptFolder(path, resume=is_continued)
+        yield KeptFolder(path, resume=resume)
     else:
         with _opened(path, keep or 0) as file:
             pack = packer(path)
@@ -348,7 +315,7 @@ def _opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
         with open_placed(path, "wb") as device:
             yield device
     else:
-        with open_whole(path, "a+b") as file:
+        with open_placed(path, "a+b") as file:
             if file.seek(0, 2) < keep:
                 raise InvalidArgument(
                     f"{path} is shorter than the checkpoint says: remove `results=FILE` to start anew"

@@ -102,7 +102,7 @@ class Sorter:
     def add_many(self, blocks: Iterable[CellBlock]) -> None:
         """Spread all cells over the ranges."""
         with ExitStack() as stack:
-            files = [stack.enter_context(path.open("wb")) for path in self._paths]
+            files = [stack.enter_context(path.open("xb")) for path in self._paths]
             for block in blocks:
                 ranges = np.searchsorted(self._bounds, block.keys, side="right")
                 order = np.argsort(ranges, kind="stable")

@@ -137,7 +137,7 @@ def read_part(path: Path, checksum: str) -> Part:
 
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file; after a crash the old one or the new one is there."""
-    with replacing(path) as file:
+    with replacing(path, follow=False) as file:
         file.write(content)
 
 
@@ -224,7 +224,10 @@ class Spool:
         """Documents that an earlier attempt had analysed."""
         folder.mkdir(parents=True, exist_ok=True)
         digest = digest_of(profile.encode())
-        self.manifest = read_manifest(folder) or Manifest(url=url, profile=digest)
+        earlier = read_manifest(folder)
+        if earlier is None and (others := next(self._part_files(), None)):
+            raise InvalidArgument(f"{others} is of no load that this folder knows: remove it, or name another folder")
+        self.manifest = earlier or Manifest(url=url, profile=digest)
         self.manifest.check_index(url, digest, folder)
         self.save()
 
@@ -281,10 +284,13 @@ class Spool:
     def remove(self) -> None:
         """Delete the files of the load, and the folder if nothing else is in it."""
         shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
-        for path in [*self.folder.glob("part-[0-9]*"), self.folder / MANIFEST]:
+        for path in [*self._part_files(), self.folder / MANIFEST]:
             path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
+
+    def _part_files(self) -> Iterator[Path]:
+        return self.folder.glob("part-" + "[0-9]" * 6)
 
     def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> Part:
         """Write chunks as one part, without the documents whose id came before."""

@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 import msgspec
 
 from simhash_hbase.corpus.options import Lines
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
+from simhash_hbase.files.local import open_growing, open_temporary, replacing, to_disk
 from simhash_hbase.index.answers import json_line
 from simhash_hbase.index.duplicates import duplicate_table, read_decisions
 from simhash_hbase.inputs import Sources
@@ -91,10 +91,7 @@ class FileDecisions:
         if not resume and self._path.exists():
             raise InvalidArgument(f"{path} exists already: continue its run with `resume` if that can be, or remove it")
         self._is_new = not self._path.exists()
-        self._file: BinaryIO = open_placed(self._path, "a+b")
-        self._file.truncate(self.start.result_bytes if self.start else 0)
-        # Cutting moves no position, and how long the file is may be asked before the next byte is written.
-        self._file.seek(0, 2)
+        self._file = open_growing(self._path, self.start.result_bytes if self.start else 0)
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +122,7 @@ class FileDecisions:
         """Bring lines, then the checkpoint, to the disk."""
         to_disk(self._file, self._path)
         progress.result_bytes = self._file.tell()
-        with replacing(self._checkpoint) as file:
+        with replacing(self._checkpoint, follow=False) as file:
             file.write(msgspec.json.encode(progress))
 
     def lines(self) -> Iterator[bytes]:
@@ -186,7 +183,7 @@ def write_clusters(lines: Iterable[bytes], path: str) -> None:
 
     Grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
     """
-    with duplicate_table(lines) as database, open_placed(path, "wb") as file:
+    with duplicate_table(lines) as database, replacing(path) as file:
         for of, members in groupby(database.execute(_ROWS), key=lambda row: row[0]):
             named = [dict(zip(("id", "distance", "similarity"), row[1:], strict=True)) for row in members]
             file.write(json_line({"id": of, "members": named}))

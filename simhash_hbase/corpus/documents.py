@@ -23,7 +23,7 @@ from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
-from simhash_hbase.files.local import open_placed
+from simhash_hbase.files.local import followed, is_regular, open_growing, open_new, target_of
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
@@ -79,6 +79,8 @@ def _check_writable(places: Mapping[str, str]) -> None:
             # At the beginning, not after hours.
             if not (parent := Path(path).parent).is_dir():
                 raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{name} {path}")
+            if not os.path.isdir(followed(path)):  # The input's form tells whether `output` is one.
+                target_of(path)
         elif name != "`output`":
             raise InvalidArgument(f"{name} {shown(path)}: only `output` can be written to an object store")
         elif "`results`" in places:
@@ -115,7 +117,7 @@ def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
         return
     with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
         copy = Path(folder) / "stdin"
-        with open_placed(copy, "wb") as target:
+        with open_new(copy) as target:
             shutil.copyfileobj(sys.stdin.buffer, target)
         yield str(copy)
 
@@ -195,11 +197,11 @@ def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], No
     {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
     """
     encode = msgspec.json.Encoder().encode
-    with open_placed(path, "r+b" if keep else "wb") as file:
-        for _ in range(keep):
-            file.readline()
-        if keep:
-            file.truncate(file.tell())
+    size = 0
+    if keep and is_regular(target_of(path)):
+        with open(path, "rb") as earlier:
+            size = sum(map(len, islice(earlier, keep)))
+    with open_growing(path, size) as file:
 
         def write(reject: Reject) -> None:
             # A file's name may hold bytes that are not UTF-8; JSON cannot.

@@ -16,7 +16,7 @@ from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
-from simhash_hbase.corpus.writers import Kept, KeptCaptures, open_kept, rows_path
+from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.workers import Workers
 from simhash_hbase.files.local import RecordFile
@@ -132,8 +132,7 @@ class Deduplication:
                     self._lines, remember=bool(options.clusters or options.remember)
                 )
             stack.enter_context(self._decisions)
-            looked_into = options.output is not None and looks_into(settings.format)
-            wanted = options.learn or options.remember or looked_into
+            wanted = options.learn or options.remember or (options.output is not None and looks_into(settings.format))
             stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
             if options.learn and self.reading.processes > 1:
                 size = Path(stdin).stat().st_size if stdin else total_bytes(self.sources)
@@ -144,6 +143,7 @@ class Deduplication:
             self.reading = replace(self.reading, settings=settings)
             if options.output:
                 self._form = kept_form(self.sources, settings, options.output)
+                check_kept(options.output, self._form, resume=self._decisions.start is not None)
             if options.duplicates == "revisit":
                 if self._form is None or self._form.kind != RECORDS:
                     raise InvalidArgument("`duplicates=revisit` needs `output=FILE`, and crawls as the input")
@@ -189,7 +189,7 @@ class Deduplication:
         reading = self.reading.into_lasting(lasting=stays)
         with (
             _deduplicator(index, options) as deduplicator,
-            open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
+            open_kept(options.output, self._form, self._watch, keep=keep, resume=start is not None) as kept,
             Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate, islice
 from pathlib import Path
 from struct import Struct
@@ -22,7 +22,7 @@ from simhash_hbase import inputs
 from simhash_hbase.corpus.forms import FILES, RECORDS, Conversion, KeptForm, check_id, split_row
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
+from simhash_hbase.files.local import followed, open_growing, open_temporary, replacing, target_of, to_disk, write_below
 from simhash_hbase.files.remote import created, is_remote
 from simhash_hbase.index.answers import Decision, plain
 from simhash_hbase.inputs import Place
@@ -73,29 +73,38 @@ class KeptFile:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
         to_disk(self._stream, self._stream.name)
-        return self._stream.tell()
+        return self._stream.tell() if self._stream.seekable() else 0
+
+
+def check_kept(path: str, form: KeptForm, *, resume: bool) -> None:
+    """Raise unless kept documents can be written to a place: a file, or a folder that is new, empty or of this run."""
+    if is_remote(path):
+        return
+    if form.kind != FILES:
+        target_of(path)
+        return
+    folder = Path(followed(path))
+    if folder.exists() and not folder.is_dir():
+        raise InvalidArgument(f"`output` {path} is a file, and the input's documents are files: name a folder")
+    if not resume and folder.exists() and next(folder.iterdir(), None) is not None:
+        raise InvalidArgument(f"`output` {path} exists already and is not empty: name another folder")
 
 
 class KeptFolder:
-    """Writes documents as files under their ids, compressed as they came."""
+    """Writes documents as files under their ids, compressed as they came; `resume` continues an earlier run."""
 
     def __init__(self, path: str, *, resume: bool) -> None:
         self._folder = Path(path)
+        self._resume = resume
         self._waiting: list[Path] = []
         self._count = 0
-        if self._folder.exists() and not self._folder.is_dir():
-            raise InvalidArgument(f"`output` {path} is a file, and the input's documents are files: name a folder")
         self._folder.mkdir(exist_ok=True)
-        if not resume and next(self._folder.iterdir(), None) is not None:
-            raise InvalidArgument(f"`output` {path} exists already and is not empty: name another folder")
 
     def write(self, raw: bytes, name: str, place: Place) -> None:
         """Write one document."""
         check_id(name)
-        target = self._folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(packer(target)(raw))
-        self._waiting.append(target)
+        write_below(self._folder, name, packer(name)(raw), completes=self._resume)
+        self._waiting.append(self._folder / name)
 
     def commit(self) -> int:
         """Bring what was written to the disk; return the number of files of this run."""
@@ -199,7 +208,7 @@ class KeptRows:
         rows = self.commit() // _ROW.size if copies else None
         with replacing(self._path) as file, watch.meter("dedup: write the kept rows", rows, noun="rows") as meter:
             if copies:
-                inputs.parquet.copy_rows(self._parts(), file.name, lambda done: meter.show(done, done))
+                inputs.parquet.copy_rows(self._parts(), file, lambda done: meter.show(done, done))
                 return
             counts = self._write_lines(file)
             if target == "parquet":
@@ -274,18 +283,20 @@ def open_kept(
     """Open the place for kept documents.
 
     A run that can be continued says how much of an earlier one to `keep`, bytes of a file; None is one that cannot.
+    With `resume` there is an earlier one.
     """
     if path is None or form is None:
         yield NotKept()
     elif form.conversion is not None:
-        with _opened(rows_path(path) if keep is not None else None, keep or 0) as notes:
+        notes = open_temporary() if keep is None else open_growing(rows_path(path), keep, follow=False)
+        with notes:
             rows = KeptRows(path, form.conversion, notes)
             yield rows
             rows.finish(watch)
     elif form.kind == FILES:
         yield KeptFolder(path, resume=resume)
     else:
-        with _opened(path, keep or 0) as file:
+        with _opened(path, keep) as file:
             pack = packer(path)
             if form.kind != RECORDS:
                 kept = KeptFile(file, b"" if keep else form.start, lambda raw: raw + form.line_end, pack)
@@ -302,25 +313,8 @@ def open_kept(
             kept.commit()
 
 
-@contextmanager
-def _opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
-    """Open a file to be continued after so many bytes, or a temporary one."""
-    if path is None:
-        with open_temporary() as unnamed:
-            yield unnamed
-    elif is_remote(path):
-        with created(path) as remote:
-            yield remote
-    elif os.path.exists(path) and not os.path.isfile(path):
-        with open_placed(path, "wb") as device:
-            yield device
-    else:
-        with open_placed(path, "a+b") as file:
-            if file.seek(0, 2) < keep:
-                raise InvalidArgument(
-                    f"{path} is shorter than the checkpoint says: remove `results=FILE` to start anew"
-                )
-            file.truncate(keep)
-            # Cutting moves no position, and how long the file is will be asked before the next byte is written.
-            file.seek(0, 2)
-            yield file
+def _opened(path: str, keep: int | None) -> AbstractContextManager[BinaryIO]:
+    """Open a file that can be continued under its name; another one takes its name when all is written."""
+    if is_remote(path):
+        return created(path)
+    return replacing(path) if keep is None else open_growing(path, keep)

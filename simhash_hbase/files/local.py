@@ -3,16 +3,23 @@
 import errno
 import io
 import os
+import re
+import stat
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from simhash_hbase.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+_NEW_MODE = 0o666  # Less what the user's mask takes away.
+_MOST_LINKS = 40  # As many as the system follows.
+_KNOWN_BY = 48  # Characters of a name, of four bytes at most.
+_DESCRIPTORS = re.compile(r"/proc/(self|thread-self|\d+)/fd")
 
 
 @contextmanager
@@ -51,21 +58,146 @@ class _Placed(io.FileIO):
     """A file that names itself, or its folder, in the errors of writing."""
 
     def __init__(self, file: str | int, mode: str, place: str) -> None:
-        super().__init__(file, mode)
-        self._place = place
+        # A link that somebody puts there meanwhile is not followed.
+        super().__init__(file, mode, opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, _NEW_MODE))
+        self.name = place
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        with placed(self._place):
+        with placed(self.name):
             return super().write(data)
 
 
-def open_placed(path: str | os.PathLike[str], mode: str) -> BinaryIO:
-    """Open a file for writing, whose errors name it."""
+class _Grown(_Placed):
+    """A file that names itself, and will be cut after an error of writing."""
+
+    failed = False
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.failed = True
+            error.strerror = f"{error.strerror}; it ends with its last whole record"
+            raise
+
+
+class GrowingFile(io.BufferedRandom):
+    """A file that grows under its own name; where writing failed, it ends with what was flushed last."""
+
+    def __init__(self, raw: _Grown, size: int = 0) -> None:
+        super().__init__(raw)
+        self._file = raw
+        self._flushed = size
+
+    def flush(self) -> None:
+        """Hand what was written to the system: whole records."""
+        super().flush()
+        self._flushed = self.tell()
+
+    def close(self) -> None:
+        """Close the file; what a failure left of a record is cut off."""
+        if self._file.failed and not self.closed:
+            self._file.truncate(self._flushed)
+            self._file.close()  # What the buffer holds must not follow.
+        super().close()
+
+
+def open_new(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file that is not there yet for writing; errors name it."""
     name = os.fspath(path)
-    raw = _Placed(name, mode.replace("b", ""), name)
-    if "+" in mode:
-        return cast("BinaryIO", io.BufferedRandom(raw))
+    return cast("BinaryIO", io.BufferedWriter(_Placed(name, "x", name)))
+
+
+def open_growing(path: str | os.PathLike[str], size: int = 0, *, follow: bool = True) -> BinaryIO:
+    """Open a file that is written under its name, after its first `size` bytes; without any it is a new file.
+
+    Devices and pipes are written to as they are. A link is followed where the user has named the file, if it is the
+    user's own.
+    """
+    name = os.fspath(path)
+    target = target_of(name) if follow else name
+    if follow and not is_regular(target):
+        return open_device(target)
+    if not size:
+        with suppress(FileNotFoundError):
+            os.unlink(target)
+        return cast("BinaryIO", GrowingFile(_Grown(target, "x+", name)))
+    if os.path.islink(target) or not os.path.isfile(target):
+        raise InvalidArgument(f"{name} is no file of an earlier run: remove `results=FILE` to start anew")
+    file = GrowingFile(_Grown(target, "r+", name), size)
+    if file.seek(0, io.SEEK_END) < size:
+        file.close()
+        raise InvalidArgument(f"{name} is shorter than the checkpoint says: remove `results=FILE` to start anew")
+    # Cutting moves no position, and how long the file is will be asked before the next byte is written.
+    file.truncate(size)
+    file.seek(size)
+    return cast("BinaryIO", file)
+
+
+def open_device(path: str) -> BinaryIO:
+    """Open a device, a pipe or a descriptor of this process for writing; a pipe that nobody reads is an error."""
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise InvalidArgument(f"{path} is a pipe that nobody reads: start its reader first, or name a file") from error
+    os.set_blocking(number, True)
+    raw = _Placed(number, "w", path)
     return cast("BinaryIO", io.BufferedWriter(raw))
+
+
+def followed(path: str | os.PathLike[str]) -> str:
+    """Return where the user's own links lead from a name, which need not be one.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is a link of another user, who may have put it into a shared folder.
+    """
+    name = target = os.fspath(path)
+    for _ in range(_MOST_LINKS):
+        if is_descriptor(target) or not os.path.islink(target):
+            return target
+        if os.lstat(target).st_uid not in (0, os.geteuid()):
+            raise InvalidArgument(f"{name} is a link that another user has made: remove it, or name another place")
+        target = os.path.join(os.path.dirname(target), os.readlink(target))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+
+
+def target_of(path: str | os.PathLike[str]) -> str:
+    """Return the path that writing to a name writes to, where its links lead.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is a link of another user, a socket or a disk.
+    IsADirectoryError
+        When it is a folder.
+    """
+    name, target = os.fspath(path), followed(path)
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return target
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode):
+        raise InvalidArgument(f"{name} is a {'socket' if stat.S_ISSOCK(mode) else 'disk'}: name a file")
+    return target
+
+
+def is_regular(target: str) -> bool:
+    """Return whether a target is a file, or will be one, which is made anew; not a device, a pipe or a descriptor."""
+    if is_descriptor(target):
+        return False
+    return not os.path.lexists(target) or os.path.islink(target) or os.path.isfile(target)
+
+
+def is_descriptor(path: str) -> bool:
+    """Return whether a name is that of a file which this process was given open."""
+    folder = os.path.dirname(path)
+    return path in ("/dev/stdout", "/dev/stderr") or folder == "/dev/fd" or _DESCRIPTORS.fullmatch(folder) is not None
 
 
 def open_temporary() -> BinaryIO:
@@ -117,34 +249,90 @@ class RecordFile:
         self._file.close()
 
 
-def partial_of(path: str | os.PathLike[str]) -> str:
-    """Name the file that `replacing` writes before it takes the place of another."""
-    return os.path.realpath(path) + ".partial"
-
-
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[BinaryIO]:
     """Write a file anew: after an error or a crash the old one or the new one is there, whole; errors name `path`.
 
-    A link stays a link, and a device or a pipe is written to as it is.
+    A link is followed where the user has named the file, if it is the user's own, and a device or a pipe is written to
+    as it is. Without `follow` the new file takes the place of either.
     """
-    target, partial = os.path.realpath(path), partial_of(path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        with open_placed(target, "wb") as device:
+    name = os.fspath(path)
+    target = target_of(name) if follow else name
+    if follow and not is_regular(target):
+        with open_device(target) as device:
             yield device
         return
+    # Others know neither the name, nor do two runs take the same one; of a long name not all fits into another one.
+    folder, last = os.path.split(target)
+    partial = os.path.join(folder, f"{last[:_KNOWN_BY]}.partial-{os.urandom(4).hex()}")
     try:
-        with open_placed(partial, "wb") as file:
+        with open_new(partial) as file:
+            if os.path.isfile(target) and not os.path.islink(target):
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(target).st_mode))
             yield file
             to_disk(file, partial)
         os.replace(partial, target)
     except OSError as error:
         if error.filename == partial:
-            error.filename = os.fspath(path)
+            error.filename, error.filename2 = name, None
         raise
     finally:
         with suppress(OSError):
             os.unlink(partial)
+
+
+def write_below(folder: str | os.PathLike[str], name: str, data: bytes, *, completes: bool = False) -> None:
+    """Write a new file below a folder, through no link; after an error it is not there.
+
+    What a crash has left of the same file is replaced where the caller `completes` an earlier run.
+    """
+    *above, last = PurePath(name).parts
+    with _folder_below(folder, above) as parent, placed(os.path.join(folder, name)):
+        if completes and _begins(last, parent, data):
+            os.unlink(last, dir_fd=parent)
+        try:
+            number = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _NEW_MODE, dir_fd=parent)
+        except FileExistsError as error:
+            raise InvalidArgument(f"{os.path.join(folder, name)} is there already: remove it first") from error
+        try:
+            with open(number, "wb") as file:
+                file.write(data)
+        except BaseException:
+            os.unlink(last, dir_fd=parent)
+            raise
+
+
+@contextmanager
+def _folder_below(folder: str | os.PathLike[str], names: Iterable[str]) -> Iterator[int]:
+    """Open a folder below another one through no link, and make it where there is none."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    path = os.fspath(folder)
+    try:
+        for name in names:
+            path = os.path.join(path, name)
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=number)
+            try:
+                below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=number)
+            except OSError as error:
+                if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                    raise
+                raise InvalidArgument(f"{path} is there already and is no folder: remove it first") from error
+            os.close(number)
+            number = below
+        yield number
+    finally:
+        os.close(number)
+
+
+def _begins(name: str, parent: int, data: bytes) -> bool:
+    """Return whether a file is there which holds the first of these bytes, or all, and nothing else."""
+    try:
+        number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+    except OSError:  # Nothing, or a link.
+        return False
+    with open(number, "rb") as file:
+        return stat.S_ISREG(os.fstat(number).st_mode) and data.startswith(file.read(len(data) + 1))
 
 
 def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:

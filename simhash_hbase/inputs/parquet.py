@@ -158,7 +158,7 @@ def schema_of(path: str) -> Any:  # noqa: ANN401 - pyarrow has no types
         return None
 
 
-def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show: Callable[[int], None]) -> None:
+def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: BinaryIO, show: Callable[[int], None]) -> None:
     """Copy rows.
 
     Schema, its metadata and the columns' codecs are those of the first file. A row group becomes one row group, or
@@ -184,6 +184,8 @@ def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show:
                         done += table.num_rows
                         show(done)
             except (pa.ArrowException, OSError) as error:
+                if isinstance(error, OSError) and error.filename == target.name:
+                    raise  # What is written cannot be, not what is read.
                 raise InvalidInput(f"{shown(path)}: rows to be kept cannot be copied: {described(error)}") from error
 
 

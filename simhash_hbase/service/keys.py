@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.local import is_regular, placed, target_of
 from simhash_hbase.rows.names import checked_name
 from simhash_hbase.service.limits import SCOPES
 from simhash_hbase.service.logs import logger
@@ -48,7 +49,9 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: It
         raise InvalidArgument(f"{name!r} is no name for a key: wanted 1 to 64 letters, digits, dots, dashes, _")
     if not wanted or not set(wanted) <= set(SCOPES):
         raise InvalidArgument(f"a key needs scopes, of {', '.join(SCOPES)}")
-    file = Path(path)
+    file = Path(target_of(path))
+    if not is_regular(str(file)):
+        raise InvalidArgument(f"{path} is no file: keys are kept in one")
     held = _content(file) if file.exists() else b""
     keys, slips = _parsed(held, file)
     if slips:
@@ -59,8 +62,15 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: It
     line = " ".join([name, ",".join(wanted), *([",".join(bound)] if bound else []), _digest(key).hex()]) + "\n"
     # The last line of a file that people edit may have no end.
     glue = "\n" if held and not held.endswith(b"\n") else ""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="ascii") as stream:
-        stream.write(glue + line)
+    number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    with placed(path), os.fdopen(number, "ab", buffering=0) as stream:
+        try:
+            left = (glue + line).encode()
+            while left:
+                left = left[stream.write(left) :]
+        except OSError:
+            stream.truncate(len(held))  # Half a line would stand in the way of every other key.
+            raise
     return key
 
 

@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -169,14 +170,52 @@ def test_the_kept_files_are_as_they_came_under_the_same_names(cli, empty, source
     assert held(tmp_path / "kept") == {name: data for name, data in held(source).items() if name in done.originals}
 
 
-def test_a_restart_ends_with_the_same_files(cli, empty, source, tmp_path):
-    words = ("dedup", empty, source, "--output", tmp_path / "kept", "--resume", "--results")
-    assert cli(*words, tmp_path / "lost").code == 0
-    before = held(tmp_path / "kept")
+def set_back(results):
+    """Leave a checkpoint as it was before the first batch."""
+    checkpoint = Path(f"{results}.checkpoint")
+    begun = json.loads(checkpoint.read_bytes())
+    zeros = {name: 0 for name in ("records", "read", "originals", "refused", "result_bytes", "kept_bytes")}
+    checkpoint.write_text(json.dumps(begun | zeros | {"finished": False}))
 
-    assert cli(*words, tmp_path / "results").code == 0
+
+def test_a_restart_ends_with_the_same_files(cli, empty, source, tmp_path):
+    results = tmp_path / "results"
+    words = ("dedup", empty, source, "--output", tmp_path / "kept", "--resume", "--results", results)
+    assert cli(*words).code == 0
+    before = held(tmp_path / "kept")
+    # As after a crash behind the first commit, with a file that was written since and is not whole.
+    set_back(results)
+    torn = next(path for path in (tmp_path / "kept").rglob("*.txt"))
+    torn.write_bytes(torn.read_bytes()[:3])
+
+    assert cli(*words).code == 0
 
     assert held(tmp_path / "kept") == before
+
+
+def test_resume_without_an_earlier_run_writes_over_nothing(cli, empty, source, tmp_path):
+    mine = tmp_path / "kept" / "part 0" / "0.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+
+    done = cli("dedup", empty, source, "--output", tmp_path / "kept", "--results", tmp_path / "new", "--resume")
+
+    assert "exists already and is not empty" in done.usage_error
+    assert mine.read_text() == "mine"
+
+
+def test_a_resumed_run_follows_no_link_in_its_folder(cli, empty, source, tmp_path):
+    results, mine = tmp_path / "results", tmp_path / "mine"
+    words = ("dedup", empty, source, "--output", tmp_path / "kept", "--resume", "--results", results)
+    assert cli(*words).code == 0
+    mine.write_text("mine")
+    kept = next(path for path in (tmp_path / "kept").rglob("*.txt"))
+    kept.unlink()
+    kept.symlink_to(mine)
+    set_back(results)
+
+    assert cli(*words).code == 2
+    assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["kept", "kept/mine"], ids=["a file", "a folder with something in it"])

@@ -236,13 +236,6 @@ def test_a_refused_record_with_the_id_of_a_good_one_keeps_its_own_place_and_text
     assert report.count("duplicates") == 1
 
 
-def test_an_input_with_the_name_of_an_unfinished_report_is_not_replaced(cli, url, corpus_file, page):
-    source = corpus_file.rename(f"{page}.partial")
-
-    assert cli("dedup", url, source, "--input-format", "jsonl", *SHINGLES, "--report", page).usage_error
-    assert len(source.read_text().splitlines()) == 60
-
-
 @pytest.mark.parametrize("option", ["--report", "--create"])
 def test_a_pipe_with_a_name_is_refused_where_it_would_be_read_twice(cli, url, tmp_path, option):
     os.mkfifo(tmp_path / "pipe.jsonl")

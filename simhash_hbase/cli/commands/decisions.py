@@ -18,7 +18,7 @@ from simhash_hbase.cli.help import command, option
 from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
-from simhash_hbase.files.local import partial_of, replacing
+from simhash_hbase.files.local import replacing
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
@@ -261,11 +261,7 @@ def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupO
             **options.profile_fields(index_choice),
             **options.table_fields(index_choice),
         },
-        beside={
-            "the index": folder_of(url) if url else None,
-            "`report`": choice.report,
-            "the report's partial file": partial_of(choice.report) if choice.report else None,
-        },
+        beside={"the index": folder_of(url) if url else None, "`report`": choice.report},
     )
 
 

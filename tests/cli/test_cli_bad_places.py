@@ -48,7 +48,7 @@ def changed_profile(url, **fields):
 
 def test_an_index_made_with_another_dictionary_is_refused_with_both(cli, tmp_path, corpus_file):
     url = f"file:{tmp_path / 'a'}"
-    cli("create", url)
+    cli("create", url, "--analyzer", "jieba")
     changed_profile(url, dictionary="0" * 32)
 
     assert f"dictionary='{'0' * 32}'" in cli("add", url, corpus_file).failure

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simhash_hbase import Entries, Index, create_index, fingerprint
+from simhash_hbase import Entries, LocalIndex, create_index, fingerprint
 
 IDENTIFIER = re.compile(r"[^\W\d]\w+")
 
@@ -22,12 +22,12 @@ def simhash_of(source: str) -> int | None:
     return fingerprint([(name, float(count)) for name, count in counts.items()]) if counts else None
 
 
-def make(url: str) -> Index:
+def make(url: str) -> LocalIndex:
     """Make or open an index that takes fingerprints only."""
     return create_index(url, analyzer="weighted", match="distance", distance=3, if_not_exists=True)
 
 
-def add(index: Index, simhashes: dict[str, int]) -> None:
+def add(index: LocalIndex, simhashes: dict[str, int]) -> None:
     """Add fingerprints by the names of what they belong to."""
     index.add_entries(Entries.of_fingerprints(list(simhashes), np.array(list(simhashes.values()), np.uint64)))
 

@@ -9,13 +9,13 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-from simhash_hbase import ClaimContended, Index, Retryable, create_index
+from simhash_hbase import ClaimContended, LocalIndex, Retryable, create_index
 
 BATCH = 500
 WAITS_S = (1, 2, 4, 8)
 
 
-def originals(index: Index, documents: Iterable[tuple[str, str]]) -> Iterator[str]:
+def originals(index: LocalIndex, documents: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield the ids of the documents that nobody has seen, a batch at a time."""
     batch: list[tuple[str, str]] = []
     for document in documents:
@@ -26,7 +26,7 @@ def originals(index: Index, documents: Iterable[tuple[str, str]]) -> Iterator[st
     yield from patiently(index, batch)
 
 
-def patiently(index: Index, batch: list[tuple[str, str]]) -> list[str]:
+def patiently(index: LocalIndex, batch: list[tuple[str, str]]) -> list[str]:
     """Claim a batch; what was decided by a call that failed gets the same answer from the next one."""
     for wait_s in WAITS_S:
         try:
@@ -36,7 +36,7 @@ def patiently(index: Index, batch: list[tuple[str, str]]) -> list[str]:
     return claimed(index, batch)
 
 
-def claimed(index: Index, batch: list[tuple[str, str]]) -> list[str]:
+def claimed(index: LocalIndex, batch: list[tuple[str, str]]) -> list[str]:
     """Return the originals of a batch; a document without usable words is one, too."""
     names = []
     for name, answer in index.claim_many(batch):

@@ -45,6 +45,7 @@ from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import find_profile
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.profile.defaults import FORMER_ANALYZER
@@ -79,6 +80,7 @@ __all__ = [
     "InvalidProfile",
     "JiebaAnalyzer",
     "LearnedAnalyzer",
+    "LocalIndex",
     "Match",
     "MatchRule",
     "MissingExtra",
@@ -106,6 +108,7 @@ __all__ = [
     "fingerprint",
     "hamming",
     "open_index",
+    "open_local_index",
     "row_keys",
 ]
 
@@ -143,8 +146,8 @@ def open_index(
     Returns
     -------
     Index
-        With a service a `simhash_hbase.client.RemoteIndex`, whose key is the variable ``SIMHASH_HBASE_API_KEY``, or in
-        the file that ``SIMHASH_HBASE_API_KEY_FILE`` names.
+        A `LocalIndex`, or with a service a `simhash_hbase.client.RemoteIndex`, whose key is the variable
+        ``SIMHASH_HBASE_API_KEY``, or in the file that ``SIMHASH_HBASE_API_KEY_FILE`` names.
 
     Raises
     ------
@@ -165,9 +168,42 @@ def open_index(
             remote.close()
             raise
         return remote.in_collection(collection)
+    return open_local_index(url, collection=collection, profile=profile, readonly=readonly, patience_s=patience_s)
+
+
+def open_local_index(
+    url: str,
+    *,
+    collection: str | None = None,
+    profile: Profile | None = None,
+    readonly: bool = False,
+    patience_s: float | None = None,
+) -> LocalIndex:
+    """Open an index by the address of its store, for what needs the rows: dedup, export, verify, vacuum, backup.
+
+    Parameters
+    ----------
+    url : str
+        As for `create_store`.
+    collection, profile, readonly, patience_s
+        As for `open_index`.
+
+    Returns
+    -------
+    LocalIndex
+
+    Raises
+    ------
+    IndexMissing
+        When there is none.
+    ProfileMismatch
+        When it was made with another profile, or another dictionary.
+    Unsupported
+        When the address is that of a service.
+    """
     store = open_store(url, readonly=readonly, patience_s=patience_s)
     try:
-        index = Index(store)
+        index = LocalIndex(store)
         if profile is not None:
             index.profile.check_same(profile)
         # This machine must make the same fingerprints.
@@ -191,7 +227,7 @@ def create_index(
     regions: int | None = None,
     compression: str | None = None,
     **options: Unpack[ProfileOptions],
-) -> Index:
+) -> LocalIndex:
     """Make an index.
 
     Parameters
@@ -215,7 +251,7 @@ def create_index(
 
     Returns
     -------
-    Index
+    LocalIndex
 
     Raises
     ------
@@ -253,10 +289,10 @@ def create_index(
         store = open_store(url)
     try:
         if not if_not_exists or find_profile(store) is None:
-            index = Index.create(store, profile, idf=idf)
+            index = LocalIndex.create(store, profile, idf=idf)
             index.analysis = analysis
             return index
-        index = Index(store)
+        index = LocalIndex(store)
         if index.profile.analyzer == FORMER_ANALYZER and learn_from is None and options.get("analyzer") is None:
             profile, *_ = _resolved(None, {**options, "analyzer": FORMER_ANALYZER})
         index.profile.check_same(profile)
@@ -273,7 +309,7 @@ def temporary_index(
     learn_from: Iterable[str] | None = None,
     workers: int = 1,
     **options: Unpack[ProfileOptions],
-) -> Iterator[Index]:
+) -> Iterator[LocalIndex]:
     """Make an index that ends with the block, also when a signal or an error ends that.
 
     Parameters

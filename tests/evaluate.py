@@ -21,7 +21,7 @@ from support.labelled import Corpus, Pair, Similarities, documents_file, halves,
 
 from simhash_hbase.api import create_index, resolve_profile
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.addresses import create_store
 
@@ -82,7 +82,7 @@ def sample(rows: Sequence[int], seed: int) -> list[int]:
     return sorted(random.Random(seed).sample(rows, min(SAMPLE, len(rows))))
 
 
-def add_texts(index: Index, texts: Sequence[str], rows: Sequence[int]) -> list[Entries]:
+def add_texts(index: LocalIndex, texts: Sequence[str], rows: Sequence[int]) -> list[Entries]:
     """Add the texts of these rows, whose numbers are their ids; return what was made of them."""
     chunks = []
     for at in range(0, len(rows), CHUNK):
@@ -92,7 +92,7 @@ def add_texts(index: Index, texts: Sequence[str], rows: Sequence[int]) -> list[E
     return chunks
 
 
-def returned_pairs(index: Index, chunks: Sequence[Entries]) -> tuple[set[Pair], int]:
+def returned_pairs(index: LocalIndex, chunks: Sequence[Entries]) -> tuple[set[Pair], int]:
     """Ask an index for each document; return the pairs that come back, and the number of truncated answers."""
     pairs: set[Pair] = set()
     truncated = 0
@@ -128,11 +128,11 @@ def precision(returned: set[Pair], exact: Similarities) -> tuple[int, float | No
     return len(judged), strictly, precise
 
 
-def with_table(url: str, table: IdfTable, recipe: Recipe) -> Index:
+def with_table(url: str, table: IdfTable, recipe: Recipe) -> LocalIndex:
     """Make an index with an idf table of no sample."""
     profile, _ = resolve_profile(**recipe)
     profile = profile.replace(idf=table.digest(), idf_documents=table.documents, idf_name=None)
-    return Index.create(create_store(url), profile, idf=table)
+    return LocalIndex.create(create_store(url), profile, idf=table)
 
 
 def run(

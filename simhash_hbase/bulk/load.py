@@ -13,7 +13,7 @@ from simhash_hbase.bulk.spool import NotedLoad, Spool
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index import documentrows, indexrows, timestamps
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
@@ -66,13 +66,13 @@ class Loaded:
     moved: int  # Known documents that had another text.
 
 
-def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
+def begin(index: LocalIndex, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
     """Open a load, or resume it."""
     begin_noted(index, spool.manifest, into_existing=into_existing, take_over=take_over)
     spool.save()
 
 
-def begin_noted(index: Index, load: NotedLoad, *, into_existing: bool = False, take_over: bool = False) -> int:
+def begin_noted(index: LocalIndex, load: NotedLoad, *, into_existing: bool = False, take_over: bool = False) -> int:
     """Open a load, or resume it; return its stamp, which is to be noted."""
     if not into_existing and not load.writing:
         check_empty(index)
@@ -82,7 +82,12 @@ def begin_noted(index: Index, load: NotedLoad, *, into_existing: bool = False, t
 
 
 def load(
-    index: Index, spool: Spool, writer: Writer, *, into_existing: bool = False, watch: ProgressCallback | None = None
+    index: LocalIndex,
+    spool: Spool,
+    writer: Writer,
+    *,
+    into_existing: bool = False,
+    watch: ProgressCallback | None = None,
 ) -> Loaded:
     """Write all finished parts into an index.
 
@@ -108,7 +113,7 @@ def load(
 class _LoadPass:
     """One pass of a load over its parts."""
 
-    def __init__(self, index: Index, spool: Spool, stamp: int, watch: ProgressCallback | None) -> None:
+    def __init__(self, index: LocalIndex, spool: Spool, stamp: int, watch: ProgressCallback | None) -> None:
         self.known = self.moved = 0
         self._index = index
         self._spool = spool
@@ -175,7 +180,7 @@ class _LoadPass:
             yield before, part.entries if fresh is None else part.entries.take(fresh)
 
 
-def check_empty(index: Index) -> None:
+def check_empty(index: LocalIndex) -> None:
     """Refuse an index that holds documents."""
     pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)
     if next(iter(pages), None) is not None:

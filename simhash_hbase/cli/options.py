@@ -22,6 +22,7 @@ from simhash_hbase.rows.table import COMPRESSIONS
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen import output as screen
     from simhash_hbase.index.index import Index
+    from simhash_hbase.index.local import LocalIndex
 
     Output = screen.Output  # What a command gets as ``output``.
 
@@ -87,6 +88,13 @@ def open_index(url: str, *, collection: str | None = None, readonly: bool = Fals
     from simhash_hbase import api
 
     return api.open_index(url, collection=collection, readonly=readonly)
+
+
+def open_local_index(url: str, *, collection: str | None = None, readonly: bool = False) -> LocalIndex:
+    """Open the index of a command that needs its rows, which a service does not show."""
+    from simhash_hbase import api
+
+    return api.open_local_index(url, collection=collection, readonly=readonly)
 
 
 url = click.argument("url", shell_complete=complete_address)

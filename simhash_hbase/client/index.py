@@ -7,32 +7,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, Unpack
 
 import msgspec
 
 from simhash_hbase import errors
-from simhash_hbase.index.answers import Answer, Decision, Stored, hex_simhash
-from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, GivenDocument, checked_document, checked_ids
-from simhash_hbase.index.claim import Claimed
+from simhash_hbase.index.answers import Added, Answer, Decision, Stored, hex_simhash
+from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, Search, SearchOptions, checked_ids
 from simhash_hbase.index.copies import Copies
-from simhash_hbase.index.dedup import Deduplicator
-from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import SKETCH_SCALE, MatchRule
-from simhash_hbase.rows.analysed import Entries, Metadata, check_id, metadata_problem
-from simhash_hbase.rows.clock import Since, now_ms, parse_since
+from simhash_hbase.profile.matching import SKETCH_SCALE
+from simhash_hbase.rows.analysed import check_id, metadata_problem
+from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.names import exact
-from simhash_hbase.stores.base import Store
 
 if TYPE_CHECKING:
     from simhash_hbase.client.http import HttpClient, JsonObject, Parameters
+    from simhash_hbase.features.chunks import Chunk
 
 T = TypeVar("T", bound=Document | str)
 A = TypeVar("A")
@@ -45,14 +42,7 @@ PIECE_BYTES = 512 << 10
 PIECE_LINES = 1_000
 NOWHERE = Place("", 0)
 OTHER = "an answer is for another document"
-
-
-class SearchOptions(TypedDict, total=False):
-    """How to search; see `Index.query`."""
-
-    rule: MatchRule | None
-    limit: int | None
-    since: Since | None
+OF_ONE_DOCUMENT = (errors.ClaimContended, errors.EmptyDocument, errors.InvalidArgument, errors.InvalidInput)
 
 
 class RemoteIndex(Index):
@@ -88,24 +78,14 @@ class RemoteIndex(Index):
     def __init__(self, url: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
         from simhash_hbase.client.http import HttpClient  # noqa: PLC0415 - an extra
 
-        # Not the constructor of `Index`, which reads the profile from a store.
         self._http = HttpClient(url, key=key, patience_s=patience_s)
-        self.on_search = None
         try:
             shown = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))
             profile = self._http.checked(lambda record: Profile.decode(msgspec.json.encode(record)), shown)
         except errors.SimhashError:
             self._http.close()
             raise
-        self._begin(profile)
-
-    @property
-    def store(self) -> Store:
-        """Raise `Unsupported`: the rows are behind the service."""
-        raise errors.Unsupported(
-            f"{self._service.url} is a service, which can add, claim, query, get and remove documents, list copies and "
-            "count; anything else needs the address of the index itself, such as file: or hbase://"
-        )
+        super().__init__(profile)
 
     @property
     def address(self) -> str:
@@ -113,16 +93,13 @@ class RemoteIndex(Index):
         name = self.collection.name
         return self._http.url if name is None else f"{self._http.url} (collection {name})"
 
-    def __len__(self) -> int:
-        """Raise `Unsupported`: a service counts the whole index, see `stats`."""
-        raise errors.Unsupported(
-            f"{self.address}: a service counts the whole index, in stats(), not the documents of one collection or none"
-        )
+    @property
+    def analysis(self) -> None:
+        """None: the service analyses texts."""
 
     @property
     def _service(self) -> HttpClient:
-        if self._shared.is_closed:
-            raise errors.IndexClosed(f"{self.address}: this index was closed")
+        self._check_open()
         return self._http
 
     def in_collection(self, name: str | None) -> Self:
@@ -134,23 +111,41 @@ class RemoteIndex(Index):
         return view
 
     def close(self) -> None:
-        """Close the connections; from now on every call raises `IndexClosed`. A second call does nothing."""
-        self._shared.is_closed = True
+        """Close the connections; see `Index.close`."""
+        self._closed.set()
         self._http.close()
 
-    def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
-        """Add a document; see `Index.add`."""
-        [document] = _documents([(document_id, text, metadata)])
-        return self._one("/v1/documents", document, _simhash)
+    def added(self, chunk: Chunk) -> Iterator[tuple[Document, Added | errors.SimhashError]]:
+        """Add the documents of a chunk; see `Index.added`."""
+        return self._sent("/v1/documents", _storable(chunk.kept), _added)
 
-    def add_many(self, documents: Iterable[GivenDocument]) -> Iterator[tuple[str, int | None]]:
-        """Add documents; see `Index.add_many`."""
-        added = self.add_documents(_documents(documents))
-        return ((document.id, _result(document, outcome)) for document, outcome in added)
+    def claimed(
+        self, chunk: Chunk, *, deadline_s: float | None = None
+    ) -> Iterator[tuple[Document, Decision | errors.SimhashError]]:
+        """Claim the documents of a chunk; see `Index.claimed`.
 
-    def add_documents(self, documents: Iterable[Document]) -> Iterator[tuple[Document, int | errors.SimhashError]]:
-        """Add documents that were read; an error in place of a fingerprint is of that document alone."""
-        return self._streamed("/v1/documents", documents, _simhash)
+        The service waits for other writers for two leases, so `deadline_s` may not be less.
+        """
+        self._check_deadline(deadline_s)
+        return self._sent("/v1/claims", _storable(chunk.kept), _decision)
+
+    def answered(self, chunk: Chunk, search: Search) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
+        """Find the near-duplicates of the documents of a chunk; see `Index.answered`."""
+        asked = [replace(document, metadata=None) for document in chunk.kept]
+        return self._sent("/v1/queries", asked, _answer, self._parameters(search))
+
+    def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
+        """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
+        document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
+        return self._single("/v1/queries", document, _answer, self._parameters(Search(**search)))
+
+    def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
+        """Find the near-duplicates of a stored document; see `Index.query_id`."""
+        parameters = self._parameters(Search(**search))
+        try:
+            return self._single("/v1/queries", document_id, _answer, parameters)
+        except errors.DocumentMissing:
+            return None
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; see `Index.remove_many`."""
@@ -158,63 +153,6 @@ class RemoteIndex(Index):
             if isinstance(outcome, errors.SimhashError):
                 raise outcome
             yield name, outcome
-
-    def claim(
-        self, document_id: str, text: str, *, metadata: Metadata | None = None, deadline_s: float | None = None
-    ) -> Decision:
-        """Decide whether a document is an original; see `Index.claim`.
-
-        The service waits for other writers for two leases, so `deadline_s` may not be less.
-        """
-        self._check_deadline(deadline_s)
-        [document] = _documents([(document_id, text, metadata)])
-        return self._one("/v1/claims", document, _decision)
-
-    def claim_many(
-        self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None
-    ) -> Iterator[tuple[str, Claimed | None]]:
-        """Claim documents; see `Index.claim_many`, and `claim` for `deadline_s`."""
-        claimed = self.claim_documents(_documents(documents), deadline_s=deadline_s)
-        return ((d.id, o if isinstance(o, errors.ClaimContended) else _result(d, o)) for d, o in claimed)
-
-    def claim_documents(
-        self, documents: Iterable[Document], *, deadline_s: float | None = None
-    ) -> Iterator[tuple[Document, Decision | errors.SimhashError]]:
-        """Claim documents that were read; an error in place of a decision is of that document alone."""
-        self._check_deadline(deadline_s)
-        return self._streamed("/v1/claims", documents, _decision)
-
-    def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
-        """Find the near-duplicates of a text; see `Index.query`."""
-        [document] = _documents([("", text)], stored=False)
-        return self._one("/v1/queries", document, _answer, self._parameters(**search))
-
-    def query_many(
-        self, documents: Iterable[GivenDocument], **search: Unpack[SearchOptions]
-    ) -> Iterator[tuple[str, Answer | None]]:
-        """Find the near-duplicates of many documents; see `Index.query_many`."""
-        answered = self.query_documents(_documents(documents, stored=False), **search)
-        return ((document.id, _result(document, outcome)) for document, outcome in answered)
-
-    def query_documents(
-        self, documents: Iterable[Document], **search: Unpack[SearchOptions]
-    ) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
-        """Query documents that were read; an error in place of an answer is of that document alone."""
-        return self._streamed("/v1/queries", documents, _answer, self._parameters(**search))
-
-    def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
-        """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
-        document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
-        return self._one("/v1/queries", document, _answer, self._parameters(**search))
-
-    def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
-        """Find the near-duplicates of a stored document; see `Index.query_id`."""
-        parameters = self._parameters(**search)
-        try:
-            record = self._service.request("POST", "/v1/queries", parameters, body=_line(document_id))
-        except errors.DocumentMissing:
-            return None
-        return self._checked(document_id, record, _answer)
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids; see `Index.get_many`."""
@@ -247,17 +185,6 @@ class RemoteIndex(Index):
             raise errors.Unsupported(f"{self.address}: a service counts a large index by a sample")
         return figures
 
-    def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
-        """Raise `Unsupported`: claims decide through a service."""
-        raise errors.Unsupported(
-            f"{self._service.url} is a service, which decides documents by claim; dedup needs the address of the index "
-            "itself, such as file: or hbase://"
-        )
-
-    def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
-        """Raise `Unsupported`: the service takes documents, see `claim_documents`."""
-        raise errors.Unsupported(f"{self._service.url} is a service, which analyses documents itself")
-
     def _check_deadline(self, deadline_s: float | None) -> None:
         waited_s = LEASES * self.profile.lease_s
         if deadline_s is not None and deadline_s < waited_s:
@@ -265,15 +192,14 @@ class RemoteIndex(Index):
                 f"{self.address}: a service waits for {waited_s:g} s for other writers, not less"
             )
 
-    def _parameters(
-        self, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
-    ) -> Parameters:
+    def _parameters(self, search: Search) -> Parameters:
         """Return the parameters of a query."""
-        if limit is not None and not (isinstance(limit, int) and 1 <= limit <= MOST_MATCHES):
+        rule, limit = search.rule, search.limit
+        if limit is not None and limit > MOST_MATCHES:
             raise errors.InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")
         parameters: dict[str, str | int | float] = {"limit": MOST_MATCHES if limit is None else limit}
-        if since is not None:
-            moment = parse_since(since, now_ms()).astimezone(UTC)
+        if search.since is not None:
+            moment = parse_since(search.since, now_ms()).astimezone(UTC)
             parameters["since"] = moment.isoformat().replace("+00:00", "Z")
         if rule is not None and rule != self.profile.rule:
             parameters |= {"match": rule.match, "distance": rule.distance}
@@ -284,17 +210,34 @@ class RemoteIndex(Index):
                 raise errors.Unsupported(f"{self.address}: a service takes rules that Index.rule makes")
         return parameters
 
-    def _one(
-        self, path: str, document: Document, decode: Callable[[JsonObject], A], parameters: Parameters | None = None
-    ) -> A:
-        """Send one document, which must have words."""
-        if _is_blank(document):
-            raise errors.EmptyDocument(errors.no_words(document.id))
+    def _sent(
+        self,
+        path: str,
+        documents: list[Document],
+        decode: Callable[[JsonObject], A],
+        parameters: Parameters | None = None,
+    ) -> Iterator[tuple[Document, A | errors.SimhashError]]:
+        """Send documents: more than one by a stream, one by a request, which the service joins with those of others."""
+        if len(documents) != 1:
+            yield from self._streamed(path, documents, decode, parameters)
+            return
+        [document] = documents
         try:
-            record = self._service.request("POST", path, parameters, body=_line(document))
+            yield document, self._single(path, document, decode, parameters)
+        except OF_ONE_DOCUMENT as error:
+            yield document, error
+
+    def _single(
+        self, path: str, item: Document | str, decode: Callable[[JsonObject], A], parameters: Parameters | None = None
+    ) -> A:
+        """Send one document or id."""
+        if _is_blank(item):
+            raise errors.EmptyDocument(errors.no_words(_id(item)))
+        try:
+            record = self._service.request("POST", path, parameters, body=_line(item))
         except errors.EmptyDocument as error:
-            raise errors.EmptyDocument(errors.no_words(document.id)) from error
-        return self._checked(document.id, record, decode)
+            raise errors.EmptyDocument(errors.no_words(_id(item))) from error
+        return self._checked(_id(item), record, decode)
 
     def _streamed(
         self, path: str, items: Iterable[T], decode: Callable[[JsonObject], A], parameters: Parameters | None = None
@@ -303,16 +246,19 @@ class RemoteIndex(Index):
         for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
-                yield item, self._outcome(_id(item), record, decode)
+                yield item, self._outcome(item, record, decode)
 
-    def _outcome(self, name: str, record: JsonObject, decode: Callable[[JsonObject], A]) -> A | errors.SimhashError:
-        """Read the line that answers for an id; a refusal may leave the id out."""
-        error = self._http.line_error(record)
+    def _outcome(
+        self, item: Document | str, record: JsonObject, decode: Callable[[JsonObject], A]
+    ) -> A | errors.SimhashError:
+        """Read the line that answers for a document or an id; a refusal may leave the id out."""
+        name, error = _id(item), self._http.line_error(record)
         if error is None:
             return self._checked(name, record, decode)
         if record.get("id", name) != name:
             raise self._http.no_answer(OTHER)
-        return error
+        # The service calls a blank text no document.
+        return errors.EmptyDocument(errors.no_words(name)) if _is_blank(item) else error
 
     def _checked(self, name: str, record: JsonObject, decode: Callable[[JsonObject], A]) -> A:
         """Read the answer for an id."""
@@ -347,16 +293,13 @@ def _id(item: Document | str) -> str:
     return item if isinstance(item, str) else item.id
 
 
-def _documents(documents: Iterable[GivenDocument], *, stored: bool = True) -> Iterator[Document]:
-    """Make documents of what a caller passes, checked as `Index` does."""
-    for number, given in enumerate(documents, 1):
-        name, text, metadata = checked_document(number, given)
-        id_digest(name)
-        if stored:
-            check_id(name)
-            if problem := metadata_problem(metadata or {}):
-                raise errors.InvalidArgument(f"the metadata of {name!r} {problem}")
-        yield Document(name, text, None, None, dict(metadata) if metadata and stored else None, NOWHERE, None)
+def _storable(documents: Sequence[Document]) -> list[Document]:
+    """Check ids and metadata of documents that are to be stored, as `LocalIndex` does."""
+    for document in documents:
+        check_id(document.id)
+        if problem := metadata_problem(document.metadata or {}):
+            raise errors.InvalidArgument(f"the metadata of {document.id!r} {problem}")
+    return list(documents)
 
 
 def _line(item: Document | str) -> bytes:
@@ -383,24 +326,18 @@ def _line(item: Document | str) -> bytes:
         ) from error
 
 
-def _result(document: Document, outcome: A | errors.SimhashError) -> A | None:
-    """Return the result of a text, or None if it has no usable words; raise any other error."""
-    if not isinstance(outcome, errors.SimhashError):
-        return outcome
-    # The service calls a blank text no document.
-    if isinstance(outcome, errors.EmptyDocument) or _is_blank(document):
-        return None
-    raise outcome
-
-
-def _is_blank(document: Document) -> bool:
-    return document.text is not None and not document.text.strip()
+def _is_blank(item: Document | str) -> bool:
+    return isinstance(item, Document) and item.text is not None and not item.text.strip()
 
 
 def _simhash(record: JsonObject) -> int:
     if not re.fullmatch("[0-9a-f]{16}", record["simhash"]):
         raise ValueError("no fingerprint")
     return int(record["simhash"], 16)
+
+
+def _added(record: JsonObject) -> Added:
+    return Added(msgspec.convert(record["id"], str), _simhash(record))
 
 
 def _removed(record: JsonObject) -> bool:

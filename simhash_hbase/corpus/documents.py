@@ -10,26 +10,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
 from errno import ENOENT
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import msgspec
 
-from simhash_hbase.client import RemoteIndex
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
 from simhash_hbase.files.local import followed, is_regular, open_growing, open_new, target_of
 from simhash_hbase.files.remote import is_remote, shown
-from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Place, Progress, Reject, Sources, as_sources, repeated_id, scan, total_bytes
 from simhash_hbase.inputs.meter import counted
-from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.profile import Profile
 from simhash_hbase.profile.versions import extractor_versions
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
@@ -299,6 +296,9 @@ class Once:
         return is_new
 
 
+T = TypeVar("T")
+
+
 class Documents:
     """The documents of some sources; `name` is what progress is reported under."""
 
@@ -314,6 +314,8 @@ class Documents:
     ) -> None:
         self.read = 0
         """Documents that have an entry."""
+        self.failed: Counter[type[SimhashError]] = Counter()
+        """Documents for which the index had an error in place of a result, by its kind."""
         self.pool: Workers | None = None
         """Processes that have started ahead."""
         self._name = name
@@ -343,9 +345,8 @@ class Documents:
         """Pass over records that an earlier run is done with."""
         self.read, self._skipped, self._refusals.count = read, records, refused
 
-    def chunks(self, index: Index | Analysis) -> Iterator[Chunk]:
-        """Read, and analyse unless the index is behind a service; refused records are reported as they come."""
-        analysis = index if isinstance(index, Analysis) else None if isinstance(index, RemoteIndex) else index.analysis
+    def chunks(self, analysis: Analysis | None, profile: Profile) -> Iterator[Chunk]:
+        """Read, and analyse unless a service does it; refused records are reported as they come."""
         opened = Refusals.open(self._reading.rejects, self._watch, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
         workers, consumed = self._reading.processes, Progress()
@@ -363,41 +364,35 @@ class Documents:
                 meter.show(self.read, consumed.bytes_read)
         self._refusals.finish()
         left_out = left_out_files(self._sources.left_out)
-        for note in (skipped_records(consumed.skipped), left_out, other_extractor(index.profile)):
+        for note in (skipped_records(consumed.skipped), left_out, other_extractor(profile)):
             if note is not None:
                 self._watch.note(note)
+
+    def acted(
+        self, index: Index, act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]]
+    ) -> Iterator[Iterator[tuple[Document, T]]]:
+        """Read, analyse and act: yield for each chunk, which is acknowledged as a whole, its documents with results.
+
+        Parameters
+        ----------
+        index : Index
+            What the documents are for.
+        act : callable
+            `Index.added`, `Index.claimed` or `Index.answered` of it. A document with an error in place of a result is
+            refused.
+        """
+        for chunk in self.chunks(index.analysis, index.profile):
+            yield self._results(act(chunk))
+
+    def _results(self, outcomes: Iterable[tuple[Document, T | SimhashError]]) -> Iterator[tuple[Document, T]]:
+        for document, outcome in outcomes:
+            if isinstance(outcome, SimhashError):
+                self.failed[type(outcome)] += 1
+                self.refuse(Reject(document.place, str(outcome), document.raw or b"", document.id))
+            else:
+                yield document, outcome
 
     def refuse(self, reject: Reject) -> None:
         """Refuse a document that was counted as read."""
         self.read -= 1
         self._refusals.add(reject)
-
-
-# An error in place of a result is of that document alone.
-
-
-def added(index: Index, chunk: Chunk, counts: Counter[str]) -> Iterable[tuple[Document, int | SimhashError]]:
-    """Add the documents of a chunk; count the known ids, which a service does not tell."""
-    if isinstance(index, RemoteIndex):
-        return index.add_documents(chunk.kept)
-    written = index.add_entries(chunk.entries)
-    counts.update(known=sum(written.known), with_another_text=sum(written.moved))
-    return zip(chunk.kept, chunk.entries.simhashes.tolist(), strict=True)
-
-
-def claimed(
-    index: Index, chunk: Chunk, *, deadline_s: float | None
-) -> Iterable[tuple[Document, Decision | SimhashError]]:
-    """Claim the documents of a chunk."""
-    if isinstance(index, RemoteIndex):
-        return index.claim_documents(chunk.kept, deadline_s=deadline_s)
-    return zip(chunk.kept, index.claim_entries(chunk.entries, deadline_s=deadline_s), strict=True)
-
-
-def answered(
-    index: Index, chunk: Chunk, *, rule: MatchRule, limit: int | None, since: datetime | None
-) -> Iterable[tuple[Document, Answer | SimhashError]]:
-    """Query the documents of a chunk."""
-    if isinstance(index, RemoteIndex):
-        return index.query_documents(chunk.kept, rule=rule, limit=limit, since=since)
-    return zip(chunk.kept, index.answer_entries(chunk.entries, rule=rule, limit=limit, since=since), strict=True)

@@ -23,7 +23,7 @@ from simhash_hbase.files.local import RecordFile
 from simhash_hbase.index import documentrows, exact, indexrows
 from simhash_hbase.index.answers import Decision, decision_record
 from simhash_hbase.index.dedup import Deduplicator
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Place, Preference, Sources, total_bytes
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.rows.analysed import Entries
@@ -35,7 +35,7 @@ AHEAD_BYTES = 16 << 20
 
 
 def deduplicate(
-    index: Index,
+    index: LocalIndex,
     sources: Sequence[str],
     options: DedupOptions | None = None,
     *,
@@ -168,7 +168,7 @@ class Deduplication:
         """Read the decisions again, as JSON lines in the order of the input."""
         return self._decisions.lines()
 
-    def run(self, index: Index) -> Summary:
+    def run(self, index: LocalIndex) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
         cut = self._early.take() if self._early is not None else []
@@ -235,7 +235,12 @@ class _Run:
     """Decides one corpus."""
 
     def __init__(
-        self, index: Index, deduplicator: Deduplicator, documents: Documents, decisions: checkpoint.Sink, kept: Kept
+        self,
+        index: LocalIndex,
+        deduplicator: Deduplicator,
+        documents: Documents,
+        decisions: checkpoint.Sink,
+        kept: Kept,
     ) -> None:
         self.progress = decisions.progress
         self.uncontained = 0
@@ -252,7 +257,7 @@ class _Run:
         """Decide in the order of the input."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
         self._commit()
-        for chunk in self._documents.chunks(self._index):
+        for chunk in self._documents.chunks(self._index.analysis, self._index.profile):
             entries, texts = self._once(chunk)
             decisions = self._decide(entries, [document.text or "" for document in texts])
             for document, decision in zip(texts, decisions, strict=True):
@@ -264,7 +269,7 @@ class _Run:
 
     def preferred(self, preference: Preference, watch: Watch, *, with_texts: bool) -> None:
         """Decide in an order of preference, write in the order of the input."""
-        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index))
+        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis, self._index.profile))
         for raw, place, decision in decide_preferred(parts, preference, self._decide, watch, with_texts=with_texts):
             self._write(raw, place, decision)
         self._commit()
@@ -290,7 +295,7 @@ class _Run:
 
 
 @contextmanager
-def _deduplicator(index: Index, options: DedupOptions) -> Iterator[Deduplicator]:
+def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplicator]:
     """Make what decides; a dry run writes to a temporary folder that is thrown away."""
     with exact.judging(index.profile, exact=options.exact, contained=options.contained) as judge:
         if not options.dry_run:

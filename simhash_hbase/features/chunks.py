@@ -130,6 +130,11 @@ def analyse(
             yield _next(waiting, analysis)
 
 
+def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chunk:
+    """Make one analysed chunk of documents that have all a text, all features or all a fingerprint."""
+    return _analysed(Chunk(list(documents), records=len(documents)), analysis)
+
+
 def _next(waiting: deque[tuple[Chunk, Future[Done]]], analysis: Analysis) -> Chunk:
     """Return the first chunk when it is analysed; until then analyse others that no process has begun."""
     first, future = waiting.popleft()

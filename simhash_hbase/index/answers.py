@@ -64,6 +64,20 @@ class Answer(Shown):
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """What became of one document that was added."""
+
+    id: str
+    """The document's id, as its caller gave it."""
+    simhash: int
+    """Its fingerprint, 64 bits."""
+    known: bool | None = None
+    """Whether the index held the id before; None where a service does not say so."""
+    moved: bool | None = None
+    """Whether it held it with another text; None where a service does not say so."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """What the index holds of one document; no text."""
 

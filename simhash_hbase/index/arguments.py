@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypedDict, TypeVar
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.inputs import Document, Place
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata
+from simhash_hbase.rows.clock import Since, parse_since
 from simhash_hbase.rows.keys import checked_id_type
 from simhash_hbase.rows.names import exact
 
@@ -18,6 +22,42 @@ BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their na
 
 GivenDocument: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
 """Id, text and, where it is to be kept, metadata."""
+
+_NOWHERE = Place("", 0)
+
+
+class SearchOptions(TypedDict, total=False):
+    """The fields of a `Search`, as the methods of an index take them."""
+
+    rule: MatchRule | None
+    limit: int | None
+    since: Since | None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a query asks for besides its document; see `Index.query`."""
+
+    rule: MatchRule | None = None
+    limit: int | None = None
+    since: Since | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and (not isinstance(self.limit, int) or self.limit < 1):
+            raise InvalidArgument(f"limit {self.limit!r}: wanted at least 1")
+
+    @property
+    def options(self) -> SearchOptions:
+        """The fields, as the methods of an index take them."""
+        return {"rule": self.rule, "limit": self.limit, "since": self.since}
+
+    def begun(self, now: int) -> Self:
+        """Return the same search with its age, if it has one, as a time: counted back from now, ms since 1970."""
+        return self if self.since is None else replace(self, since=parse_since(self.since, now))
+
+
+OWN_RULE = Search()
+"""All near-duplicates by the rule of the index, whenever they were added."""
 
 
 def batches(items: Iterable[T]) -> Iterator[list[T]]:
@@ -60,6 +100,12 @@ def checked_document(number: int, document: object) -> tuple[str, str, Metadata 
         case _:
             raise InvalidArgument(f"document {number} is of length {len(document)}: {wanted}")
     return checked_types(name, text, metadata)
+
+
+def given_document(number: int, given: object) -> Document:
+    """Make a document of what a caller passes as the `number`-th one, or raise `InvalidArgument`."""
+    name, text, metadata = checked_document(number, given)
+    return Document(name, text, None, None, None if metadata is None else dict(metadata), _NOWHERE, None)
 
 
 def checked_types(name: object, text: object, metadata: object) -> tuple[str, str, Metadata | None]:

@@ -1,85 +1,220 @@
-"""The index: documents in, near-duplicates out, over any store."""
+"""The face of an index, wherever its rows are: documents in, near-duplicates out."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Self
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
-from simhash_hbase.errors import ClaimContended, IndexExists, InvalidArgument, StoreFull, StoreRefused, Unsupported
-from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.index import indexrows, timestamps
-from simhash_hbase.index.answers import Decision, as_given
-from simhash_hbase.index.arguments import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
-from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
-from simhash_hbase.index.dedup import Deduplicator
-from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.reading import ReadableIndex
-from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, vacuum, verify
-from simhash_hbase.index.upkeep.stats import Stats, read_stats
+from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexClosed, InvalidArgument, SimhashError, no_words
+from simhash_hbase.index.answers import Added, Answer, Decision, Stored
+from simhash_hbase.index.arguments import GivenDocument, Search, SearchOptions, batches, given_document
+from simhash_hbase.index.claim import Claimed
+from simhash_hbase.index.copies import Copies
+from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
-from simhash_hbase.index.write import Written, remove_documents, write_documents
-from simhash_hbase.profile import Profile
-from simhash_hbase.rows.analysed import Entries, Metadata, check_storable
-from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
-from simhash_hbase.rows.keys import id_digest
-from simhash_hbase.stores.base import OnDisk, Store, Transactional, atomically
+from simhash_hbase.inputs import Document
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.rows.analysed import Metadata
+from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.collections import Collection
+
+if TYPE_CHECKING:
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.features.chunks import Chunk
+
+T = TypeVar("T")
 
 
-class Index(ReadableIndex):
-    """A near-duplicate index.
+class Index(ABC):
+    """A near-duplicate index: what can be done with one wherever its rows are.
 
-    Parameters
-    ----------
-    store : Store
-        Holds the index; it must have been made by `Index.create`.
-    clock : callable, optional
-        Milliseconds since 1970.
-    timer : Timer, optional
-        Measures how long claims wait for other writers.
-
-    Raises
-    ------
-    IndexMissing
-        When the store holds no index.
+    `LocalIndex` keeps them in a store, `RemoteIndex` asks a service that does. Several processes may use one index at a
+    time, each with its own `Index`. Threads may share one.
 
     Notes
     -----
-    Several processes may use one index at a time, each with its own `Index`. Threads may share one: they take turns
-    where texts are analysed.
+    Methods of one document, and those with ``_many`` in their names, are written once, over `added`, `claimed` and
+    `answered`, which take documents that were read and analysed, and `remove_many`, `get_many` and `copies`, which take
+    ids.
     """
 
-    @classmethod
-    def create(
-        cls, store: Store, profile: Profile, *, idf: IdfTable | None = None, clock: Callable[[], int] = now_ms
-    ) -> Self:
-        """Make an index in an empty store.
+    def __init__(self, profile: Profile, *, clock: Callable[[], int] = now_ms) -> None:
+        self.profile = profile
+        """What the index was made with."""
+        self.collection = Collection()
+        """The collection whose documents are read and written."""
+        self._clock = clock
+        self._closed = Event()
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """The address of the index, and which collection."""
+
+    @property
+    @abstractmethod
+    def analysis(self) -> "Analysis | None":
+        """What turns texts into entries; None where a service does it."""
+
+    @abstractmethod
+    def in_collection(self, name: str | None) -> Self:
+        """Return a view of one collection: its documents and no others, under ids of its own; closed with the index.
+
+        `stats` of it, and what reads or mends the rows, is of the whole index.
 
         Parameters
         ----------
-        store : Store
-            Takes the index.
-        profile : Profile
-            Frozen from now on.
-        idf : IdfTable, optional
-            The learned table, for the analyzer ``learned``.
-        clock : callable, optional
-            Milliseconds since 1970.
+        name : str or None
+            1 to 128 bytes of UTF-8 without control characters, compared as they are; None: the documents that are in
+            no collection, which is what an index shows by itself.
 
         Raises
         ------
-        IndexExists
-            When the store holds an index.
-
-        Notes
-        -----
-        The profile is written last: after a crash there is either no index or a whole one.
+        InvalidArgument
+            When it is no name of a collection.
         """
-        with atomically(store):
-            if indexrows.find_profile(store) is not None:
-                raise IndexExists(
-                    f"there is an index at {store.url} already: open_index opens it, and `if_not_exists` takes it if "
-                    "its profile is the same"
-                )
-            indexrows.write_own_rows(store, profile, idf)
-        return cls(store, clock=clock)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close what the index holds open; from now on every call that needs it raises `IndexClosed`.
+
+        A second call does nothing.
+        """
+
+    @abstractmethod
+    def added(self, chunk: "Chunk") -> Iterable[tuple[Document, Added | SimhashError]]:
+        """Add the documents of a chunk; an error in place of a result is of that document alone."""
+
+    @abstractmethod
+    def claimed(
+        self, chunk: "Chunk", *, deadline_s: float | None = None
+    ) -> Iterable[tuple[Document, Decision | SimhashError]]:
+        """Claim the documents of a chunk; an error in place of a decision is of that document alone."""
+
+    @abstractmethod
+    def answered(self, chunk: "Chunk", search: Search) -> Iterable[tuple[Document, Answer | SimhashError]]:
+        """Find the near-duplicates of the documents of a chunk; an error in place of an answer is of that one alone."""
+
+    @abstractmethod
+    def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
+        """Remove documents; yield each id and whether it was there."""
+
+    @abstractmethod
+    def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
+        """Read what the index holds of ids, in their order."""
+
+    @abstractmethod
+    def copies(self, document_id: str) -> Copies | None:
+        """List what was decided a duplicate of an original, by `claim` and `dedup`.
+
+        Parameters
+        ----------
+        document_id : str
+            The id of an original, or of a copy: then the copies of its original are listed.
+
+        Returns
+        -------
+        Copies or None
+            At most as many copies as the profile's ``max_members``; None when the index does not hold the id.
+        """
+
+    @abstractmethod
+    def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
+        """Find the documents near a ready fingerprint, by distance: it has no sketch; see `query`."""
+
+    @abstractmethod
+    def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
+        """Find the near-duplicates of a stored document; None when the index does not hold the id; see `query`."""
+
+    @abstractmethod
+    def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
+        """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
+
+    def _check_open(self) -> None:
+        """Raise `IndexClosed` after `close`."""
+        if self._closed.is_set():
+            raise IndexClosed(f"{self.address}: this index was closed")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.address}{', closed' if self._closed.is_set() else ''}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _chunk(self, documents: Sequence[Document]) -> "Chunk":
+        """Make documents with texts ready for `added`, `claimed` and `answered`."""
+        # Look-ups need none of it, and its expressions take longer to compile than a look-up.
+        from simhash_hbase.features.chunks import whole_chunk  # noqa: PLC0415
+
+        return whole_chunk(documents, self.analysis)
+
+    def _one(
+        self,
+        act: Callable[["Chunk"], Iterable[tuple[Document, T | SimhashError]]],
+        name: str,
+        text: str,
+        metadata: Metadata | None = None,
+    ) -> T:
+        """Analyse one document, which must have usable words, and act on it."""
+        chunk = self._chunk([given_document(1, (name, text, metadata))])
+        if chunk.rejects:
+            raise EmptyDocument(no_words(name))
+        [(_, outcome)] = act(chunk)
+        if isinstance(outcome, SimhashError):
+            raise outcome
+        return outcome
+
+    def _each(
+        self, act: Callable[["Chunk"], Iterable[tuple[Document, T | SimhashError]]], documents: Iterable[GivenDocument]
+    ) -> Iterator[tuple[str, T | SimhashError | None]]:
+        """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
+        for batch in batches(given_document(number, document) for number, document in enumerate(documents, 1)):
+            chunk = self._chunk(batch)
+            kept, outcomes = set(chunk.analysed.kept), iter(act(chunk))
+            for at, document in enumerate(batch):
+                outcome = next(outcomes)[1] if at in kept else None
+                yield document.id, None if isinstance(outcome, EmptyDocument) else outcome
+
+    def rule(
+        self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
+    ) -> MatchRule:
+        """Make the rule of a query: that of the index, changed as the caller asks.
+
+        A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the radius
+        within which sketches are compared, where that is larger than the index's.
+
+        Raises
+        ------
+        InvalidArgument
+            When a value is out of range, or ``verified`` is asked of an index without sketches.
+        """
+        own = self.profile.rule
+        if match not in (None, "distance", "verified"):
+            raise InvalidArgument(f"match {match!r}: wanted distance or verified")
+        if match == "verified" and self.profile.sketch is None:
+            raise InvalidArgument("the index keeps no sketches, so it can match by distance only")
+        within = own.distance if distance is None else distance
+        least = own.similarity if similarity is None else similarity
+        if similarity is not None and match == "distance":
+            raise InvalidArgument("a similarity goes with rule verified, not with distance")
+        if not 0 <= within <= 64:  # noqa: PLR2004
+            raise InvalidArgument(f"distance {within}: wanted 0 to 64")
+        if not 0 <= least <= 1:
+            raise InvalidArgument(f"similarity {least}: wanted 0 to 1")
+        plain = distance is not None and similarity is None
+        chosen = match or ("distance" if plain else own.match)
+        return MatchRule(
+            match="verified" if chosen == "verified" else "distance",
+            distance=within,
+            similarity=least,
+            radius=max(own.radius, within),
+            band_distance=own.band_distance and tuple(max(bits, within) for bits in own.band_distance),
+            free_distance=own.free_distance,
+        )
 
     def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
         """Add a document and return its fingerprint; a known id gets this text from now on.
@@ -100,9 +235,7 @@ class Index(ReadableIndex):
         InvalidArgument
             When the id is empty or above 64 KB, or the metadata is above 1 KB or cannot be stored.
         """
-        entries = self._analysed(document_id, text, metadata)
-        self.add_entries(entries)
-        return int(entries.simhashes[0])
+        return self._one(self.added, document_id, text, metadata).simhash
 
     def add_many(self, documents: Iterable[GivenDocument]) -> Iterator[tuple[str, int | None]]:
         """Add documents, a batch at a time.
@@ -118,33 +251,13 @@ class Index(ReadableIndex):
             In the order of the input, when the document is durable; the fingerprint is None for a text without usable
             words.
         """
-
-        def add(entries: Entries) -> list[int]:
-            self.add_entries(entries)
-            return [int(simhash) for simhash in entries.simhashes]
-
-        return self._in_batches(documents, add)
-
-    def add_entries(self, entries: Entries) -> Written:
-        """Add analysed documents and return which were known; of an id that comes twice, the last one stays."""
-        check_storable(entries)
-        written = Written([], [])
-        for run in runs_of_ids(self.collection.stored(entries)):
-            flags = write_documents(self.store, self.profile, run, None, now=self._now())
-            written = Written(written.known + flags.known, written.moved + flags.moved)
-        return written
+        for name, added in self._each(self.added, documents):
+            yield name, None if (result := result_of(added)) is None else result.simhash
 
     def remove(self, document_id: str) -> bool:
         """Remove a document, and return whether it was there."""
         [(_, was_there)] = self.remove_many([document_id])
         return was_there
-
-    def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
-        """Remove documents; yield each id and whether it was there."""
-        oldest = self._oldest()
-        for batch in batches(checked_ids(ids)):
-            stored_ids = list(map(self.collection.stored_id, batch))
-            yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
 
     def claim(
         self, document_id: str, text: str, *, metadata: Metadata | None = None, deadline_s: float | None = None
@@ -175,10 +288,7 @@ class Index(ReadableIndex):
         EmptyDocument
             When the text has no usable words.
         """
-        [claimed] = self.claim_entries(self._analysed(document_id, text, metadata), deadline_s=deadline_s)
-        if isinstance(claimed, ClaimContended):
-            raise claimed
-        return claimed
+        return self._one(partial(self.claimed, deadline_s=deadline_s), document_id, text, metadata)
 
     def claim_many(
         self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None
@@ -198,191 +308,65 @@ class Index(ReadableIndex):
             In the order of the input, when the decision is durable. In its place None for a text without usable words,
             and the error `ClaimContended`, not raised, for a document that stayed contested.
         """
-        return self._in_batches(documents, lambda entries: self.claim_entries(entries, deadline_s=deadline_s))
+        for name, claimed in self._each(partial(self.claimed, deadline_s=deadline_s), documents):
+            yield name, claimed if isinstance(claimed, ClaimContended) else result_of(claimed)
 
-    def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
-        """Claim analysed documents, and return one answer a document; see `claim_many`.
-
-        Raises
-        ------
-        StoreTimeout, StoreUnavailable
-            When the store did not answer for longer than its calls are retried. Part of the documents may have been
-            decided by then. Claim them again: that part gets its answers, the rest is decided, where the first try
-            was under way after the index's lease at the latest.
-        """
-        check_storable(entries)
-        claimed: list[Claimed] = []
-        for run in runs_of_ids(self.collection.stored(entries)):
-            for at in range(0, len(run), BATCH_DOCUMENTS):
-                whole = len(run) <= BATCH_DOCUMENTS
-                few = run if whole else run.take(range(len(run))[at : at + BATCH_DOCUMENTS])
-                claimed += self._claim(few, deadline_s)
-        return [answer if isinstance(answer, ClaimContended) else as_given(answer) for answer in claimed]
-
-    def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:
-        store, now = self.store, self._now()
-        if isinstance(store, Transactional):
-            return claim_in_transaction(store, self.profile, entries, now=now)
-        behind = timestamps.writing_time(store, now) - now
-        return claim_by_protocol(
-            store, self.profile, entries, clock=lambda: self._now() + behind, timer=self._timer, deadline_s=deadline_s
-        )
-
-    def dedup_many(
-        self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None
-    ) -> Iterator[tuple[str, Decision | None]]:
-        """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
-
-        Each document is compared with the originals that the index holds and with those kept before it. It becomes an
-        original itself, or a duplicate of the nearest one.
+    def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
+        """Find the near-duplicates of a text.
 
         Parameters
         ----------
-        documents : iterable of (id, text) or (id, text, metadata)
-            An id that the index held before gets its recorded decision if the text is the same.
-        deduplicator : Deduplicator, optional
-            One of `deduplicator`, such as one that writes to a scratch store for a dry run.
+        text : str
+            A document, in the index or not.
+        rule : MatchRule, optional
+            Another rule than the index's; see `Index.rule`.
+        limit : int, optional
+            Most matches, 1 or more; an answer that it cuts is marked ``truncated``.
+        since : datetime or str, optional
+            Only documents that were added or last seen since then: a time, in UTC if it has no zone; as text ISO 8601,
+            or an age such as ``7d``, ``12h`` or ``30m``.
+
+        Raises
+        ------
+        EmptyDocument
+            When the text has no usable words.
+        InvalidArgument
+            When `since` is no point in time, or `limit` is below 1.
+        """
+        return self._one(partial(self.answered, search=Search(**search)), "", text)
+
+    def query_many(
+        self, documents: Iterable[GivenDocument], **search: Unpack[SearchOptions]
+    ) -> Iterator[tuple[str, Answer | None]]:
+        """Find the near-duplicates of many documents, a batch at a time.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text)
+            A document does not match itself by id.
+        rule, limit, since
+            As for `query`.
 
         Yields
         ------
-        (id, Decision)
-            In the order of the input, when the decision is durable. None for a document that has no decision: its text
-            has no usable words, or its id came before in the input, whatever its text is.
-
-        Raises
-        ------
-        InvalidArgument
-            When what comes is no document.
-
-        Notes
-        -----
-        Decisions do not depend on how the input is cut into batches. In memory are a batch of 2,000 documents, and some
-        hundred bytes a document, for the ids.
-        Use `claim_many` where other writers add documents at the same time.
-
-        Examples
-        --------
-        >>> from simhash_hbase import create_index
-        >>> with create_index("memory:", analyzer="shingle") as index:
-        ...     texts = [("a", "The quick brown fox jumps over the lazy dog."), ("b", "…!")]
-        ...     decided = dict(index.dedup_many([*texts, ("c", texts[0][1].upper())]))
-        >>> decided["a"].is_original, decided["b"], decided["c"].of
-        (True, None, 'a')
+        (id, Answer)
+            In the order of the input; None for a text without usable words.
         """
-        chosen = self.deduplicator() if deduplicator is None else deduplicator
-        seen: set[bytes] = set()
+        asked = Search(**search).begun(self._clock())
+        answers = self._each(partial(self.answered, search=asked), documents)
+        return ((name, result_of(answer)) for name, answer in answers)
 
-        def decide(entries: Entries) -> list[Decision | None]:
-            places = []
-            for at, digest in enumerate(map(id_digest, entries.ids)):
-                if digest not in seen:
-                    seen.add(digest)
-                    places.append(at)
-            decisions: list[Decision | None] = [None] * len(entries)
-            if places:
-                few = entries if len(places) == len(entries) else entries.take(places)
-                for at, decision in zip(places, self.dedup_entries(few, chosen), strict=True):
-                    decisions[at] = decision
-            return decisions
+    def get(self, document_id: str) -> Stored | None:
+        """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
+        return self.get_many([document_id])[0]
 
-        return self._in_batches(documents, decide)
+    def __contains__(self, document_id: object) -> bool:
+        """Return whether the index holds a document of this id, an original or a duplicate."""
+        return isinstance(document_id, str) and self.get(document_id) is not None
 
-    def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
-        """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
-        return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge)
 
-    def dedup_entries(
-        self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()
-    ) -> list[Decision]:
-        """Decide the next documents of a corpus; no id may come twice in one call."""
-        self._check_open()
-        check_storable(entries)
-        decisions = deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts)
-        return list(map(as_given, decisions))
-
-    def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
-        """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
-        return read_stats(self.store, self.profile, exact=exact, watch=watch)
-
-    def __len__(self) -> int:
-        """Count the documents that queries find, those of the collection, by reading all; `stats` estimates."""
-        return sum(stored.state != "duplicate" for stored in self.export())
-
-    def __bool__(self) -> bool:
-        """Return True: an index without documents is an index, too."""
-        return True
-
-    def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
-        """Check that rows, members and document cells agree, and complete or remove what does not."""
-        if isinstance(self.store, OnDisk):
-            self.store.check_readable()
-        return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
-
-    def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
-        """Delete what no answer needs any more.
-
-        Parameters
-        ----------
-        yes : bool
-            Delete expired documents even if these are most of the index.
-        watch : callable, optional
-            Is told how far it is.
-
-        Raises
-        ------
-        InvalidArgument
-            When most documents have expired by this machine's clock, or the server's, unless `yes`. A clock that is
-            ahead makes documents expire that are still wanted, so nothing is deleted then.
-        StoreBusy
-            While a bulk load is open.
-        """
-        return vacuum(self.store, self.profile, now=self._now(), yes=yes, watch=watch)
-
-    def backup(self, destination: str) -> bool:
-        """Copy the index while it is in use, and note in it when the copy began.
-
-        Returns
-        -------
-        bool
-            Whether the time could be noted: an index that may not be written, or whose disk is full, is copied all the
-            same.
-
-        Raises
-        ------
-        Unsupported
-            When the store has no backup of its own.
-
-        Notes
-        -----
-        The time is noted when the copy is complete. After a crash in between there is a backup that is not noted, so
-        `stats` shows an earlier time, never a later one. The copy holds the time of the backup before.
-        """
-        if not isinstance(self.store, OnDisk):
-            raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
-        began = self._now()
-        self.store.backup(destination)
-        try:
-            indexrows.write_last_backup(self.store, began)
-        except (InvalidArgument, StoreFull, StoreRefused):
-            return False
-        return True
-
-    def note_backup(self, taken: Since) -> str:
-        """Note a backup that was taken by other means, such as a snapshot of a table; return its time in RFC 3339.
-
-        Parameters
-        ----------
-        taken : datetime or str
-            When it began; an age such as ``2h`` is counted back from now.
-
-        Raises
-        ------
-        InvalidArgument
-            When the time is in the future, or none at all.
-        """
-        now = self._clock()
-        time = since_ms(taken, now, name="taken")
-        if time > now:
-            raise InvalidArgument(f"taken {taken}: that is in the future")
-        indexrows.write_last_backup(self.store, time)
-        return rfc3339(time)
+def result_of(outcome: T | SimhashError | None) -> T | None:
+    """Return a result; raise what stands in its place."""
+    if isinstance(outcome, SimhashError):
+        raise outcome
+    return outcome

@@ -24,7 +24,6 @@ except ImportError as error:
     raise missing_extra("the Scrapy pipeline needs scrapy", "scrapy") from error
 
 from simhash_hbase.api import open_index
-from simhash_hbase.client import RemoteIndex
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.rows.analysed import check_id
@@ -81,9 +80,6 @@ class NearDuplicatesPipeline:
             # Its extra is missed now, not at the first page.
             import simhash_hbase.inputs.html  # noqa: F401, PLC0415 - an extra
         self._index = await run_in_thread(open_index, self._url)
-        if not isinstance(self._index, RemoteIndex):
-            # A store that cannot claim is refused now, not at each item.
-            self._index.claim_entries(self._index.analysis.texts([], [], []).entries)
 
     async def close_spider(self) -> None:
         """Close the index; Scrapy has waited for all items."""

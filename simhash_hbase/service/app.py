@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.service import pages
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.keys import Keyring
@@ -30,7 +30,7 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 _LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 
-def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = None, workers: int = 1) -> FastAPI:
+def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None = None, workers: int = 1) -> FastAPI:
     """Make the service of an index."""
     limits = limits or Limits()
     metrics = Metrics(index.store)

@@ -15,8 +15,8 @@ from simhash_hbase.errors import StoreUnavailable, WorkerLost
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.chunks import Payload, analyse_chunk
 from simhash_hbase.features.workers import Worker, Workers
-from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import read_idf, read_last_backup, read_profile
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.service.limits import Shares
 
@@ -39,7 +39,7 @@ WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)  # A text of any ki
 class Engine:
     """Runs work on an index."""
 
-    def __init__(self, index: Index, *, threads: int, workers: int) -> None:
+    def __init__(self, index: LocalIndex, *, threads: int, workers: int) -> None:
         self.index = index
         self._workers = workers
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="index")
@@ -65,11 +65,11 @@ class Engine:
             await self.run(lambda index: analyse_chunk(index.analysis, *WARM_UP))
             await asyncio.gather(*(self.analyse(WARM_UP) for _ in range(self._workers)))
 
-    async def run(self, call: Callable[[Index], T]) -> T:
+    async def run(self, call: Callable[[LocalIndex], T]) -> T:
         """Call a function with the index in a thread; a call that has begun goes on when its caller is cancelled."""
         return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
 
-    async def run_shared(self, client: str, call: Callable[[Index], T]) -> T:
+    async def run_shared(self, client: str, call: Callable[[LocalIndex], T]) -> T:
         """Call a function as `run` does when the client's share of the memory allows it."""
         return await _in_turn(self._batches, client, lambda: self._begin(self._threads, call, self.index))
 

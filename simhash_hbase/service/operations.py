@@ -9,7 +9,6 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache, partial
 from weakref import WeakValueDictionary
 
@@ -19,10 +18,9 @@ from simhash_hbase.errors import ClaimContended, Retryable
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.chunks import analyse_chunk, payload
 from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
-from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES, Search
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document
-from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, ItemChunk, Ready, Wanted, decode, decode_body, document_or_id
@@ -45,8 +43,8 @@ class Operation:
     """A function of documents, of ids, or of either; lists in, lists of the same length out."""
 
     name: str
-    on_entries: Callable[[Index, Entries], Iterable[ItemAnswer]] | None = None
-    on_ids: Callable[[Index, Sequence[str]], Iterable[ItemAnswer]] | None = None
+    on_entries: Callable[[LocalIndex, Entries], Iterable[ItemAnswer]] | None = None
+    on_ids: Callable[[LocalIndex, Sequence[str]], Iterable[ItemAnswer]] | None = None
     needs_id: bool = True
     batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
     hurried: "Operation | None" = None
@@ -62,7 +60,7 @@ class Operation:
         """Name what became of a document or an id; of refused ones, the code of the error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
-    def lines(self, index: Index, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
+    def lines(self, index: LocalIndex, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
         """Work on a batch of a stream, and write the lines of its answer."""
         encoder, out = msgspec.json.Encoder(), bytearray()
         for number, item, record in self.records(index, batch):
@@ -76,7 +74,7 @@ class Operation:
             out += b"\n"
         return bytes(out)
 
-    def records(self, index: Index, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
+    def records(self, index: LocalIndex, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
         """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
         entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
         ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
@@ -93,7 +91,7 @@ class Operation:
                 else:
                     yield number, item, item if isinstance(item, Problem) else next(of_ids)
 
-    def answers(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
+    def answers(self, index: LocalIndex, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
         """Answer documents and ids in their order; those not analysed yet are, as many at a time as can be."""
         parts: list[ItemChunk | Ready] = []
         for number, item in enumerate(items):
@@ -115,7 +113,7 @@ class Operation:
             batch.append(Ready.of(part, analysed))
         return [record for _, _, record in self.records(index, batch)]
 
-    def outcomes(self, index: Index, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
+    def outcomes(self, index: LocalIndex, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
         """Answer requests; where the batch fails for what may be one document's fault, each by itself."""
         outcomes: list[ItemAnswer | Exception] = []
         try:
@@ -137,13 +135,13 @@ def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, An
     return (item, None) if isinstance(item, str) else (item.id, analyse_chunk(analysis, *payload([item])).analysed)
 
 
-def _add(index: Index, entries: Entries) -> list[ItemAnswer]:
+def _add(index: LocalIndex, entries: Entries) -> list[ItemAnswer]:
     index.add_entries(entries)
     named = zip(entries.ids, entries.simhashes.tolist(), strict=True)
     return [{"id": name, "simhash": hex_simhash(simhash)} for name, simhash in named]
 
 
-def _claim(index: Index, entries: Entries, *, deadline_s: float | None = None) -> list[ItemAnswer]:
+def _claim(index: LocalIndex, entries: Entries, *, deadline_s: float | None = None) -> list[ItemAnswer]:
     # It must outwait a crashed writer even after its own client has gone.
     claimed = index.claim_entries(entries, deadline_s=deadline_s or LEASES * index.profile.lease_s)
     return [of_error(what) if isinstance(what, ClaimContended) else decision_record(what) for what in claimed]
@@ -191,17 +189,17 @@ def within(operation: Operation, collection: str | None) -> Operation:
 
 
 @lru_cache(QUERIES)
-def query(rule: MatchRule, limit: int, since: datetime | None) -> Operation:
+def query(search: Search) -> Operation:
     """Make the operation that finds near-duplicates, of documents or of stored ones."""
 
-    def of_entries(index: Index, entries: Entries) -> Iterator[ItemAnswer]:
-        answers = index.answer_entries(entries, rule=rule, limit=limit, since=since)
+    def of_entries(index: LocalIndex, entries: Entries) -> Iterator[ItemAnswer]:
+        answers = index.answer_entries(entries, search)
         for name, answer in zip(entries.ids, answers, strict=True):
             yield answer_record(name or None, answer)
 
-    def of_ids(index: Index, ids: Sequence[str]) -> Iterator[ItemAnswer]:
+    def of_ids(index: LocalIndex, ids: Sequence[str]) -> Iterator[ItemAnswer]:
         for name in ids:
-            answer = index.query_id(name, rule=rule, limit=limit, since=since)
+            answer = index.query_id(name, **search.options)
             yield _missing() if answer is None else answer_record(name, answer)
 
     return Operation(
@@ -209,7 +207,7 @@ def query(rule: MatchRule, limit: int, since: datetime | None) -> Operation:
         on_entries=of_entries,
         on_ids=of_ids,
         needs_id=False,
-        batch=max(1, MATCHES // limit),
+        batch=max(1, MATCHES // (search.limit or MATCHES)),
         is_shared=True,
         outcome=lambda record: "matched" if record["matches"] else "unmatched",
     )
@@ -288,7 +286,7 @@ class _Queue:
     async def work_on(self, batch: Sequence[_Single]) -> None:
         outcomes: Sequence[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]
 
-        def work(index: Index) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
+        def work(index: LocalIndex) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
             """Answer those who still wait."""
             waiting = [(item, answer) for item, answer in batch if not answer.cancelled()]
             answered = self._operation.outcomes(index, [item for item, _ in waiting])

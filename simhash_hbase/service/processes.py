@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from tempfile import TemporaryDirectory
 
 from simhash_hbase.errors import InvalidArgument, SimhashError, missing_extra
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.limits import METRICS_FOLDER, QUEUED, Limits
 from simhash_hbase.service.logs import logger, set_up_logs
@@ -34,7 +34,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class Settings:
     """What each process of a service needs to know."""
 
-    open_index: Callable[[], AbstractContextManager[Index]]  # Called in each process; it is sent there.
+    open_index: Callable[[], AbstractContextManager[LocalIndex]]  # Called in each process; it is sent there.
     keys: str | None  # Path of the file of keys; None allows everybody everything.
     limits: Limits
     """Of the whole service: each process has its part of them."""

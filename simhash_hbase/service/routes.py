@@ -1,7 +1,7 @@
 """The routes: claims, documents, queries, comparisons, figures and health; `ROUTERS` has all of them."""
 
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -11,11 +11,11 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import plain
-from simhash_hbase.index.arguments import MOST_MATCHES
+from simhash_hbase.index.arguments import MOST_MATCHES, Search
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import Side, compare
-from simhash_hbase.rows.clock import now_ms, parse_since
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
 from simhash_hbase.service.items import check_fields, decode_body, invalid
 from simhash_hbase.service.limits import LARGE_BYTES
@@ -142,10 +142,10 @@ async def _selection(
             description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m.",
         ),
     ] = None,
-) -> tuple[int, datetime | None]:
+) -> Search:
     """Read which of the matches an answer lists."""
     try:
-        return limit, None if since is None else parse_since(since, now_ms())
+        return Search(limit=limit, since=since).begun(now_ms())
     except InvalidArgument as error:
         raise of_error(error) from error
 
@@ -159,7 +159,7 @@ async def _selection(
 async def find(
     request: Request,
     service: ReadingService,
-    selection: Annotated[tuple[int, datetime | None], Depends(_selection)],
+    selection: Annotated[Search, Depends(_selection)],
     match: Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")] = None,
     distance: Annotated[
         int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")
@@ -171,7 +171,7 @@ async def find(
         rule = service.engine.index.rule(match=match, distance=distance, similarity=similarity)
     except InvalidArgument as error:
         raise of_error(error) from error
-    return await respond(service, request, query(rule, *selection))
+    return await respond(service, request, query(replace(selection, rule=rule)))
 
 
 @comparisons.post(

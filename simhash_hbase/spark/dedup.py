@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from simhash_hbase.api import open_index
+from simhash_hbase.api import open_local_index
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index import candidates, documentrows
 from simhash_hbase.index.answers import Decision, decision_record, json_line
 from simhash_hbase.index.dedup import Rank, rank_of
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment
@@ -48,9 +48,9 @@ class IndexPlace(NamedTuple):
 
 
 @cache
-def _opened(place: IndexPlace) -> Index:
+def _opened(place: IndexPlace) -> LocalIndex:
     """Open the index once in each worker."""
-    return open_index(place.url, collection=place.collection, readonly=True)
+    return open_local_index(place.url, collection=place.collection, readonly=True)
 
 
 def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> DataFrame:

@@ -18,7 +18,7 @@ from simhash_hbase.bulk.load import begin_noted
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index import documentrows, indexrows
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
@@ -118,7 +118,7 @@ class Loader:
         return [java, f"-DHADOOP_USER_NAME={self.user}", *words]
 
 
-def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], stamp: int, loader: Loader) -> int:
+def write_files(documents: DataFrame, index: LocalIndex, starts: Sequence[bytes], stamp: int, loader: Loader) -> int:
     """Write the files of all documents and have HBase take them over; return the number of cells."""
     spark = documents.sparkSession
     targets = 2 * len(starts)
@@ -221,7 +221,7 @@ class Way:
 
 
 def load(
-    spark: SparkSession, index: Index, named: Sequence[str], options: InputOptions, *, way: Way, refusals: Refusals
+    spark: SparkSession, index: LocalIndex, named: Sequence[str], options: InputOptions, *, way: Way, refusals: Refusals
 ) -> LoadCounts:
     """Write a corpus, files and folders on any Hadoop file system, into an empty index in HBase.
 
@@ -256,7 +256,7 @@ def load(
     return done
 
 
-def _progress(index: Index, work: WorkPlace, files: Sequence[InputFile], options: InputOptions) -> LoadProgress:
+def _progress(index: LocalIndex, work: WorkPlace, files: Sequence[InputFile], options: InputOptions) -> LoadProgress:
     """Read how far an earlier attempt came, if it was one of the same load."""
     profile = digest_of(index.profile.encode())
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)

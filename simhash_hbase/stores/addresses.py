@@ -109,7 +109,10 @@ def open_store(url: str, *, readonly: bool = False, patience_s: float | None = N
                 gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
             return hbase.HBaseStore.open(gateways)
         case "http" | "https":
-            raise Unsupported(f"{_shown(url)} is a service: its rows are in another place, such as file: or hbase://")
+            raise Unsupported(
+                f"{_shown(url)} is a service, which can add, claim, query, get and remove documents, list copies and "
+                "count; anything else needs the address of the index itself, such as file: or hbase://"
+            )
     from simhash_hbase.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.open(rest, readonly=readonly)

@@ -4,18 +4,20 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
 from simhash_hbase import corpus
 from simhash_hbase.api import open_index, temporary_index
-from simhash_hbase.client import RemoteIndex
 from simhash_hbase.errors import InvalidArgument, Retryable
-from simhash_hbase.features.chunks import analyse
+from simhash_hbase.features.chunks import analyse, whole_chunk
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.arguments import batches
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import DOCUMENT_BYTES, Document, InputOptions, Place, Preference, Record, Reject
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
@@ -156,13 +158,13 @@ class Request:
         """Yield row numbers with decisions, upwards; refused rows have none, and a warning counts them."""
         refused = _Refused(raises=self.unreadable == "raise")
         with self.opened(read) as index:
-            if isinstance(index, RemoteIndex):
-                yield from self._claimed(index, read, refused)
-            else:
+            if isinstance(index, LocalIndex):
                 yield from self._deduplicated(index, read, refused)
+            else:
+                yield from self._claimed(index, read, refused)
         refused.warn()
 
-    def _deduplicated(self, index: Index, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
+    def _deduplicated(self, index: LocalIndex, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
         once = corpus.documents.Once(refused.add)
 
         def parts() -> Iterator[tuple[Entries, list[Document]]]:
@@ -188,28 +190,31 @@ class Request:
                 decisions = decide(entries, [document.text or "" for document in documents])
                 yield from zip((document.place.line for document in documents), decisions, strict=True)
 
-    def _claimed(self, index: RemoteIndex, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
+    def _claimed(self, index: Index, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
         """Decide rows through a service, which claims them."""
         if self.exact:
             raise InvalidArgument("exact needs the address of the index itself, not of a service")
         if self.keep.by != "first":
             raise InvalidArgument(f"keep={self.keep.by!r} needs the address of the index itself, not of a service")
-        once = corpus.documents.Once(refused.add)
-
-        def documents() -> Iterator[Document]:
-            for record in self._records(read()):
-                if isinstance(record, Reject):
-                    refused.add(record)
-                elif once.passes(record):
-                    yield record
-
-        for document, outcome in index.claim_documents(documents()):
+        batched = batches(self._documents(read, refused))
+        for document, outcome in chain.from_iterable(
+            index.claimed(whole_chunk(batch, index.analysis)) for batch in batched
+        ):
             if isinstance(outcome, Decision):
                 yield document.place.line, outcome
             elif isinstance(outcome, Retryable):
                 raise outcome
             else:
                 refused.add(Reject(document.place, str(outcome), b""))
+
+    def _documents(self, read: Read, refused: _Refused) -> Iterator[Document]:
+        """Read the documents whose ids come first."""
+        once = corpus.documents.Once(refused.add)
+        for record in self._records(read()):
+            if isinstance(record, Reject):
+                refused.add(record)
+            elif once.passes(record):
+                yield record
 
     def opened(self, read: Read) -> AbstractContextManager[Index]:
         """Open the index, or make a temporary one, whose idf is learned from the table as `dedup --create` does."""

@@ -12,7 +12,7 @@ from bench.hbase_instance import running_hbase
 from bench.measuring import Table, count, fixed, in_turns, rate
 from bench.sizes import Sizes
 from simhash_hbase.api import create_index
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.rows.analysed import Entries
 
 COLUMNS = ("index", "documents", "`query` + `add` /s", "`claim` /s", "ratio")
@@ -55,7 +55,7 @@ def _row(place: str, url: Callable[[], str], copies: bool, sizes: Sizes) -> list
     ]
 
 
-def _query_and_add(index: Index, batch: Entries) -> None:
+def _query_and_add(index: LocalIndex, batch: Entries) -> None:
     index.query_entries(batch)
     index.add_entries(batch)
 

@@ -12,7 +12,7 @@ from support.labelled import documents_file, read_documents
 from simhash_hbase.bulk import Spool, Writer, begin, load
 from simhash_hbase.bulk.spool import Part, PartNote, write_part
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.kernel.tables import jieba_file
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 
@@ -87,7 +87,7 @@ def made_entries(simhashes: NDArray[np.uint64], *, bands: int = 0) -> Iterator[E
         yield numbered_entries(start, simhashes[start : start + BATCH_DOCUMENTS], bands=bands)
 
 
-def load_made(index: Index, batches: Iterable[Entries], writer: Writer, clock: Callable[[], float]) -> float:
+def load_made(index: LocalIndex, batches: Iterable[Entries], writer: Writer, clock: Callable[[], float]) -> float:
     """Load documents that need no analysis, as `Spool.fill` hands them over; return the seconds that this takes."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         spool = Spool(Path(folder) / "spool", index.store.url, index.profile)

@@ -24,7 +24,7 @@ from bench.sizes import Sizes
 from simhash_hbase.bulk import StoreWriter, Writer
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
@@ -117,7 +117,7 @@ class Grown:
     """An index of one size, and what it is asked."""
 
     documents: int
-    index: Index
+    index: LocalIndex
     writer: Writer
     size: Callable[[], int]  # Bytes on disk.
     # Of a load: where another process writes the files, processor time of this one says little.
@@ -189,14 +189,14 @@ def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
 def _in_folder(documents: int) -> Iterator[Grown]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         store = EmbeddedStore.create(f"{folder}/index")
-        with Index.create(store, PROFILE) as index:
+        with LocalIndex.create(store, PROFILE) as index:
             yield Grown(documents=documents, index=index, writer=StoreWriter(store), size=lambda: store.size().bytes)
 
 
 @contextmanager
 def _in_hbase(instance: Instance, warm: int, documents: int) -> Iterator[Grown]:
     table = instance.new_table()
-    with Index.create(HBaseStore.open(instance.options(2, table)), PROFILE) as index:
+    with LocalIndex.create(HBaseStore.open(instance.options(2, table)), PROFILE) as index:
         yield Grown(
             documents=documents,
             index=index,
@@ -234,7 +234,7 @@ def _table(name: str, sizes: Sizes, place: Callable[[int], AbstractContextManage
     )
 
 
-def measure_steady(index: Index, asked: Entries, *, rate: int, minutes: float) -> Table:
+def measure_steady(index: LocalIndex, asked: Entries, *, rate: int, minutes: float) -> Table:
     """Ask an index for so many lookups a second, in batches that come whether the one before is answered or not."""
     size = max(1, rate // BATCHES_A_SECOND)
     batches = [asked.take(range(at, at + size)) for at in range(0, len(asked) - size + 1, size)]
@@ -262,7 +262,7 @@ def measure_steady(index: Index, asked: Entries, *, rate: int, minutes: float) -
     )
 
 
-def _ask(index: Index, batches: list[Entries], *, rate: int, seconds: float) -> list[float]:
+def _ask(index: LocalIndex, batches: list[Entries], *, rate: int, seconds: float) -> list[float]:
     """Return how long after it was due each batch was answered."""
     began, late = perf_counter(), []
     interval = len(batches[0]) / rate

@@ -15,7 +15,7 @@ from bench.sizes import Sizes
 from simhash_hbase.bulk.sorting import Corpus, sorted_rows
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.rows.keys import block_rows, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.hbase import HBaseStore
@@ -36,7 +36,7 @@ def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tupl
     blocks_seconds = perf_counter() - start
     added = _in_new_index(instance, _add, few, 2)
     documents = _new_index(instance)
-    with Index(HBaseStore.open(instance.options(2, documents))) as index:
+    with LocalIndex(HBaseStore.open(instance.options(2, documents))) as index:
         documents_seconds = load_made(index, made_entries(few), instance.writer(documents), perf_counter)
     faster = min(puts[1:]) / len(few)
     table = Table(
@@ -61,7 +61,7 @@ def _row(name: str, number: int, seconds: float, put: float) -> list[str]:
 
 def _new_index(instance: Instance) -> str:
     table = instance.new_table()
-    Index.create(HBaseStore.open(instance.options(2, table)), PROFILE).close()
+    LocalIndex.create(HBaseStore.open(instance.options(2, table)), PROFILE).close()
     return table
 
 
@@ -93,7 +93,7 @@ def _put(instance: Instance, table: str, simhashes: Simhashes, version: int) -> 
 
 
 def _add(instance: Instance, table: str, simhashes: Simhashes, version: int) -> None:
-    with Index(HBaseStore.open(instance.options(version, table))) as index:
+    with LocalIndex(HBaseStore.open(instance.options(version, table))) as index:
         for entries in made_entries(simhashes):
             index.add_entries(entries)
 

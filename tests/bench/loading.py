@@ -12,7 +12,7 @@ from bench.measuring import Table, count, rate
 from bench.queries import PROFILE
 from bench.sizes import Sizes
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedStore
 
@@ -40,7 +40,7 @@ def _rows(name: str, path: str, simhashes: np.ndarray, *, batch: int) -> list[st
 
 def _documents(path: str, simhashes: np.ndarray) -> list[str]:
     store = EmbeddedStore.create(path)
-    with Index.create(store, PROFILE) as index:
+    with LocalIndex.create(store, PROFILE) as index:
         batches = list(made_entries(simhashes))
         start = perf_counter()
         for entries in batches:

@@ -15,7 +15,7 @@ from simhash_hbase.bulk import HFileWriter, Spool, StoreWriter, begin, load
 from simhash_hbase.bulk.places import find_tools, staging_folder
 from simhash_hbase.errors import StoreRefused
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.table import TableSchema
@@ -36,7 +36,7 @@ def tools(tmp_path_factory):
 def index():
     """An empty index in a table of seven regions with compression."""
     table = hbase_options(2, tables().name())
-    with Index.create(HBaseStore.create(table, TableSchema(regions=7, compression="SNAPPY")), PROFILE) as made:
+    with LocalIndex.create(HBaseStore.create(table, TableSchema(regions=7, compression="SNAPPY")), PROFILE) as made:
         yield made
 
 
@@ -70,7 +70,7 @@ def test_files_hold_what_puts_would_have_written_and_change_nothing_when_they_ar
 ):
     spool = filled(index, tmp_path / "hbase")
     writer = make_writer(table_of(index))
-    model = Index.create(MemoryStore(), PROFILE)
+    model = LocalIndex.create(MemoryStore(), PROFILE)
     same = filled(model, tmp_path / "memory")
     same.manifest.stamp = spool.manifest.stamp
     load(model, same, StoreWriter(model.store))

@@ -17,7 +17,7 @@ from simhash_hbase.index import answers, timestamps, write
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.documentrows import entry_rows
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import id_digest, member_row
@@ -59,7 +59,7 @@ class _Simulation:
     def run(self) -> World:
         world = self._world
         with simulated(world, self._chosen):
-            Index.create(SimulatedStore(self._server, call_at_once), self._schedule.profile, clock=world.server_ms)
+            LocalIndex.create(SimulatedStore(self._server, call_at_once), self._schedule.profile, clock=world.server_ms)
             for number, tasks in enumerate(self._schedule.writers):
                 self._enter(f"writer {number}", tasks, world.chosen.uniform(0, 0.02))
             world.run()
@@ -89,10 +89,10 @@ class _Simulation:
         except Exception:
             self._world.wrong.append(f"{actor.name}: {traceback.format_exc()}")
 
-    def _index(self, actor: Actor) -> Index:
+    def _index(self, actor: Actor) -> LocalIndex:
         world = self._world
         timer = Timer(lambda: world.now, world.sleep)
-        index = Index(SimulatedStore(self._server, call_at_once), clock=lambda: world.wall_ms(actor), timer=timer)
+        index = LocalIndex(SimulatedStore(self._server, call_at_once), clock=lambda: world.wall_ms(actor), timer=timer)
         index._store = self._store(actor)
         index.collection = _AsStored()
         return index
@@ -100,7 +100,7 @@ class _Simulation:
     def _store(self, actor: Actor) -> SimulatedStore:
         return SimulatedStore(self._server, lambda *given, **named: self._world.call(actor, *given, **named))
 
-    def _try(self, actor: Actor, index: Index, task: Task) -> None:
+    def _try(self, actor: Actor, index: LocalIndex, task: Task) -> None:
         """Do a task until nothing of it is left; a claim returns the documents that have no decision yet."""
         documents = task.documents
         for _ in range(TRIES):
@@ -116,7 +116,7 @@ class _Simulation:
                 if not documents:
                     return
 
-    def _claim(self, index: Index, documents: tuple[Document, ...]) -> tuple[Document, ...]:
+    def _claim(self, index: LocalIndex, documents: tuple[Document, ...]) -> tuple[Document, ...]:
         # Behind several crashed writers a claim waits for several leases.
         deadline = None if self._world.is_quiet else self._chosen.choice((None, None, 2 * LEASE_S))
         answers = index.claim_entries(as_entries(documents), deadline_s=deadline)
@@ -124,21 +124,21 @@ class _Simulation:
         self._world.had["claims"] += len(answers)
         return tuple(d for d, answer in zip(documents, answers, strict=True) if not isinstance(answer, Decision))
 
-    def _add(self, index: Index, documents: tuple[Document, ...]) -> None:
+    def _add(self, index: LocalIndex, documents: tuple[Document, ...]) -> None:
         index.add_entries(as_entries(documents))
         self._note(self._watch.acknowledge(documents))
 
-    def _dedup(self, index: Index, documents: tuple[Document, ...]) -> None:
+    def _dedup(self, index: LocalIndex, documents: tuple[Document, ...]) -> None:
         decisions = index.dedup_entries(as_entries(documents), index.deduplicator())
         self._note(self._watch.wrong_claim(documents, decisions))
 
-    def _remove(self, index: Index, documents: tuple[Document, ...]) -> None:
+    def _remove(self, index: LocalIndex, documents: tuple[Document, ...]) -> None:
         list(index.remove_many([document.id for document in documents]))
 
-    def _vacuum(self, index: Index, _: object) -> None:
+    def _vacuum(self, index: LocalIndex, _: object) -> None:
         index.vacuum()
 
-    def _repair(self, index: Index, _: object) -> None:
+    def _repair(self, index: LocalIndex, _: object) -> None:
         index.verify(repair=True)
 
     def _day(self, *_: object) -> None:

@@ -75,7 +75,7 @@ def test_an_interrupted_command_says_how_to_go_on(cli, empty, monkeypatch, corpu
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    for module in ("corpus.documents.analyse", "bulk.Spool.fill", "index.index.Index.remove_many"):
+    for module in ("corpus.documents.analyse", "bulk.Spool.fill", "index.local.LocalIndex.remove_many"):
         monkeypatch.setattr(f"simhash_hbase.{module}", interrupt)
     ended = cli(*(places.get(word, word) for word in words), "--quiet")
 

@@ -19,7 +19,7 @@ from support.serving import wait_for
 from faults.outcome import Outcome
 from faults.traffic import Traffic, added, check_told, decided
 from simhash_hbase.errors import StoreFull
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
@@ -38,10 +38,10 @@ class Folder:
     def __init__(self, above: Path):
         self.path, self.log = above / "index", above / "log"
         self.log.touch()
-        Index.create(EmbeddedStore.create(str(self.path), OPTIONS), PROFILE).close()
+        LocalIndex.create(EmbeddedStore.create(str(self.path), OPTIONS), PROFILE).close()
 
     def open(self):
-        return Index(EmbeddedStore.open(str(self.path), OPTIONS))
+        return LocalIndex(EmbeddedStore.open(str(self.path), OPTIONS))
 
     def check(self, outcome: Outcome, seed: int):
         """Compare everything that is stored with everything that was acknowledged."""
@@ -200,7 +200,7 @@ def step_clocks(times, seed, say):
     outcome, chosen = Outcome("clocks stepped, in a folder"), random.Random(seed)
     with TemporaryDirectory() as above:
         path = str(Folder(Path(above)).path)
-        with Traffic(lambda clock: Index(EmbeddedStore.open(path, OPTIONS), clock=clock), seed) as traffic:
+        with Traffic(lambda clock: LocalIndex(EmbeddedStore.open(path, OPTIONS), clock=clock), seed) as traffic:
             for _ in range(times):
                 traffic.step_clocks(chosen)
                 traffic.await_all(time.monotonic())

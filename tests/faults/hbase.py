@@ -11,7 +11,7 @@ from faults.cluster import GATEWAYS, Cluster
 from faults.outcome import ENDING, Outcome
 from faults.traffic import Traffic
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
@@ -38,12 +38,12 @@ class Lab:
         self.traffic = Traffic(self.open_patiently, seed, use=self.open)
 
     def open(self, clock):
-        return Index(HBaseStore.open(parse_url(self.cluster.url(self.table))), clock=clock)
+        return LocalIndex(HBaseStore.open(parse_url(self.cluster.url(self.table))), clock=clock)
 
     def open_patiently(self, clock):
         """Open the index for a check, which is not to fail because the machine is slow."""
         options = replace(parse_url(self.cluster.url(self.table)), timeout_s=END_S / 4, deadline_s=END_S)
-        return Index(HBaseStore.open(options), clock=clock)
+        return LocalIndex(HBaseStore.open(options), clock=clock)
 
     def revive(self):
         """Start what ended, and let go on what was paused."""
@@ -182,7 +182,7 @@ def new_lab(cluster: Cluster, seed: int) -> Lab:
     """Make an index in a table of its own."""
     lab = Lab(cluster, f"faults_{time.time_ns() // 1000:x}", seed)
     store = HBaseStore.create(parse_url(cluster.url(lab.table)), TableSchema(regions=REGIONS))
-    Index.create(store, Profile.resolve(analyzer="shingle", match="distance", bands=0)).close()
+    LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", bands=0)).close()
     return lab
 
 

@@ -15,7 +15,7 @@ from support.gates import MUST_RUN
 from support.rows import contents
 from support.spark import CLASS, QUICK, cells_of_load, corpus, decisions_of_one_machine, java_home, write_lines
 
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
@@ -87,7 +87,7 @@ def spark_works(cluster, folder):
     write_corpus(here)
     shell = [CLASS, "org.apache.hadoop.fs.FsShell"]
     store = HBaseStore.create(parse_url(table), TableSchema(regions=3))
-    with Index.create(store, Profile.resolve(analyzer="shingle")) as index:
+    with LocalIndex.create(store, Profile.resolve(analyzer="shingle")) as index:
         for words in ([*shell, "-put", here, there], ["bash", "-euc", commands], [*shell, "-get", there, after]):
             done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
@@ -107,7 +107,7 @@ def spark_works(cluster, folder):
 def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster, tmp_path):
     assert states(cluster) == dict.fromkeys(CLUSTER.roles, "alive")
     url = parse_url(f"hbase://{hbase(cluster, 'status').splitlines()[-1]}/changed")
-    Index.create(HBaseStore.create(url, TableSchema(regions=2)), Profile.resolve(analyzer="shingle")).close()
+    LocalIndex.create(HBaseStore.create(url, TableSchema(regions=2)), Profile.resolve(analyzer="shingle")).close()
     hbase(cluster, "split", "changed", "20")
     hbase(cluster, "move", "changed", "0", "rs2")
     listed = [line.split() for line in hbase(cluster, "regions", "changed").splitlines()]

@@ -23,7 +23,7 @@ from support.patience import END_S
 from support.rows import all_pairs, pairs_of
 from support.shell_lines import shell_lines
 
-from simhash_hbase import Index, Profile, Scheme, row_keys
+from simhash_hbase import LocalIndex, Profile, Scheme, row_keys
 from simhash_hbase.api import open_index
 from simhash_hbase.bulk.spool import SCRATCH
 from simhash_hbase.rows.keys import block_rows
@@ -143,7 +143,7 @@ def filled(tmp_path):
     connection.close()
 
 
-def near(index: Index, simhash: int) -> set[int]:
+def near(index: LocalIndex, simhash: int) -> set[int]:
     """Return the fingerprints that the index finds, by way of the documents."""
     found = [match.id for match in index.query_simhash(simhash).matches]
     return {stored.simhash for stored in index.get_many(found) if stored is not None}
@@ -191,7 +191,7 @@ def readme_lines(names):
 def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged(shell):
     name = tables().name()
     store = HBaseStore.create(hbase_options(2, name), TableSchema(regions=4))
-    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index = LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance"))
     index.add_entries(entries([(f"before {number}", simhash) for number, simhash in enumerate(SIMHASHES[:300])]))
     copy = tables().name()
     (take, restore), commands = readme_lines(
@@ -226,7 +226,7 @@ def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged
     index.close()
 
     assert [one.code for one in done] == [0] * len(done), [one.err for one in done]
-    with Index(HBaseStore.open(hbase_options(2, copy))) as restored:
+    with LocalIndex(HBaseStore.open(hbase_options(2, copy))) as restored:
         assert restored.verify().wrong == 0
         queries = entries([("", simhash) for simhash in SIMHASHES[:300]])
         found = [answered(answer) for answer in restored.query_entries(queries)]
@@ -241,7 +241,9 @@ LOADED = np.unique(np.random.default_rng(9).integers(0, 2**64, 8_000, dtype=np.u
 
 @pytest.fixture
 def index():
-    with Index.create(HBaseStore.create(hbase_options(2, tables().name()), TableSchema(regions=4)), PROFILE) as made:
+    with LocalIndex.create(
+        HBaseStore.create(hbase_options(2, tables().name()), TableSchema(regions=4)), PROFILE
+    ) as made:
         yield made
 
 

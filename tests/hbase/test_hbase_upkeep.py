@@ -8,7 +8,7 @@ from support.faulty_proxy import HeldRequest, proxied_options
 from support.hbase_server import hbase_options, tables
 from support.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
 
-from simhash_hbase import Index, Profile
+from simhash_hbase import LocalIndex, Profile
 from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -33,7 +33,7 @@ def make(version, clock):
         def make(**options):
             store = HBaseStore.open(hbase_options(version, tables().take()))
             profile = Profile.resolve(analyzer="shingle", match="distance", **options)
-            return stack.enter_context(Index.create(store, profile, clock=clock))
+            return stack.enter_context(LocalIndex.create(store, profile, clock=clock))
 
         yield make
 
@@ -78,7 +78,7 @@ def test_a_removal_by_a_writer_whose_clock_is_ahead_is_kept_until_its_deletes_ar
 @pytest.fixture
 def index(version, proxy):
     store = HBaseStore.open(proxied_options(version, tables().take(), proxy, **PATIENCE))
-    made = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    made = LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance"))
     yield made
     made.close()
 

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from simhash_hbase import Index, InvalidArgument, StoreRefused, create_index, open_index
+from simhash_hbase import InvalidArgument, LocalIndex, StoreRefused, create_index, open_index
 from simhash_hbase.index import indexrows
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.stores.addresses import open_store
@@ -26,7 +26,7 @@ def last_backup(url):
 
 
 def test_a_backup_is_as_old_as_what_it_holds(url, tmp_path):
-    with Index(open_store(url), clock=count(BEGAN, 1_000).__next__) as index:
+    with LocalIndex(open_store(url), clock=count(BEGAN, 1_000).__next__) as index:
         assert index.backup(str(tmp_path / "first"))
         assert index.backup(str(tmp_path / "second"))
     assert last_backup(url) == rfc3339(BEGAN + 1_000)

@@ -7,7 +7,7 @@ from support.bruteforce import BASE, FAR, entries
 from support.server_doubles import SwappingOnly
 from support.stepping import Stage
 
-from simhash_hbase import ClaimContended, Index, Profile
+from simhash_hbase import ClaimContended, LocalIndex, Profile
 from simhash_hbase.index.claim.machine import renewed
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.rows.documentcells import FOUND_STATES, DocumentState, decode_document, encode
@@ -22,7 +22,7 @@ LEASE_S = 30.0
 @pytest.fixture
 def stage():
     made = Stage(MemoryStore(clock=lambda: made.now_ms))
-    Index.create(made.store, Profile.resolve(analyzer="shingle", match="distance", lease_s=LEASE_S))
+    LocalIndex.create(made.store, Profile.resolve(analyzer="shingle", match="distance", lease_s=LEASE_S))
     yield made
     made.close()
 
@@ -34,7 +34,7 @@ def told(result):
 def steps_of_a_claim():
     """Count the calls that a claim of one new document makes when it is alone."""
     stage = Stage(MemoryStore())
-    Index.create(stage.store, Profile.resolve(analyzer="shingle", match="distance"))
+    LocalIndex.create(stage.store, Profile.resolve(analyzer="shingle", match="distance"))
     actor = stage.claim("alone", entries({"a": BASE}))
     stage.finish()
     return len(actor.calls)

@@ -6,7 +6,7 @@ from support.bruteforce import ALL_BITS, BASE, Written, answered, entries, flip,
 from support.places import DAY_MS
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection, collection_of, own_id
 from simhash_hbase.rows.keys import index_row
@@ -178,7 +178,7 @@ def test_an_index_without_its_secret_or_with_another_one_is_corrupt(index):
         cell = Cell(*key, value or b"", now_ms() + DAY_MS)
         index.store.put("m", [cell]) if value else index.store.delete("m", [cell])
 
-        again = Index(index.store)
+        again = LocalIndex(index.store)
         assert again.query_simhash(BASE).matches == []
         with pytest.raises(CorruptIndex, match="secret"):
             again.in_collection("news")

@@ -8,7 +8,7 @@ from support.cost import NotingStore
 from support.places import HBASE_PLACES, SERVERLESS_PLACES, IndexMaker
 from support.server_doubles import SwappingOnly
 
-from simhash_hbase import Index, Profile
+from simhash_hbase import LocalIndex, Profile
 from simhash_hbase.index import copies
 from simhash_hbase.rows.keys import copies_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
@@ -250,8 +250,8 @@ def test_a_delete_that_comes_late_takes_no_later_entry(index):
 @pytest.mark.parametrize("decide", [claim, dedup])
 def test_an_entry_is_written_before_the_decision_that_it_belongs_to(decide):
     noting = NotingStore()
-    Index.create(noting, Profile.resolve(analyzer="shingle", match="distance"))
-    index = Index(SwappingOnly(noting))
+    LocalIndex.create(noting, Profile.resolve(analyzer="shingle", match="distance"))
+    index = LocalIndex(SwappingOnly(noting))
     decide(index, {"a": BASE})
     noting.take()
 

@@ -130,7 +130,7 @@ def test_an_index_counts_finds_and_removes_documents_as_a_container(make_index):
 def test_an_index_shows_its_address_and_whether_it_is_closed(tmp_path):
     url = f"file:{tmp_path / 'some.index'}"
     with create_index(url, analyzer="shingle") as index:
-        assert repr(index) == f"<Index {url}>"
-    assert repr(index) == f"<Index {url}, closed>"
+        assert repr(index) == f"<LocalIndex {url}>"
+    assert repr(index) == f"<LocalIndex {url}, closed>"
     with open_index(url, collection="news") as index:
-        assert repr(index) == f"<Index {url} (collection news)>"
+        assert repr(index) == f"<LocalIndex {url} (collection news)>"

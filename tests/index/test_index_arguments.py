@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.bruteforce import answered, entries
 
-from simhash_hbase import Index, InvalidArgument
+from simhash_hbase import InvalidArgument, LocalIndex
 
 TEXT = "A document long enough to leave some features. "
 
@@ -91,15 +91,19 @@ def test_what_is_no_document_is_refused_with_its_batch(make_index, method, docum
 # By the beginning of the message: calls, and arguments that they refuse.
 LOOKUPS = {
     "the id {!r} is of type": (
-        (Index.get, lambda index, name: list(index.remove_many([name])), lambda index, name: index.get_many([name])),
+        (
+            LocalIndex.get,
+            lambda index, name: list(index.remove_many([name])),
+            lambda index, name: index.get_many([name]),
+        ),
         (5, None, b"a"),
     ),
     "the ids are one string, {!r}: wanted a list of ids": (
-        (Index.get_many, lambda index, ids: list(index.remove_many(ids))),
+        (LocalIndex.get_many, lambda index, ids: list(index.remove_many(ids))),
         ("abc",),
     ),
     "the fingerprint is {!r}: wanted an integer from 0 to 2**64 - 1": (
-        (Index.query_simhash,),
+        (LocalIndex.query_simhash,),
         ("x", None, 0.5, True, -1, 2**64),
     ),
     "limit {!r}: wanted at least 1": (

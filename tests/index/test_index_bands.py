@@ -8,7 +8,7 @@ import pytest
 from support.bruteforce import BASE, Written, answered, crowd, dedup, entries, flip, matches, written_entries
 from support.rows import all_cells, all_pairs, pairs_of, rows_of as as_rows
 
-from simhash_hbase import Index, InvalidArgument
+from simhash_hbase import InvalidArgument, LocalIndex
 from simhash_hbase.bulk.load import StoreWriter, begin, load
 from simhash_hbase.bulk.spool import Part, PartNote, Spool, write_part
 from simhash_hbase.profile.matching import MatchRule
@@ -163,7 +163,7 @@ def test_a_crowded_segment_is_said_to_be_cut(make_memory_index):
     assert (stats.hottest[0].table, stats.hottest[0].segment, stats.hottest[0].rows) == (TABLES + 1, "00000009", 6)
 
 
-@pytest.mark.parametrize("decide", [Index.claim_entries, dedup])
+@pytest.mark.parametrize("decide", [LocalIndex.claim_entries, dedup])
 def test_decisions_read_a_crowded_segment_to_its_end(make_claiming_index, decide):
     index = make_claiming_index(max_rows_per_prefix=5, **BANDED)
     last = (1 << 64) - 1

@@ -9,7 +9,7 @@ from support.places import HBASE_PLACES
 from support.rows import block_rows_of
 from support.server_doubles import SwappingOnly, TombstoneStore
 
-from simhash_hbase import Index, Profile, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase import LocalIndex, Profile, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.index import timestamps
 from simhash_hbase.index.timestamps import MARGIN_MS, decision_time, server_time, time_below
 from simhash_hbase.rows.clock import now_ms
@@ -27,7 +27,7 @@ PLACES |= {name: lambda place=place: place(None, None).create() for name, place 
 
 def writers(store, *hours):
     """Open an index by clocks that are some hours ahead."""
-    return [Index(store, clock=lambda off=off: now_ms() + round(off * HOUR_MS)) for off in hours]
+    return [LocalIndex(store, clock=lambda off=off: now_ms() + round(off * HOUR_MS)) for off in hours]
 
 
 @pytest.fixture(params=["tombstones", *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
@@ -37,7 +37,7 @@ def make(request):
 
     def make(*hours, **options):
         made.append(store := PLACES[request.param]())
-        Index.create(store, Profile.resolve(analyzer="shingle", match="distance", **options))
+        LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", **options))
         return writers(store, *hours)
 
     yield make
@@ -65,7 +65,7 @@ def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahe
     assert answered(right.query_simhash(BASE)) == [("a", 0)]
 
 
-@pytest.mark.parametrize("write", [Index.add_entries, Index.claim_entries, dedup])
+@pytest.mark.parametrize("write", [LocalIndex.add_entries, LocalIndex.claim_entries, dedup])
 def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, write):
     right, behind = make(0, -2)
     old = now_ms() - 3 * 60_000

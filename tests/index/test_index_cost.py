@@ -8,7 +8,7 @@ from support.bruteforce import ALL_BITS, BASE, FAR, clustered, dedup, entries
 from support.cost import NotingStore, peak_bytes
 from support.server_doubles import SwappingOnly
 
-from simhash_hbase import Index, Profile
+from simhash_hbase import LocalIndex, Profile
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
@@ -25,7 +25,7 @@ def index(store):
 
 def make(store, **options):
     profile = Profile.resolve(**{"analyzer": "shingle", "match": "distance", **options})
-    index = Index.create(store, profile)
+    index = LocalIndex.create(store, profile)
     store.take()
     return index
 
@@ -63,11 +63,11 @@ def mixed(third):
 NEARBY, COPIED, NEW = near(500, seed=1), {"a": BASE}, near(2_000, seed=2)
 QUERIES = [near(count, seed=1, name="q") for count in (1, 10, 1_000)]
 COSTS = [
-    (COPIED, Index.query_entries, [{"q": FAR}], "scan"),
-    (NEARBY, Index.query_entries, QUERIES, "scan get_rows get"),
-    ({}, Index.add_entries, [near(1, seed=2), NEW], "transaction get put put_rows put"),
-    (COPIED, Index.add_entries, [COPIED], "transaction get put compare_and_set"),
-    (NEARBY, Index.add_entries, [mixed(1), mixed(200)], "transaction get put put_rows put compare_and_set delete"),
+    (COPIED, LocalIndex.query_entries, [{"q": FAR}], "scan"),
+    (NEARBY, LocalIndex.query_entries, QUERIES, "scan get_rows get"),
+    ({}, LocalIndex.add_entries, [near(1, seed=2), NEW], "transaction get put put_rows put"),
+    (COPIED, LocalIndex.add_entries, [COPIED], "transaction get put compare_and_set"),
+    (NEARBY, LocalIndex.add_entries, [mixed(1), mixed(200)], "transaction get put put_rows put compare_and_set delete"),
     (
         NEARBY,
         dedup,
@@ -76,22 +76,22 @@ COSTS = [
     ),
     (NEARBY | COPIED, remove, [COPIED, NEARBY], "transaction get compare_and_set delete get_rows"),
     # Claims read the cells of their documents once; the second of the reads of copies is that of the originals.
-    ({}, Index.claim_entries, [apart(1), apart(500)], "transaction get scan put put_rows put"),
-    (COPIED, Index.claim_entries, [copies(1), copies(500)], "transaction get scan get_rows get put put"),
+    ({}, LocalIndex.claim_entries, [apart(1), apart(500)], "transaction get scan put put_rows put"),
+    (COPIED, LocalIndex.claim_entries, [copies(1), copies(500)], "transaction get scan get_rows get put put"),
 ]
 # The same without transactions: first cells are put and read back, but a single one is compared and set.
 SWAPPING_COSTS = [
-    ({}, Index.add_entries, [near(1, seed=2)], "get put put_rows compare_and_set"),
-    ({}, Index.add_entries, [near(2, seed=2), NEW], "get put put_rows put get"),
+    ({}, LocalIndex.add_entries, [near(1, seed=2)], "get put put_rows compare_and_set"),
+    ({}, LocalIndex.add_entries, [near(2, seed=2), NEW], "get put put_rows put get"),
     ({}, dedup, [apart(2), apart(500)], "get scan put put_rows put get"),
     # They read their own cells, query, become pending, write, query again, and are decided.
     (
         {},
-        Index.claim_entries,
+        LocalIndex.claim_entries,
         [apart(2), apart(500)],
         "get scan put get put put_rows scan get_rows get compare_and_set",
     ),
-    (COPIED, Index.claim_entries, [copies(2), copies(500)], "get scan get_rows get put compare_and_set"),
+    (COPIED, LocalIndex.claim_entries, [copies(2), copies(500)], "get scan get_rows get put compare_and_set"),
 ]
 
 
@@ -106,7 +106,7 @@ def named(kind, hide, costs):
 def test_calls_cost_the_same_whatever_the_number_of_documents(hide, before, act, batches, calls):
     for documents in batches:
         store = NotingStore()
-        index = Index(hide(make(store).store))
+        index = LocalIndex(hide(make(store).store))
         # Then the server's time is known.
         index.add_entries(entries({"other": 1, "another": 2}))
         index.add_entries(entries(before))
@@ -124,7 +124,7 @@ def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):
 
 def test_where_documents_expire_claims_become_pending_by_compare_and_set(store):
     make(store, ttl_days=1)
-    Index(SwappingOnly(store)).claim_entries(entries({"a": BASE, "b": FAR}))
+    LocalIndex(SwappingOnly(store)).claim_entries(entries({"a": BASE, "b": FAR}))
     assert store.take_names().count("compare_and_set") == 2
 
 
@@ -136,7 +136,7 @@ def crowded(tmp_path, monkeypatch):
     """Return an index of one document, with a crowd of rows under one of its prefixes."""
     monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", 500)
     store = EmbeddedStore.create(str(tmp_path / "index"), EmbeddedOptions(durable=False))
-    with Index.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0)) as index:
+    with LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0)) as index:
         index.add_entries(entries({"a": BASE}))
         low = np.random.default_rng(1).integers(0, 1 << 38, CROWD, dtype=np.uint64)
         crowd = np.uint64(BASE) & ~np.uint64((1 << 38) - 1) | low
@@ -145,7 +145,7 @@ def crowded(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", [Index.verify, partial(Index.verify, repair=True), Index.vacuum])
+@pytest.mark.parametrize("act", [LocalIndex.verify, partial(LocalIndex.verify, repair=True), LocalIndex.vacuum])
 def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, act):
     found = []
     taken = peak_bytes(lambda: found.append(act(crowded)))
@@ -153,14 +153,14 @@ def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
     assert taken < 2_000_000
     assert found[0].rows > CROWD * 9
     assert (after.incomplete, after.wrong) == (0, 0)
-    assert after.rows == 10 if act is Index.vacuum else after.orphan_rows > CROWD * 9
+    assert after.rows == 10 if act is LocalIndex.vacuum else after.orphan_rows > CROWD * 9
 
 
 @pytest.mark.parametrize("hide", [lambda store: store, SwappingOnly])
 def test_neither_scans_a_prefix(hide, clock):
     store = NotingStore()
-    Index.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0), clock=clock)
-    index = Index(hide(store), clock=clock)
+    LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0), clock=clock)
+    index = LocalIndex(hide(store), clock=clock)
     index.add_entries(entries({"a": BASE, "b": BASE ^ 1, "c": FAR}))
     list(index.remove_many(["c"]))
     clock.advance(ms=200_000)

@@ -9,8 +9,9 @@ from support.cost import peak_bytes
 from support.places import Clock, IndexMaker, Memory, Swapping
 from support.server_doubles import SwappingOnly
 
-from simhash_hbase import Index
+from simhash_hbase import LocalIndex
 from simhash_hbase.index import candidates, search
+from simhash_hbase.index.arguments import Search
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 
@@ -57,7 +58,7 @@ def count_cells(store, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("decide", "cells"), [(Index.claim_entries, 5), (dedup, 3)])
+@pytest.mark.parametrize(("decide", "cells"), [(LocalIndex.claim_entries, 5), (dedup, 3)])
 @pytest.mark.parametrize("new", [{"c": BASE}, {"c": BASE ^ 1}, {f"c{i}": BASE for i in range(20)}])
 def test_decisions_on_copies_of_many_read_a_bounded_number_of_cells(
     make_claiming_index, decide, cells, new, monkeypatch
@@ -156,7 +157,7 @@ def test_a_claim_whose_original_goes_before_it_is_looked_at_looks_for_others_aga
         lambda: list(index.remove_many(["near"])),
     )
 
-    claimed = claim(Index(store, clock=make_memory_index.clock), "new")
+    claimed = claim(LocalIndex(store, clock=make_memory_index.clock), "new")
 
     assert claimed == ("other" if other is not None else True)
 
@@ -289,7 +290,9 @@ def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_ba
     batch = entries([(f"q{s:x}", s) for s in asked], sketches=[SKETCH] * len(asked))
     counted = []
 
-    taken = peak_bytes(lambda: counted.extend(len(a.matches) for a in crowded.answer_entries(batch, limit=limit)))
+    taken = peak_bytes(
+        lambda: counted.extend(len(a.matches) for a in crowded.answer_entries(batch, Search(limit=limit)))
+    )
 
     # Of forty thousand matches all would take more, at more than 110 bytes each.
     assert sum(counted) == len(batch) if limit else sum(counted) > 40_000
@@ -297,7 +300,7 @@ def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_ba
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", [Index.query_entries, Index.claim_entries, dedup])
+@pytest.mark.parametrize("act", [LocalIndex.query_entries, LocalIndex.claim_entries, dedup])
 def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(crowded, act):
     stored, asked = ball(1_500, seed=1), ball(1_500, seed=2)
     crowded.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=list(stored.values())))
@@ -308,7 +311,7 @@ def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(
     taken = peak_bytes(lambda: act(crowded, batch))
 
     # More than a million pairs: 17 bytes each at the least.
-    assert act is not Index.query_entries or searched[0].candidates > 1_000_000
+    assert act is not LocalIndex.query_entries or searched[0].candidates > 1_000_000
     assert taken < 14_000_000
 
 

@@ -10,7 +10,7 @@ from support.late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_
 from support.server_doubles import SwappingOnly
 from support.stepping import know_time
 
-from simhash_hbase import Index, Profile, StoreBusy, StoreTimeout
+from simhash_hbase import LocalIndex, Profile, StoreBusy, StoreTimeout
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import STATE_QUALIFIER
 from simhash_hbase.stores.memory import MemoryStore
@@ -50,7 +50,7 @@ def store():
 
 
 def create(store):
-    return Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    return LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance"))
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_claim_that_becomes_pending_late_covers_no_document_that_was_added(ind
                 assert found_at(index, "a") == FIRST
             self.behind.put(family, cells)
 
-    [claimed] = Index(Rivalled(store.behind)).claim_entries(entries({"a": FIRST}))
+    [claimed] = LocalIndex(Rivalled(store.behind)).claim_entries(entries({"a": FIRST}))
     late.pop()()
 
     assert claimed.is_original
@@ -172,7 +172,7 @@ def test_a_document_that_another_writer_adds_meanwhile_is_known_then(store):
             self.behind.put_rows(rows, timestamp=timestamp)
 
     index, rivals = create(Beaten(store.behind)), []
-    rivals.append(Index(SwappingOnly(store.behind)))
+    rivals.append(LocalIndex(SwappingOnly(store.behind)))
 
     # Behind others: the second attempt is at this one alone.
     index.add_entries(entries(dict(reversed(beside("a", MANY).items()))))
@@ -223,7 +223,7 @@ for _name in (*READS, *WRITES):
 @pytest.fixture
 def silent():
     behind = MemoryStore()
-    Index.create(behind, Profile.resolve(analyzer="shingle")).add_entries(entries({"a": 0}))
+    LocalIndex.create(behind, Profile.resolve(analyzer="shingle")).add_entries(entries({"a": 0}))
     made = Silent(behind)
     know_time(made, SwappingOnly(behind))
     return made
@@ -240,7 +240,7 @@ UNANSWERED = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", UNANSWERED)
 def test_what_stays_without_an_answer_is_an_error(silent, operation, case, monkeypatch):
-    index = Index(silent)
+    index = LocalIndex(silent)
     silent.asked.clear()
     silent.silent, silent.silent_after_a_write, asked = UNANSWERED[case]
     if silent.silent_after_a_write == WRITES:
@@ -254,7 +254,7 @@ def test_what_stays_without_an_answer_is_an_error(silent, operation, case, monke
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_write_whose_answer_was_lost_is_found_by_the_next_look(silent, operation):
-    index = Index(silent)
+    index = LocalIndex(silent)
     silent.silent = WRITES
     OPERATIONS[operation](index)
     found = [stored.simhash if stored else None for stored in index.get_many(["a", "b"])]
@@ -273,7 +273,7 @@ class Lost(SwappingOnly):
 def test_the_error_names_a_document_to_people_and_none_to_a_log(silent, monkeypatch, operation):
     monkeypatch.setattr("simhash_hbase.index.write.FIRST_PAUSE_S", 0)
     with pytest.raises(StoreBusy) as raised:
-        OPERATIONS[operation](Index(Lost(silent.behind)))
+        OPERATIONS[operation](LocalIndex(Lost(silent.behind)))
     for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):
         assert error.sentence == "1 documents kept being changed by others"
         assert str(error) == f"{error.sentence}, 'a' among them"
@@ -285,8 +285,8 @@ def test_what_another_writer_adds_while_a_batch_is_decided_is_replaced_as_a_whol
     now = 1_700_000_000_000
     monkeypatch.setattr("simhash_hbase.index.timestamps.time_below", lambda store: now - 60_000)
     behind = MemoryStore(clock=lambda: now)
-    rival = Index.create(behind, Profile.resolve(analyzer="shingle", match="distance"), clock=lambda: now)
-    index, scan = Index(reached(behind), clock=lambda: now), behind.scan
+    rival = LocalIndex.create(behind, Profile.resolve(analyzer="shingle", match="distance"), clock=lambda: now)
+    index, scan = LocalIndex(reached(behind), clock=lambda: now), behind.scan
 
     def scan_long_after_the_rival_has_written(*arguments, **named):
         nonlocal now

@@ -9,7 +9,7 @@ from support.bruteforce import BASE, FAR, answered, entries
 from support.rows import block_rows_of, rows_of
 from support.server_doubles import TombstoneStore
 
-from simhash_hbase import CorruptIndex, Index, IndexMissing, InvalidArgument, Profile, StoreBusy, create_index
+from simhash_hbase import CorruptIndex, IndexMissing, InvalidArgument, LocalIndex, Profile, StoreBusy, create_index
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
@@ -214,7 +214,7 @@ def test_a_document_is_found_until_its_time_to_live_has_passed_and_then_taken(ma
 def make_hiding(clock, **options):
     """Make an index in a store whose deletes hide later writes."""
     store, profile = TombstoneStore(clock), Profile.resolve(analyzer="shingle", match="distance", **options)
-    return Index.create(store, profile, clock=clock)
+    return LocalIndex.create(store, profile, clock=clock)
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ def test_a_damaged_idf_table_is_found(damage):
     else:
         index.store.put("m", [Cell(*key, damage(cell.value))])
 
-    for ask in (index.verify, lambda: Index(index.store).query("the train is late")):
+    for ask in (index.verify, lambda: LocalIndex(index.store).query("the train is late")):
         with pytest.raises(CorruptIndex):
             ask()
 
@@ -303,7 +303,7 @@ def test_a_changed_profile_is_no_index_with_other_answers(make_memory_index):
     [cell] = store.get("m", [key])
     store.put("m", [Cell(*key, cell.value.replace(b"0.77", b"0.17"))])
     with pytest.raises(CorruptIndex, match="not the one"):
-        Index(store)
+        LocalIndex(store)
 
 
 def test_a_document_that_agrees_with_nothing_is_left_and_said(index):

@@ -5,7 +5,7 @@ import pytest
 from support.bruteforce import entries
 from support.cost import NotingStore
 
-from simhash_hbase import CorruptIndex, Index, Profile
+from simhash_hbase import CorruptIndex, LocalIndex, Profile
 from simhash_hbase.index import search
 from simhash_hbase.index.documentrows import member_entries, member_values
 from simhash_hbase.index.search import Members, found_since
@@ -22,7 +22,7 @@ DOCUMENTS = {"a": 1, "b": 1, "c": 1, "d": 2, "e": 3}
 @pytest.fixture
 def store():
     made = NotingStore()
-    Index.create(made, PROFILE).add_entries(entries(DOCUMENTS))
+    LocalIndex.create(made, PROFILE).add_entries(entries(DOCUMENTS))
     made.take()
     return made
 

@@ -11,7 +11,7 @@ from support.bruteforce import BASE, FAR, entries
 from support.hbase_server import hbase_options, tables
 from support.rows import block_rows_of
 
-from simhash_hbase import Index, Profile, __version__
+from simhash_hbase import LocalIndex, Profile, __version__
 from simhash_hbase.index.upkeep import stats
 from simhash_hbase.index.upkeep.stats import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.rows.layout import PREFIX_BITS
@@ -132,9 +132,9 @@ def in_regions(version):
     """Return an index in HBase, seen through either Thrift interface, of four regions of which the first holds most."""
     name = tables().name()
     store = HBaseStore.create(hbase_options(2, name), TableSchema(regions=4))
-    add(Index.create(store, Profile.resolve(analyzer="shingle", match="distance")), SPREAD)
+    add(LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance")), SPREAD)
     store.close()
-    with Index(HBaseStore.open(hbase_options(version, name))) as index:
+    with LocalIndex(HBaseStore.open(hbase_options(version, name))) as index:
         yield index
 
 

@@ -10,7 +10,7 @@ from faults.traffic import Traffic, check_told
 from support.bruteforce import entries
 
 from simhash_hbase.errors import StoreUnavailable
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.stores.memory import MemoryStore
 
 
@@ -45,7 +45,7 @@ def test_a_store_loses_nothing_and_answers_nothing_wrong(scenario, times):
     ids=["as told", "lost", "another text", "another decision", "not removed"],
 )
 def test_what_is_stored_is_compared_with_what_was_told(told, wrong):
-    with Index.create(MemoryStore(), PROFILE) as index:
+    with LocalIndex.create(MemoryStore(), PROFILE) as index:
         index.add_entries(entries({"a": 1}))
         index.claim_entries(entries({"family 1 0": 2**60 - 1}))
 
@@ -54,7 +54,7 @@ def test_what_is_stored_is_compared_with_what_was_told(told, wrong):
     assert [wrong in line for line in lines] == [True] * bool(wrong)
 
 
-class Faulty(Index):
+class Faulty(LocalIndex):
     """An index in memory that, at every second call that can be hurt, loses, repeats, decides alone or refuses."""
 
     fault = ""
@@ -91,7 +91,7 @@ class Faulty(Index):
 )
 def test_traffic_sees_what_an_index_does_wrong(fault, told):
     store = MemoryStore()
-    Index.create(store, PROFILE)
+    LocalIndex.create(store, PROFILE)
     kind = type("Index", (Faulty,), {"fault": fault, "_calls": count()})
 
     with Traffic(lambda clock: kind(store, clock=clock), SEED) as traffic:

@@ -17,7 +17,7 @@ from support.chromium import NARROW, WIDE, open_page
 from support.corpus import text
 from support.serving import new_index, serving
 
-from simhash_hbase import Index, open_index, report as report_package
+from simhash_hbase import LocalIndex, open_index, report as report_package
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.service import pages
 from simhash_hbase.stores.embedded import EmbeddedStore
@@ -54,7 +54,7 @@ def url(tmp_path_factory):
     today = time.time_ns() // 1_000_000
     for day in range(12):
         with closing(EmbeddedStore.open(address.removeprefix("file:"))) as store:
-            index = Index(store, clock=partial(int, today - (12 - day) * DAY_MS))
+            index = LocalIndex(store, clock=partial(int, today - (12 - day) * DAY_MS))
             list(index.claim_many(of_day(day)))
     with open_index(address) as index:
         index.add("news/1", NEWS)

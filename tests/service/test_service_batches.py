@@ -11,7 +11,7 @@ import pytest
 from support.corpus import near_copies, text
 from support.serving import NDJSON, lines, ndjson, wait_for
 
-from simhash_hbase import ClaimContended, Index, StoreUnavailable, create_index
+from simhash_hbase import ClaimContended, LocalIndex, StoreUnavailable, create_index
 from simhash_hbase.index.answers import decision_record
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import Limits, create_app, operations
@@ -198,12 +198,12 @@ async def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(pl
     assert max(sizes) > 20
 
 
-class _Contended(Index):
+class _Contended(LocalIndex):
     """Other writers keep winning one document, as long as nobody waits for it for so long."""
 
     def __init__(self, *, wins_before_s):
         store = MemoryStore()
-        Index.create(store, Profile.resolve(analyzer="shingle"))
+        LocalIndex.create(store, Profile.resolve(analyzer="shingle"))
         super().__init__(store)
         self.deadlines = []
         self._wins_before_s = wins_before_s

@@ -13,7 +13,7 @@ from support.spark import QUICK, SOCKETS, cells_of_load, corpus, java_home, quie
 
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.corpus.documents import Refusals
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.table import TableSchema
@@ -31,7 +31,7 @@ def index(request):
     """Return an empty index, or a collection of one."""
     table = hbase_options(2, tables().name())
     profile = Profile.resolve(analyzer="shingle")
-    with Index.create(HBaseStore.create(table, TableSchema(regions=3)), profile) as made:
+    with LocalIndex.create(HBaseStore.create(table, TableSchema(regions=3)), profile) as made:
         yield made.in_collection(request.param)
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.bruteforce import entries
 
 from simhash_hbase.errors import IndexClosed, Permanent
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 
 TEXT = "A document long enough to leave some features."
@@ -45,7 +45,7 @@ CALLS = {
 
 @pytest.fixture
 def closed(make_store):
-    index = Index.create(make_store(), Profile.resolve(analyzer="shingle"))
+    index = LocalIndex.create(make_store(), Profile.resolve(analyzer="shingle"))
     index.add("a", TEXT)
     index.query(TEXT)
     index.close()
@@ -62,13 +62,13 @@ def test_every_method_that_reads_or_writes_says_that_the_index_was_closed(closed
 
 
 def test_no_method_of_the_index_is_left_out():
-    public = {name for name, kind in inspect.getmembers(Index, inspect.isfunction) if not name.startswith("_")}
+    public = {name for name, kind in inspect.getmembers(LocalIndex, inspect.isfunction) if not name.startswith("_")}
 
     assert public - {"close", "rule", "in_collection"} == {name for name in CALLS if not name.startswith("_")}
 
 
 def test_what_was_made_before_goes_on_no_longer(make_store):
-    index = Index.create(make_store(), Profile.resolve(analyzer="shingle"))
+    index = LocalIndex.create(make_store(), Profile.resolve(analyzer="shingle"))
     index.add("a", TEXT)
     begun = [index.remove_many(["a", "b"]), index.query_many([("b", TEXT)])]
     deduplicator = index.deduplicator()

@@ -25,7 +25,7 @@ from support.rows import all_cells, all_pairs, found_by, pairs_of
 from support.serving import wait_for
 from support.shell_lines import shell_lines
 
-from simhash_hbase import Index, create_index, open_index
+from simhash_hbase import LocalIndex, create_index, open_index
 from simhash_hbase.errors import IndexExists, InvalidArgument, Permanent, StoreRefused, StoreUnavailable
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
@@ -408,6 +408,6 @@ def test_an_operators_table_is_taken_over_by_who_may_write_it(urls, gateway):
     with create_index(url, analyzer="shingle", match="distance") as index:
         index.add_entries(KNOWN)
         [shortfall] = index.store.shortfalls
-    with Index(HBaseStore.open(parse_url(url))) as index:
+    with LocalIndex(HBaseStore.open(parse_url(url))) as index:
         assert ids_found(index) == ["known 7"]
     assert "its settings are not known" in shortfall

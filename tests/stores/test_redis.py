@@ -27,7 +27,7 @@ from simhash_hbase.errors import (
     StoreUnavailable,
     Unsupported,
 )
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.clock import now_ms
@@ -153,7 +153,7 @@ def test_a_store_opened_for_reading_only_answers_and_refuses_to_write(store, opt
     without_bands(store).add_entries(entries({"a": 0, "b": 0b111, "far": LAST_SIMHASH}))
 
     with closing(RedisStore.open(options, readonly=True)) as reader:
-        assert [match.id for match in Index(reader).query_id("b").matches] == ["a"]
+        assert [match.id for match in LocalIndex(reader).query_id("b").matches] == ["a"]
         for write in (
             lambda: reader.put_rows(rows_of((7, 1)), timestamp=1),
             lambda: reader.put("d", [Cell(b"row", b"s", b"v")]),
@@ -237,7 +237,7 @@ def test_of_threads_that_write_one_cell_the_highest_timestamp_stays(store):
 
 
 def without_bands(store):
-    return Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    return LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance"))
 
 
 def answered(index):
@@ -252,7 +252,7 @@ def near(one, documents, rule):
 
 
 def test_answers_equal_brute_force_also_for_what_was_removed_or_got_another_text(store):
-    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS))
+    index = LocalIndex.create(store, Profile.resolve(analyzer="shingle", bands=BANDS))
     index.add_entries(written_entries(DOCUMENTS, BANDS))
     rule, names = index.profile.rule, list(DOCUMENTS)
     for one, found in answered(index):
@@ -270,7 +270,7 @@ def test_answers_equal_brute_force_also_for_what_was_removed_or_got_another_text
 
 
 def test_statistics_count_all_and_vacuum_takes_the_rows_of_what_was_removed(store):
-    index = Index.create(store, Profile.resolve(analyzer="shingle", bands=BANDS, grace_s=0))
+    index = LocalIndex.create(store, Profile.resolve(analyzer="shingle", bands=BANDS, grace_s=0))
     three = {"a": Written(7, 1 << 100, (1, 2, 3, 4, 5, 6)), "bare": Written(~7 % 2**64), "gone": Written(0)}
     index.add_entries(written_entries(three, BANDS))
     list(index.remove_many(["gone"]))
@@ -283,7 +283,7 @@ def test_statistics_count_all_and_vacuum_takes_the_rows_of_what_was_removed(stor
     index.note_backup("2026-11-21T09:30:00Z")
     assert index.stats().last_backup == "2026-11-21T09:30:00.000Z"
     assert sorted(stored.id for stored in index.export()) == ["a", "bare"]
-    later = Index(store, clock=lambda: now_ms() + DAY_MS)
+    later = LocalIndex(store, clock=lambda: now_ms() + DAY_MS)
     later.vacuum()
     assert index.stats().rows == 2 * TABLES + BANDS
     assert index.verify().wrong == 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simhash_hbase.api import create_index
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.kernel.texts import normalize
 
 PASSAGES = Path(__file__).with_name("languages.jsonl")
@@ -125,7 +125,7 @@ def copies(texts: Sequence[str], at: int) -> list[str]:
     return made
 
 
-def make_index(texts: Sequence[str]) -> Index:
+def make_index(texts: Sequence[str]) -> LocalIndex:
     index = create_index("memory:", learn_from=texts)
     for at, text in enumerate(texts):
         index.add(str(at), text)

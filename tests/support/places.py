@@ -3,7 +3,7 @@
 import time
 from importlib import import_module
 
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.embedded.environment import EmbeddedOptions
@@ -134,10 +134,10 @@ class IndexMaker:
     def __call__(self, **options):
         """Make an index for ready fingerprints; by distance and without bands unless the options say otherwise."""
         given = {"analyzer": "shingle", "match": "distance", "bands": 0, **options}
-        return self._keep(Index.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
+        return self._keep(LocalIndex.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
 
     def reopen(self, index):
-        return self._keep(Index(self._place.reopen(index.store), clock=self.clock))
+        return self._keep(LocalIndex(self._place.reopen(index.store), clock=self.clock))
 
     def close(self):
         for index in self._made:

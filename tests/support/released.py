@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import simhash_hbase
-from simhash_hbase import EmptyDocument, Index, create_index
+from simhash_hbase import EmptyDocument, LocalIndex, create_index
 
 FORMATS = Path(__file__).parents[1] / "rows" / "formats"
 PASSAGES = Path(__file__).with_name("languages.jsonl")
@@ -53,7 +53,7 @@ def kinds(texts: list[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def answers_of(index: Index, texts: dict[str, str]) -> dict[str, list[Any]]:
+def answers_of(index: LocalIndex, texts: dict[str, str]) -> dict[str, list[Any]]:
     """Return what the index says is near each text: id, distance, similarity, containment, whether it is equal."""
     return {
         name: [[m.id, m.distance, m.similarity, m.containment, m.exact] for m in index.query(text).matches]
@@ -61,7 +61,7 @@ def answers_of(index: Index, texts: dict[str, str]) -> dict[str, list[Any]]:
     }
 
 
-def stored_of(index: Index) -> list[list[Any]]:
+def stored_of(index: LocalIndex) -> list[list[Any]]:
     """Return what the index holds, in the order of the export."""
     return [[s.id, f"{s.simhash:016x}", s.state, s.of, s.distance, s.similarity, s.containment] for s in index.export()]
 

@@ -15,7 +15,7 @@ from simhash_hbase.api import create_index
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load as load_alone
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
 from simhash_hbase.index.answers import json_line
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions, scan
 from simhash_hbase.spark import session
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
@@ -65,7 +65,7 @@ def decisions_of_one_machine(sources, *, index=None, keep="first"):
 
 def cells_of_load(index, source, stamp, folder, options=None):
     """Load as one machine does, into memory: with profile and collection of an index, and the same timestamp."""
-    model = Index.create(MemoryStore(), index.profile).in_collection(index.collection.name)
+    model = LocalIndex.create(MemoryStore(), index.profile).in_collection(index.collection.name)
     spool = Spool(folder, model.store.url, index.profile, model.collection)
     begin(model, spool)
     list(spool.fill(scan([source], options or InputOptions()), model.analysis))

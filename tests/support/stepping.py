@@ -8,7 +8,7 @@ from greenlet import GreenletExit, greenlet
 
 from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.index import timestamps
-from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.timestamps import Timer, time_below
 from support.server_doubles import SwappingOnly
 
@@ -114,7 +114,7 @@ class Stage:
         return self.actors[-1]
 
     def index(self, store, *, clock_ms=0, sleep=None):
-        return Index(
+        return LocalIndex(
             store, clock=lambda: self.now_ms + clock_ms, timer=Timer(lambda: self.seconds, sleep or self.advance)
         )
 

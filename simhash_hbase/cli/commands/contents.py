@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, get_args
@@ -14,15 +13,15 @@ import click
 from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
+from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput
 from simhash_hbase.profile import defaults
-from simhash_hbase.rows.clock import now_ms, parse_since
+from simhash_hbase.rows.clock import now_ms
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.answers import Answer
+    from simhash_hbase.index.arguments import Search
     from simhash_hbase.index.index import Index
-    from simhash_hbase.profile import MatchRule
 
 _ids_argument = click.argument("ids", nargs=-1, required=True, metavar="ID…")
 _rule = partial(option, section="Match options", show_default="the index's")
@@ -51,12 +50,13 @@ def add(
         options.open_index(url, collection=collection) as index,
         corpus.Documents("add", files, reading.into_lasting(), output.watch) as documents,
     ):
-        for chunk in documents.chunks(index):
-            for document, simhash in corpus.documents.added(index, chunk, counts):
-                if isinstance(simhash, SimhashError):
-                    documents.refuse(inputs.Reject(document.place, str(simhash), document.raw or b"", document.id))
-                elif verbose:
-                    output.line({"id": document.id, "simhash": hex_simhash(simhash)})
+        for results in documents.acted(index, index.added):
+            for _, added in results:
+                # A service does not say whether an id was known.
+                if added.known is not None:
+                    counts.update(known=added.known, with_another_text=bool(added.moved))
+                if verbose:
+                    output.line({"id": added.id, "simhash": hex_simhash(added.simhash)})
             output.flush()
     output.summary("add", documents.read, **counts, refused=documents.refused)
     return exits.after(documents.refused)
@@ -137,12 +137,14 @@ def query(
     url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Find the near-duplicates of documents, nearest first."""
+    from simhash_hbase.index.arguments import Search
+
     if not (files or choice.texts or choice.ids or choice.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
     with output, options.open_index(url, collection=collection, readonly=True) as index:
         rule = index.rule(match=choice.match, distance=choice.distance, similarity=choice.similarity)
-        since = None if choice.since is None else parse_since(choice.since, now_ms())
-        for name, answer in _answers(index, choice, rule, since):
+        search = Search(rule, choice.limit, choice.since).begun(now_ms())
+        for name, answer in _answers(index, choice, search):
             _print_answer(output, name, answer)
             nothing_near = name in choice.ids and not answer.matches and not answer.complete
             if nothing_near and (stored := index.get(name)) is not None and stored.of is not None:
@@ -154,33 +156,28 @@ def query(
             return exits.DONE
         found = 0
         with corpus.Documents("query", files, reading, output.watch) as documents:
-            for chunk in documents.chunks(index):
-                answers = corpus.documents.answered(index, chunk, rule=rule, limit=choice.limit, since=since)
-                for document, outcome in answers:
-                    if isinstance(outcome, SimhashError):
-                        documents.refuse(inputs.Reject(document.place, str(outcome), document.raw or b"", document.id))
-                    else:
-                        found += bool(outcome.matches)
-                        _print_answer(output, document.id, outcome)
+            for answers in documents.acted(index, partial(index.answered, search=search)):
+                for document, answer in answers:
+                    found += bool(answer.matches)
+                    _print_answer(output, document.id, answer)
                 output.flush()
         output.summary("query", documents.read, with_matches=found, refused=documents.refused)
     return exits.after(documents.refused)
 
 
-def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
+def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str, Answer]]:
     from simhash_hbase.index.answers import hex_simhash
 
-    limit = choice.limit
     for text in choice.texts:
-        yield text, index.query(text, rule=rule, limit=limit, since=since)
+        yield text, index.query(text, **search.options)
     for name in choice.ids:
-        found = index.query_id(name, rule=rule, limit=limit, since=since)
+        found = index.query_id(name, **search.options)
         if found is None:
             raise DocumentMissing(f"the index has no document {name!r} to look for")
         yield name, found
     for value in choice.simhashes:
         simhash = inputs.parse_simhash(value)
-        yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit, since=since)
+        yield hex_simhash(simhash), index.query_simhash(simhash, **search.options)
 
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:
@@ -265,7 +262,11 @@ def export(url: str, collection: str | None, output: Output) -> None:
     from simhash_hbase.index.answers import stored_record
 
     count = 0
-    with output, options.open_index(url, collection=collection, readonly=True) as index, output.walk("export") as watch:
+    with (
+        output,
+        options.open_local_index(url, collection=collection, readonly=True) as index,
+        output.walk("export") as watch,
+    ):
         for stored in index.export(watch=watch):
             output.line(stored_record(stored))
             count += 1

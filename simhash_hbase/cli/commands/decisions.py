@@ -17,12 +17,13 @@ from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
-from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
+from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument
 from simhash_hbase.files.local import replacing
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.index import Index
+    from simhash_hbase.index.local import LocalIndex
 
 Fields = dict[str, Any]
 
@@ -113,21 +114,17 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
     """
     from simhash_hbase.index.answers import decision_record
 
-    originals = contended = 0
+    originals = 0
     with (
         output,
         _opened(named, reading, output) as (index, files, read),
         corpus.Documents("claim", files, read, output.watch) as documents,
     ):
         view = index.in_collection(collection)
-        for chunk in documents.chunks(view):
-            for document, decision in corpus.documents.claimed(view, chunk, deadline_s=deadline_s):
-                if isinstance(decision, SimhashError):
-                    contended += isinstance(decision, ClaimContended)
-                    documents.refuse(inputs.Reject(document.place, str(decision), document.raw or b"", document.id))
-                else:
-                    originals += decision.is_original
-                    output.line(decision_record(decision))
+        for decisions in documents.acted(view, partial(view.claimed, deadline_s=deadline_s)):
+            for _, decision in decisions:
+                originals += decision.is_original
+                output.line(decision_record(decision))
             output.flush()
     output.summary(
         "claim",
@@ -135,7 +132,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
         originals=originals,
         duplicates=documents.read - originals,
         refused=documents.refused,
-        **{"contested, claim again": contended},
+        **{"contested, claim again": documents.failed[ClaimContended]},
     )
     named.say_gone(output)
     return exits.after(documents.refused)
@@ -267,8 +264,8 @@ def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupO
 
 def _open(
     named: Named, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
-) -> AbstractContextManager[Index]:
-    from simhash_hbase.api import create_index, open_index
+) -> AbstractContextManager[LocalIndex]:
+    from simhash_hbase.api import create_index, open_local_index
 
     url, fields, table = named.url, options.profile_fields(index_choice), options.table_fields(index_choice)
     learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
@@ -280,7 +277,7 @@ def _open(
         raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
     dry_run = choice.options.dry_run
     try:
-        index = open_index(url, readonly=dry_run)
+        index = open_local_index(url, readonly=dry_run)
     except IndexMissing as error:
         if not choice.create:
             raise IndexMissing(f"{error}, or dedup with --create") from error
@@ -305,7 +302,7 @@ def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]
 
 
 @contextmanager
-def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Output) -> Iterator[Index]:
+def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Output) -> Iterator[LocalIndex]:
     """Make an index for the input that is gone after the block.
 
     Nothing is learned where no record has a text: each record has its refusal then, and an empty input its result.

@@ -20,7 +20,7 @@ from simhash_hbase.profile import defaults
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.features.analysis import Analysis
-    from simhash_hbase.index.index import Index
+    from simhash_hbase.index.local import LocalIndex
     from simhash_hbase.profile import Profile
     from simhash_hbase.report.explain import Side
 
@@ -56,7 +56,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
     else:
         if options.profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
-        with options.open_index(choice.profile_of, readonly=True) as index:
+        with options.open_local_index(choice.profile_of, readonly=True) as index:
             analysis = index.analysis
     with output:
         for text in choice.texts:
@@ -68,7 +68,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
         if not files:
             return exits.DONE
         with corpus.Documents("fingerprint", files, reading, output.watch) as documents:
-            for chunk in documents.chunks(analysis):
+            for chunk in documents.chunks(analysis, analysis.profile):
                 simhashes = chunk.entries.simhashes.tolist()
                 for document, simhash in zip(chunk.kept, simhashes, strict=True):
                     output.line(_record(analysis, document.id, simhash, document.text if choice.explain else None))
@@ -104,7 +104,7 @@ class _Sides:
     """Finds the documents that A and B name."""
 
     analysis: Analysis
-    index: Index | None
+    index: LocalIndex | None
     as_text: bool
     settings: inputs.InputOptions
     own: Choice  # Fields of the caller's own fingerprints or features.
@@ -198,7 +198,7 @@ def explain(
         if options.profile_fields(prints) or sample.learn_from or choice.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         pair = _pair(words[1:])
-        with options.open_index(words[0], collection=choice.collection, readonly=True) as index:
+        with options.open_local_index(words[0], collection=choice.collection, readonly=True) as index:
             _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)
         return
     if choice.collection is not None:

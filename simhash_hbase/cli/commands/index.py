@@ -202,7 +202,7 @@ def stats(url: str, exact: bool, output: options.Output) -> None:
 @options.output
 def verify(url: str, repair: bool, output: options.Output) -> int:
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
-    with output, options.open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
+    with output, options.open_local_index(url, readonly=not repair) as index, output.walk("verify") as watch:
         result = index.verify(repair=repair, watch=watch)
         output.record(asdict(result))
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
@@ -221,7 +221,7 @@ def verify(url: str, repair: bool, output: options.Output) -> int:
 @options.output
 def vacuum(url: str, yes: bool, output: options.Output) -> None:
     """Delete data that no answer needs: expired documents, old removals, rows without a document."""
-    with output, options.open_index(url) as index, output.walk("vacuum") as watch:
+    with output, options.open_local_index(url) as index, output.walk("vacuum") as watch:
         swept = index.vacuum(yes=yes, watch=watch)
         output.record(asdict(swept))
 
@@ -240,7 +240,7 @@ def vacuum(url: str, yes: bool, output: options.Output) -> None:
 def backup(url: str, destination: str | None, taken: str | None, output: options.Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
     if destination is None and taken is not None:
-        with output, options.open_index(url) as index:
+        with output, options.open_local_index(url) as index:
             output.record({"last_backup": index.note_backup(taken)})
         return
     if destination is None or taken is not None:
@@ -253,7 +253,7 @@ def backup(url: str, destination: str | None, taken: str | None, output: options
 
     if destination.startswith("file:"):
         destination = folder_of(destination) or ""
-    with output, options.open_index(url) as index, ThreadPoolExecutor(1) as pool:
+    with output, options.open_local_index(url) as index, ThreadPoolExecutor(1) as pool:
         total = index.store.size().bytes if isinstance(index.store, OnDisk) else None
         with output.meter("backup", total, noun="MB") as meter:
             copy = pool.submit(index.backup, destination)

@@ -19,7 +19,7 @@ from simhash_hbase.rows.digests import blake2b
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer
     from simhash_hbase.cli.options import Choice, Output
-    from simhash_hbase.index.index import Index
+    from simhash_hbase.index.local import LocalIndex
 
 KEY_BYTES = 8
 
@@ -64,7 +64,7 @@ def load(
     into_existing = choice.into_existing
     with (
         output,
-        options.open_index(url, collection=collection) as index,
+        options.open_local_index(url, collection=collection) as index,
         corpus.documents.Refusals.open(reading.rejects, output.watch) as refused,
     ):
         work = Path(choice.work) if choice.work else _work_folder(index)
@@ -111,7 +111,7 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
             output.note(note)
 
 
-def _work_folder(index: Index) -> Path:
+def _work_folder(index: LocalIndex) -> Path:
     """Make the folder of an index for analysed documents, in the user's cache."""
     key = blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
     try:
@@ -123,7 +123,7 @@ def _work_folder(index: Index) -> Path:
     return folder
 
 
-def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output) -> Writer:
+def _writer(url: str, index: LocalIndex, spool: Spool, choice: Choice, output: Output) -> Writer:
     """Choose the way into the store, before anything is read."""
     from simhash_hbase import bulk
 

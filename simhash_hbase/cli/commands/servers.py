@@ -63,7 +63,7 @@ def serve(url: str, choice: options.Choice) -> None:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
     if choice.processes > 1 and url.startswith("memory:"):
         raise InvalidArgument("an index in memory is of one process: serve it without --processes")
-    from simhash_hbase.api import open_index
+    from simhash_hbase.api import open_local_index
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.
@@ -72,7 +72,7 @@ def serve(url: str, choice: options.Choice) -> None:
         service.Keyring(choice.keys)
     service.set_up_logs()
     settings = service.Settings(
-        open_index=partial(open_index, url, patience_s=choice.timeout * STORE_PATIENCE),
+        open_index=partial(open_local_index, url, patience_s=choice.timeout * STORE_PATIENCE),
         keys=choice.keys,
         limits=Limits(
             requests=choice.max_requests,

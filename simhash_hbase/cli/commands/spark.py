@@ -129,7 +129,7 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
     if url is not None:
         if fields:
             raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
-        with options.open_index(url, readonly=True) as index:
+        with options.open_local_index(url, readonly=True) as index:
             return index.analysis
     texts = None
     own = documents.options.simhash_field or documents.options.features_field
@@ -179,7 +179,7 @@ def load(
     session_options = _settings(cluster, reading.workers)
     with (
         output,
-        options.open_index(url, collection=choice.collection) as index,
+        options.open_local_index(url, collection=choice.collection) as index,
         corpus.documents.Refusals.open(reading.rejects, output.watch) as refusals,
         session(session_options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,

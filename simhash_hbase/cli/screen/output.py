@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from simhash_hbase.index.index import Index
+    from simhash_hbase.index.local import LocalIndex
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for their table: not for ever.
@@ -130,7 +130,7 @@ class Output:
         if not self.quiet:
             self.error(text)
 
-    def made(self, make: Callable[[], Index]) -> Index:
+    def made(self, make: Callable[[], LocalIndex]) -> LocalIndex:
         """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""
         from simhash_hbase.api import WeakHashWarning
         from simhash_hbase.stores.base import Cluster

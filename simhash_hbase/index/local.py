@@ -1,0 +1,510 @@
+"""An index over a store, on this machine or in HBase and Redis: what reads it, what decides, and what maintains it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from simhash_hbase.errors import (
+    ClaimContended,
+    IndexExists,
+    InvalidArgument,
+    SimhashError,
+    StoreFull,
+    StoreRefused,
+    Unsupported,
+)
+from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.index import documentrows, indexrows, timestamps
+from simhash_hbase.index.answers import Added, Answer, Decision, Stored, as_given, make_answers, stored_document
+from simhash_hbase.index.arguments import (
+    BATCH_DOCUMENTS,
+    OWN_RULE,
+    GivenDocument,
+    Search,
+    SearchOptions,
+    batches,
+    checked_ids,
+    runs_of_ids,
+)
+from simhash_hbase.index.candidates import Queries
+from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
+from simhash_hbase.index.copies import Copies, find_copies
+from simhash_hbase.index.dedup import Deduplicator
+from simhash_hbase.index.exact import TextJudge
+from simhash_hbase.index.index import Index, result_of
+from simhash_hbase.index.search import Neighbours
+from simhash_hbase.index.timestamps import Timer
+from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, vacuum, verify
+from simhash_hbase.index.upkeep.stats import Stats, read_stats
+from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
+from simhash_hbase.index.write import Written, remove_documents, write_documents
+from simhash_hbase.inputs import Document
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows import keys, layout
+from simhash_hbase.rows.analysed import Entries, check_storable
+from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
+from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member
+from simhash_hbase.stores.base import UNLIMITED, OnDisk, Store, Transactional, atomically
+
+if TYPE_CHECKING:
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.features.chunks import Chunk
+
+
+class Searched(NamedTuple):
+    """What one search cost and found, over all its queries."""
+
+    queries: int
+    rows: int  # Block rows that were read.
+    candidates: int  # Pairs of a query and a stored fingerprint within reach.
+    matches: int  # Documents that the rule accepted, and that the answers name.
+    truncated: int  # Answers that a limit cut.
+
+
+@dataclass(slots=True, eq=False)
+class _Shared:
+    """What an index and the views of its collections have in common."""
+
+    last: int = 0  # The time of the latest batch.
+    ticking: Lock = field(default_factory=Lock)
+    analysis: "Analysis | None" = None
+    secret: bytes | None = None
+
+
+class LocalIndex(Index):
+    """A near-duplicate index over a store.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index; it must have been made by `LocalIndex.create`.
+    clock : callable, optional
+        Milliseconds since 1970.
+    timer : Timer, optional
+        Measures how long claims wait for other writers.
+
+    Raises
+    ------
+    IndexMissing
+        When the store holds no index.
+
+    Notes
+    -----
+    Threads may share one: they take turns where texts are analysed.
+    """
+
+    def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
+        super().__init__(indexrows.read_profile(store), clock=clock)
+        self._store = store
+        self._timer = timer or Timer()
+        self._shared = _Shared()
+        self.on_search: Callable[[Searched], None] | None = None
+        """Called after each search of a query, in the thread that made it."""
+
+    @classmethod
+    def create(
+        cls, store: Store, profile: Profile, *, idf: IdfTable | None = None, clock: Callable[[], int] = now_ms
+    ) -> Self:
+        """Make an index in an empty store.
+
+        Parameters
+        ----------
+        store : Store
+            Takes the index.
+        profile : Profile
+            Frozen from now on.
+        idf : IdfTable, optional
+            The learned table, for the analyzer ``learned``.
+        clock : callable, optional
+            Milliseconds since 1970.
+
+        Raises
+        ------
+        IndexExists
+            When the store holds an index.
+
+        Notes
+        -----
+        The profile is written last: after a crash there is either no index or a whole one.
+        """
+        with atomically(store):
+            if indexrows.find_profile(store) is not None:
+                raise IndexExists(
+                    f"there is an index at {store.url} already: open_index opens it, and `if_not_exists` takes it if "
+                    "its profile is the same"
+                )
+            indexrows.write_own_rows(store, profile, idf)
+        return cls(store, clock=clock)
+
+    @property
+    def address(self) -> str:
+        """The address of the store, and which collection."""
+        name = self.collection.name
+        return self._store.url if name is None else f"{self._store.url} (collection {name})"
+
+    @property
+    def analysis(self) -> "Analysis":
+        """What turns texts into entries; reads the learned table on first use."""
+        if self._shared.analysis is None:
+            # Look-ups need none of it, and its expressions take longer to compile than a look-up.
+            from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
+
+            self._shared.analysis = Analysis(self.profile, indexrows.read_idf(self.store, self.profile))
+        return self._shared.analysis
+
+    @analysis.setter
+    def analysis(self, analysis: "Analysis") -> None:
+        self._shared.analysis = analysis
+
+    @property
+    def store(self) -> Store:
+        """What keeps the rows.
+
+        Raises
+        ------
+        IndexClosed
+            After `close`, whatever the store is.
+        """
+        self._check_open()
+        return self._store
+
+    def close(self) -> None:
+        """Close the store; see `Index.close`."""
+        self._closed.set()
+        self._store.close()
+
+    def in_collection(self, name: str | None) -> Self:
+        """Return a view of one collection; see `Index.in_collection`."""
+        view = copy(self)
+        view.collection = Collection() if name is None else Collection(name, self._secret())
+        return view
+
+    def _secret(self) -> bytes | None:
+        """Read the secret of the index on first use."""
+        if self._shared.secret is None:
+            self._shared.secret = indexrows.read_secret(self.store, self.profile)
+        return self._shared.secret
+
+    def _now(self) -> int:
+        """Read the clock; each batch of this process gets a later time than the one before."""
+        with self._shared.ticking:
+            self._shared.last = max(self._clock(), self._shared.last + 1)
+            return self._shared.last
+
+    def _oldest(self) -> int:
+        """Return the time since which a document must have been seen to count, ms since 1970."""
+        return self.profile.oldest(self._clock())
+
+    def added(self, chunk: "Chunk") -> Iterator[tuple[Document, Added | SimhashError]]:
+        """Add the documents of a chunk in one commit; of an id that comes twice, the last one stays."""
+        entries = chunk.entries
+        written = self.add_entries(entries)
+        flags = zip(chunk.kept, entries.simhashes.tolist(), written.known, written.moved, strict=True)
+        return ((document, Added(document.id, simhash, known, moved)) for document, simhash, known, moved in flags)
+
+    def add_entries(self, entries: Entries) -> Written:
+        """Add analysed documents and return which were known; of an id that comes twice, the last one stays."""
+        check_storable(entries)
+        written = Written([], [])
+        for run in runs_of_ids(self.collection.stored(entries)):
+            flags = write_documents(self.store, self.profile, run, None, now=self._now())
+            written = Written(written.known + flags.known, written.moved + flags.moved)
+        return written
+
+    def claimed(
+        self, chunk: "Chunk", *, deadline_s: float | None = None
+    ) -> Iterator[tuple[Document, Decision | SimhashError]]:
+        """Claim the documents of a chunk; see `claim_entries`."""
+        return zip(chunk.kept, self.claim_entries(chunk.entries, deadline_s=deadline_s), strict=True)
+
+    def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
+        """Claim analysed documents, and return one answer a document; see `claim_many`.
+
+        Raises
+        ------
+        StoreTimeout, StoreUnavailable
+            When the store did not answer for longer than its calls are retried. Part of the documents may have been
+            decided by then. Claim them again: that part gets its answers, the rest is decided, where the first try
+            was under way after the index's lease at the latest.
+        """
+        check_storable(entries)
+        claimed: list[Claimed] = []
+        for run in runs_of_ids(self.collection.stored(entries)):
+            for at in range(0, len(run), BATCH_DOCUMENTS):
+                whole = len(run) <= BATCH_DOCUMENTS
+                few = run if whole else run.take(range(len(run))[at : at + BATCH_DOCUMENTS])
+                claimed += self._claim(few, deadline_s)
+        return [answer if isinstance(answer, ClaimContended) else as_given(answer) for answer in claimed]
+
+    def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:
+        store, now = self.store, self._now()
+        if isinstance(store, Transactional):
+            return claim_in_transaction(store, self.profile, entries, now=now)
+        behind = timestamps.writing_time(store, now) - now
+        return claim_by_protocol(
+            store, self.profile, entries, clock=lambda: self._now() + behind, timer=self._timer, deadline_s=deadline_s
+        )
+
+    def answered(self, chunk: "Chunk", search: Search) -> Iterator[tuple[Document, Answer | SimhashError]]:
+        """Find the near-duplicates of the documents of a chunk; see `answer_entries`."""
+        return zip(chunk.kept, self.answer_entries(chunk.entries, search), strict=True)
+
+    def answer_entries(self, entries: Entries, search: Search = OWN_RULE) -> Iterator[Answer]:
+        """Find the near-duplicates of analysed documents, one answer after the other.
+
+        Answers are made while they are read: where the matches of all documents together do not fit into memory, drop
+        each answer before the next one.
+        """
+        oldest, limit = self._oldest(), search.limit
+        if search.since is not None:
+            oldest = max(oldest, since_ms(search.since, self._clock()))
+        # One more than the limit tells whether there are more; the document itself may be among them.
+        most = UNLIMITED if limit is None else limit + 2
+        queries = Queries.of(self.profile, self.collection.stored(entries), search.rule)
+        found = Neighbours(self.store, queries, oldest=oldest, most=most)
+        matches = cut = 0
+        try:
+            for answer in make_answers(queries, found, limit=limit):
+                matches += len(answer.matches)
+                cut += answer.truncated
+                yield answer
+        finally:
+            # A caller that knows how many answers there are does not ask for one more.
+            if self.on_search is not None:
+                self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
+
+    def query_entries(self, entries: Entries, **search: Unpack[SearchOptions]) -> list[Answer]:
+        """Find the near-duplicates of analysed documents; see `Index.query_many`."""
+        return list(self.answer_entries(entries, Search(**search)))
+
+    def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
+        """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
+        entries = Entries.of_fingerprints([""], np.array([keys.check_simhash(simhash)], dtype=np.uint64))
+        [answer] = self.answer_entries(entries, Search(**search))
+        return answer
+
+    def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
+        """Find the near-duplicates of a stored document; see `Index.query_id`."""
+        asked, entries = Search(**search), self.entries_of(document_id)
+        if entries is None:
+            return None
+        [answer] = self.answer_entries(entries, asked)
+        return answer
+
+    def entries_of(self, document_id: str) -> Entries | None:
+        """Read a document back as analysis made it, None if it is not there; of a duplicate only the fingerprint."""
+        [held] = self._read([document_id])
+        if held is None:
+            return None
+        state, member = held
+        return self.collection.given(
+            documentrows.bare_entries([state])
+            if member is None or state.is_duplicate
+            else documentrows.member_entries([member], [state.simhash], bands=self.profile.bands)
+        )
+
+    def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
+        """Remove documents, a batch at a time; see `Index.remove_many`."""
+        oldest = self._oldest()
+        for batch in batches(checked_ids(ids)):
+            stored_ids = list(map(self.collection.stored_id, batch))
+            yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
+
+    def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
+        """Read what the index holds of ids; see `Index.get_many`."""
+        read = self._read(checked_ids(ids))
+        return [None if held is None else stored_document(self.collection, *held) for held in read]
+
+    def copies(self, document_id: str) -> Copies | None:
+        """List the duplicates of an original; see `Index.copies`."""
+        return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
+
+    def export(self, *, watch: ProgressCallback | None = None) -> Iterator[Stored]:
+        """Read all documents in the order of their ids' digests, a page at a time."""
+        for states in scan_documents(self.store, watch):
+            oldest = self._oldest()
+            own = filter(lambda state: self.collection.holds(state.id), states)
+            live = [shown for state in own if (shown := state.shown(oldest))]
+            for state, member in zip(live, self._members(live), strict=True):
+                yield stored_document(self.collection, state, member)
+
+    def _read(self, ids: Iterable[str]) -> list[tuple[DocumentState, Member | None] | None]:
+        oldest = self._oldest()
+        states = [
+            held and held[0].shown(oldest)
+            for held in documentrows.read_states(self.store, list(map(self.collection.stored_id, ids)))
+        ]
+        members = iter(self._members([state for state in states if state is not None]))
+        return [None if state is None else (state, next(members)) for state in states]
+
+    def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
+        """Read the members of documents; of a duplicate, its cell among the copies of its original."""
+        cells = self.store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in states])
+        return [None if cell is None else decode_member(cell.value, bands=self.profile.bands) for cell in cells]
+
+    def dedup_many(
+        self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None
+    ) -> Iterator[tuple[str, Decision | None]]:
+        """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
+
+        Each document is compared with the originals that the index holds and with those kept before it. It becomes an
+        original itself, or a duplicate of the nearest one.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text) or (id, text, metadata)
+            An id that the index held before gets its recorded decision if the text is the same.
+        deduplicator : Deduplicator, optional
+            One of `deduplicator`, such as one that writes to a scratch store for a dry run.
+
+        Yields
+        ------
+        (id, Decision)
+            In the order of the input, when the decision is durable. None for a document that has no decision: its text
+            has no usable words, or its id came before in the input, whatever its text is.
+
+        Raises
+        ------
+        InvalidArgument
+            When what comes is no document.
+
+        Notes
+        -----
+        Decisions do not depend on how the input is cut into batches. In memory are a batch of 2,000 documents, and some
+        hundred bytes a document, for the ids.
+        Use `claim_many` where other writers add documents at the same time.
+
+        Examples
+        --------
+        >>> from simhash_hbase import create_index
+        >>> with create_index("memory:", analyzer="shingle") as index:
+        ...     texts = [("a", "The quick brown fox jumps over the lazy dog."), ("b", "…!")]
+        ...     decided = dict(index.dedup_many([*texts, ("c", texts[0][1].upper())]))
+        >>> decided["a"].is_original, decided["b"], decided["c"].of
+        (True, None, 'a')
+        """
+        chosen = self.deduplicator() if deduplicator is None else deduplicator
+        seen: set[bytes] = set()
+
+        def decide(entries: Entries) -> list[Decision | None]:
+            places = []
+            for at, digest in enumerate(map(keys.id_digest, entries.ids)):
+                if digest not in seen:
+                    seen.add(digest)
+                    places.append(at)
+            decisions: list[Decision | None] = [None] * len(entries)
+            if places:
+                few = entries if len(places) == len(entries) else entries.take(places)
+                for at, decision in zip(places, self.dedup_entries(few, chosen), strict=True):
+                    decisions[at] = decision
+            return decisions
+
+        def decided(chunk: "Chunk") -> Iterator[tuple[Document, Decision | None]]:
+            return zip(chunk.kept, decide(chunk.entries), strict=True)
+
+        return ((name, result_of(decision)) for name, decision in self._each(decided, documents))
+
+    def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
+        """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
+        return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge)
+
+    def dedup_entries(
+        self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()
+    ) -> list[Decision]:
+        """Decide the next documents of a corpus; no id may come twice in one call."""
+        self._check_open()
+        check_storable(entries)
+        decisions = deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts)
+        return list(map(as_given, decisions))
+
+    def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
+        """Count documents, rows and bytes; see `Index.stats`."""
+        return read_stats(self.store, self.profile, exact=exact, watch=watch)
+
+    def __len__(self) -> int:
+        """Count the documents that queries find, those of the collection, by reading all; `stats` estimates."""
+        return sum(stored.state != "duplicate" for stored in self.export())
+
+    def __bool__(self) -> bool:
+        """Return True: an index without documents is an index, too."""
+        return True
+
+    def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
+        """Check that rows, members and document cells agree, and complete or remove what does not."""
+        if isinstance(self.store, OnDisk):
+            self.store.check_readable()
+        return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
+
+    def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
+        """Delete what no answer needs any more.
+
+        Parameters
+        ----------
+        yes : bool
+            Delete expired documents even if these are most of the index.
+        watch : callable, optional
+            Is told how far it is.
+
+        Raises
+        ------
+        InvalidArgument
+            When most documents have expired by this machine's clock, or the server's, unless `yes`. A clock that is
+            ahead makes documents expire that are still wanted, so nothing is deleted then.
+        StoreBusy
+            While a bulk load is open.
+        """
+        return vacuum(self.store, self.profile, now=self._now(), yes=yes, watch=watch)
+
+    def backup(self, destination: str) -> bool:
+        """Copy the index while it is in use, and note in it when the copy began.
+
+        Returns
+        -------
+        bool
+            Whether the time could be noted: an index that may not be written, or whose disk is full, is copied all the
+            same.
+
+        Raises
+        ------
+        Unsupported
+            When the store has no backup of its own.
+
+        Notes
+        -----
+        The time is noted when the copy is complete. After a crash in between there is a backup that is not noted, so
+        `stats` shows an earlier time, never a later one. The copy holds the time of the backup before.
+        """
+        if not isinstance(self.store, OnDisk):
+            raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
+        began = self._now()
+        self.store.backup(destination)
+        try:
+            indexrows.write_last_backup(self.store, began)
+        except (InvalidArgument, StoreFull, StoreRefused):
+            return False
+        return True
+
+    def note_backup(self, taken: Since) -> str:
+        """Note a backup that was taken by other means, such as a snapshot of a table; return its time in RFC 3339.
+
+        Parameters
+        ----------
+        taken : datetime or str
+            When it began; an age such as ``2h`` is counted back from now.
+
+        Raises
+        ------
+        InvalidArgument
+            When the time is in the future, or none at all.
+        """
+        now = self._clock()
+        time = since_ms(taken, now, name="taken")
+        if time > now:
+            raise InvalidArgument(f"taken {taken}: that is in the future")
+        indexrows.write_last_backup(self.store, time)
+        return rfc3339(time)

@@ -75,6 +75,8 @@ class RemoteIndex(Index):
     the first try removed it. Methods that need the rows raise `Unsupported`. Threads may share one.
     """
 
+    _batch_documents = PIECE_LINES
+
     def __init__(self, url: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
         from simhash_hbase.client.http import HttpClient  # noqa: PLC0415 - an extra
 
@@ -218,7 +220,8 @@ class RemoteIndex(Index):
         parameters: Parameters | None = None,
     ) -> Iterator[tuple[Document, A | errors.SimhashError]]:
         """Send documents: more than one by a stream, one by a request, which the service joins with those of others."""
-        if len(documents) != 1:
+        # A document that may be too large for a body is refused by itself in a stream.
+        if len(documents) != 1 or len(documents[0].text or "") > PIECE_BYTES:
             yield from self._streamed(path, documents, decode, parameters)
             return
         [document] = documents

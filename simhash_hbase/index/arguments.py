@@ -19,6 +19,7 @@ T = TypeVar("T")
 MOST_MATCHES = 1_000  # Matches of an answer that crosses the network.
 LEASES = 2  # Leases that such a claim waits for another writer, which may have crashed.
 BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their name take at a time: one commit each.
+BATCH_CHARACTERS = 8_000_000  # Some 30 MB: what a batch of long texts may hold in memory.
 
 GivenDocument: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
 """Id, text and, where it is to be kept, metadata."""
@@ -64,6 +65,20 @@ def batches(items: Iterable[T]) -> Iterator[list[T]]:
     """Cut a stream into lists of `BATCH_DOCUMENTS`."""
     iterator = iter(items)
     while batch := list(islice(iterator, BATCH_DOCUMENTS)):
+        yield batch
+
+
+def document_batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+    """Cut a stream into lists of `most` documents, or of fewer where their texts are long."""
+    batch: list[Document] = []
+    characters = 0
+    for document in documents:
+        batch.append(document)
+        characters += len(document.text or "")
+        if len(batch) >= most or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
         yield batch
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexClosed, InvalidArgument, SimhashError, no_words
 from simhash_hbase.index.answers import Added, Answer, Decision, Stored
-from simhash_hbase.index.arguments import GivenDocument, Search, SearchOptions, batches, given_document
+from simhash_hbase.index.arguments import (
+    BATCH_DOCUMENTS,
+    GivenDocument,
+    Search,
+    SearchOptions,
+    document_batches,
+    given_document,
+)
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.upkeep.stats import Stats
@@ -38,6 +45,8 @@ class Index(ABC):
     `answered`, which take documents that were read and analysed, and `remove_many`, `get_many` and `copies`, which take
     ids.
     """
+
+    _batch_documents = BATCH_DOCUMENTS
 
     def __init__(self, profile: Profile, *, clock: Callable[[], int] = now_ms) -> None:
         self.profile = profile
@@ -172,7 +181,8 @@ class Index(ABC):
         self, act: Callable[["Chunk"], Iterable[tuple[Document, T | SimhashError]]], documents: Iterable[GivenDocument]
     ) -> Iterator[tuple[str, T | SimhashError | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
-        for batch in batches(given_document(number, document) for number, document in enumerate(documents, 1)):
+        given = (given_document(number, document) for number, document in enumerate(documents, 1))
+        for batch in document_batches(given, self._batch_documents):
             chunk = self._chunk(batch)
             kept, outcomes = set(chunk.analysed.kept), iter(act(chunk))
             for at, document in enumerate(batch):

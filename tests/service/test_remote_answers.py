@@ -232,4 +232,4 @@ def test_a_stream_that_is_sent_again_never_has_an_id_twice():
 
 def test_nothing_in_answer_to_a_stream_is_a_broken_connection():
     with answered_by(*[whole(b"")]) as index, pytest.raises(StoreUnavailable):
-        claim_many(index)
+        list(index.claim_many([("a", text("a")), ("b", text("b"))]))

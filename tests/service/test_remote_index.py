@@ -20,7 +20,7 @@ from support.patience import END_S
 from support.remote_servers import JsonHandler, served
 from support.serving import serving, wait_for
 
-from simhash_hbase import create_index, open_index
+from simhash_hbase import Index, create_index, open_index, open_local_index
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.client.http import READ_S
 from simhash_hbase.client.index import PIECE_LINES
@@ -111,23 +111,24 @@ REFUSED_BY_A_SERVICE = [
     (InvalidInput, "longer than 4194304 bytes", lambda index: list(index.claim_many([("x", "long text " * 500_000)]))),
     (InvalidArgument, "a service answers with 1 to 1,000 matches", lambda index: index.query("text", limit=1001)),
     (InvalidArgument, "a service waits for 60 s", lambda index: index.claim("x", text("a"), deadline_s=1)),
-    (Unsupported, r"a service counts the whole index, in stats\(\), not", len),
-    (Unsupported, "is a service, which", lambda index: index.verify()),
-    (Unsupported, "is a service, which", lambda index: index.vacuum()),
-    (Unsupported, "is a service, which", lambda index: index.backup("elsewhere")),
-    (Unsupported, "is a service, which", lambda index: index.note_backup("1h")),
-    (Unsupported, "is a service, which", lambda index: list(index.export())),
-    (Unsupported, "is a service, which", lambda index: list(index.dedup_many(PAIRS))),
-    (Unsupported, "is a service, which", lambda index: index.entries_of("a")),
-    (Unsupported, "is a service, which", lambda index: index.analysis),
 ]
 
 
-def test_what_the_index_refuses_is_refused_with_its_errors_and_so_is_what_needs_its_rows(remote, twin):
+def test_what_the_index_refuses_is_refused_with_its_errors(remote, twin):
     for index, calls in ((remote, REFUSED), (twin, REFUSED), (remote, REFUSED_BY_A_SERVICE)):
         for error, words, call in calls:
             with pytest.raises(error, match=words):
                 call(index)
+
+
+def test_what_needs_the_rows_is_refused_where_the_index_is_opened(server):
+    with pytest.raises(Unsupported, match="is a service, which can add, claim, query"):
+        open_local_index(server.address)
+
+
+def test_a_remote_index_has_the_methods_of_the_face_alone(remote):
+    public = {name for name in dir(remote) if not name.startswith("_")}
+    assert public == {name for name in dir(Index) if not name.startswith("_")} | {"profile", "collection"}
 
 
 def test_an_index_is_not_made_through_a_service(server):
@@ -143,7 +144,7 @@ def test_after_close_calls_fail(remote):
     remote.close()
     remote.close()
 
-    for call in (lambda: remote.get("a"), lambda: list(remote.claim_many(PAIRS)), lambda: remote.store):
+    for call in (lambda: remote.get("a"), lambda: list(remote.claim_many(PAIRS)), remote.stats):
         with pytest.raises(IndexClosed, match="this index was closed"):
             call()
 

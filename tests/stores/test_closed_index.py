@@ -6,10 +6,18 @@ import pytest
 from support.bruteforce import entries
 
 from simhash_hbase.errors import IndexClosed, Permanent
+from simhash_hbase.features.chunks import whole_chunk
+from simhash_hbase.index.arguments import OWN_RULE, given_document
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 
 TEXT = "A document long enough to leave some features."
+
+
+def prepared(index):
+    return whole_chunk([given_document(1, ("b", TEXT))], index.analysis)
+
+
 CALLS = {
     "add": lambda index: index.add("b", TEXT),
     "add_many": lambda index: list(index.add_many([("b", TEXT)])),
@@ -24,6 +32,9 @@ CALLS = {
     "__len__": len,
     "__contains__": lambda index: "a" in index,
     "remove_many": lambda index: list(index.remove_many(["a"])),
+    "added": lambda index: index.added(prepared(index)),
+    "claimed": lambda index: index.claimed(prepared(index)),
+    "answered": lambda index: list(index.answered(prepared(index), OWN_RULE)),
     "query": lambda index: index.query(TEXT),
     "query_many": lambda index: list(index.query_many([("b", TEXT)])),
     "query_entries": lambda index: index.query_entries(entries({"b": 1})),

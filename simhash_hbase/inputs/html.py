@@ -19,6 +19,7 @@ from simhash_hbase.inputs.encodings import (
     byte_order_mark,
     checked_codec,
     detect,
+    is_text,
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
@@ -62,6 +63,8 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
         return text if html else _legible(text)
     if content.count(0) > NUL_SHARE * len(content):
         raise InvalidInput("the page is binary: it has too many NUL bytes")
+    if not is_text(content):
+        raise InvalidInput("the page is binary: it has too many control characters, as compressed data has")
     inside: str | None = html_body_declared_encoding(content) if html else None
     if inside is not None and inside.lower().startswith(("utf-16", "utf-32")):
         inside = UTF8  # A declaration that can be read is not in UTF-16, so the standard says UTF-8.

@@ -1,6 +1,7 @@
 """Crawls are read as crawlers write them; a damaged record is refused by its place, and the rest goes on."""
 
 import gzip
+import lzma
 import re
 import zlib
 
@@ -126,6 +127,103 @@ def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
     assert found.text == RUSSIAN * 50
 
 
+NO_CODINGS = [
+    "utf-8", "UTF8", "none", "binary", "8bit", "7bit", "text", "text/html", "gb2312", "identity", "", '"utf-8"',
+    "utf-8, none", "Binary;q=1", "lzma",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("coding", NO_CODINGS)
+@pytest.mark.parametrize("name", ["Content-Encoding", "Transfer-Encoding", "content-encoding"])
+@pytest.mark.parametrize("body", [page(RUSSIAN * 50), page(RUSSIAN * 50).decode().encode("utf-16")])
+def test_what_is_no_coding_costs_no_plain_page(tmp_path, coding, name, body):
+    crawl = Crawl()
+    crawl.answer(url(1), body, [("Content-Type", "text/html"), (name, coding)])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == RUSSIAN * 50
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "utf-8"])
+@pytest.mark.parametrize(
+    "text", [RUSSIAN, "今天的天气很好，我们去公园。\n" * 9, "Hello", "Cool words, kept as they are. " * 9]
+)
+@pytest.mark.parametrize("codec", ["utf-8", "windows-1251", "gb18030"])
+def test_a_plain_text_under_the_name_of_a_coding_comes_back(tmp_path, coding, text, codec):
+    crawl = Crawl()
+    body = text.encode(codec, "ignore").strip() or b"none"
+    crawl.answer(url(1), body, [("Content-Type", f"text/plain; charset={codec}"), ("Content-Encoding", coding)])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == body.decode(codec)
+
+
+@pytest.mark.parametrize(
+    "coding",
+    [*filter(None, NO_CODINGS), "gzip, deflate, br", "GZIP", '"gzip"', "gzip;q=1.0", "x-gzip, utf-8", "utf-8, gzip"],
+)
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_bytes_tell_gzip_and_zstd_whatever_the_header_says(tmp_path, coding, pack):
+    crawl = Crawl()
+    crawl.answer(url(1), pack(page(RUSSIAN * 50)), [*HTML, ("Content-Encoding", coding), ("X-Other", "gzip")])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == RUSSIAN * 50
+
+
+def test_codings_of_two_headers_of_one_name_are_undone(tmp_path):
+    crawl = Crawl()
+    headers = [*HTML, ("Content-Encoding", "utf-8"), ("Content-Encoding", "br")]
+    crawl.answer(url(1), brotli.compress(page(RUSSIAN)), headers)
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == RUSSIAN
+
+
+@pytest.mark.parametrize("media", ["text/html", "text/plain"])
+@pytest.mark.parametrize("pack", [gzip.compress, brotli.compress, zlib.compress, zstandard.compress])
+def test_compressed_bytes_without_a_header_are_no_text(tmp_path, media, pack):
+    crawl = Crawl()
+    crawl.answer(url(1), pack(page(RUSSIAN * 50)), [("Content-Type", media)])
+
+    (refused,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert "the page is binary" in refused.reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\r\n5\r\nhello\r\n6\r\n there\r\n0\r\n\r\n",
+        b"5\nhello\n6\n there\n0\n\n",
+        b"b;x=1\r\nhello there\r\n0\r\n",
+        b"hello there",
+    ],
+)
+def test_chunks_are_undone_however_their_lines_end(tmp_path, body):
+    crawl = Crawl()
+    crawl.answer(url(1), body, [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == "hello there"
+
+
+def test_a_text_that_only_begins_like_a_chunk_is_kept(tmp_path):
+    crawl = Crawl()
+    crawl.answer(
+        url(1), b"12\r\nmonkeys, and what they did", [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")]
+    )
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == "12\r\nmonkeys, and what they did"
+
+
 def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
     """A crawl of small coded pages is read a thousand documents at a time, unless they are known to be long."""
     crawl, chunk = Crawl(), Chunk()
@@ -150,7 +248,9 @@ def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
         ("br", b"\xff" * 50, "brotli data is damaged"),
         ("zstd", zstandard.compress(page(RUSSIAN * 50))[:-20], "zstd data is cut off"),
         ("chunked", b"5\r\nhello\r\n5\r\nwor", "chunks are damaged or cut off"),
-        ("lzma", page(RUSSIAN), "coded as lzma, which is unknown"),
+        ("lzma", lzma.compress(page(RUSSIAN)), "coded as lzma, which is unknown"),
+        ("utf-8", brotli.compress(page(RUSSIAN * 50)), "coded as utf-8, which is unknown"),
+        ("gzip", brotli.compress(page(RUSSIAN * 50)), "coded as gzip, which it is not"),
         ("gzip", gzip.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
         ("br", brotli.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
         ("deflate", zlib.compress(b" " * (PAGE_BYTES + 1)), "longer than"),

@@ -1,6 +1,8 @@
 """Crawls are read as crawlers write them; a damaged record is refused by its place, and the rest goes on."""
 
+import base64
 import gzip
+import hashlib
 import lzma
 import re
 import zlib
@@ -398,6 +400,62 @@ def test_damage_in_a_file_that_is_one_member_costs_the_rest_of_it(tmp_path):
     assert [record.id for record in pages] == [url(number) for number in range(len(pages))]
     assert 50 < len(pages) < 150
     assert "the gzip data is damaged" in found[-1].reason
+
+
+DIGEST_FORMS = {
+    "hex": bytes.hex,
+    "HEX": lambda digest: digest.hex().upper(),
+    "base32": lambda digest: base64.b32encode(digest).decode(),
+    "base32 without padding": lambda digest: base64.b32encode(digest).decode().rstrip("="),
+    "small base32": lambda digest: base64.b32encode(digest).decode().lower(),
+    "base64": lambda digest: base64.b64encode(digest).decode(),
+    "base64 without padding": lambda digest: base64.b64encode(digest).decode().rstrip("="),
+    "base64 of addresses": lambda digest: base64.urlsafe_b64encode(digest).decode(),
+    "base64 of addresses without padding": lambda digest: base64.urlsafe_b64encode(digest).decode().rstrip("="),
+}
+DIGEST_NAMES = {
+    "sha1": "sha1", "SHA-1": "sha1", "sha256": "sha256", "sha-256": "sha256", "SHA_512": "sha512", "sha384": "sha384",
+    "md5": "md5", "MD5": "md5",
+}  # fmt: skip
+DIGEST_PACKS = {"a.warc": bytes, "a.warc.gz": gzip.compress, "a.warc.zst": zstandard.compress}
+
+
+def with_digests(file, digests):
+    """Pack pages, each with a digest that is made of its block."""
+    records = []
+    for number, digest in enumerate(digests):
+        crawl = Crawl(compressed=False)
+        crawl.answer(url(number), page(text_of(number)))
+        head, block = crawl.bytes().split(b"\r\n\r\n", 1)
+        noted = f"WARC-Block-Digest: {digest(block.removesuffix(bytes(2 * [13, 10])))}".encode()
+        records.append(re.sub(rb"WARC-Block-Digest: [^\r]*", noted, head) + b"\r\n\r\n" + block)
+    return b"".join(map(DIGEST_PACKS[file], records))
+
+
+@pytest.mark.parametrize("file", DIGEST_PACKS)
+@pytest.mark.parametrize("form", DIGEST_FORMS)
+@pytest.mark.parametrize("more", [b"", b"x"])
+def test_a_right_digest_in_any_form_is_no_damage_and_a_wrong_one_is(tmp_path, file, form, more):
+    digests = [
+        lambda block, name=name, kind=kind: f"{name}:{DIGEST_FORMS[form](hashlib.new(kind, block + more).digest())}"
+        for name, kind in DIGEST_NAMES.items()
+    ]
+
+    found = shown(read_bytes(tmp_path, with_digests(file, digests), file))
+
+    reason = "the record is damaged: its digest is not that of its block"
+    places = enumerate(map(url, range(len(digests))), 1)
+    assert found == [(number, reason, address) if more else address for number, address in places]
+
+
+@pytest.mark.parametrize("file", DIGEST_PACKS)
+def test_a_digest_of_an_unknown_kind_is_no_damage(tmp_path, file):
+    unknown = ["blake3:abc", "xxh64:12345678", "sha1:", "sha1", "", "crc32:0"]
+    digests = [lambda _, digest=digest: digest for digest in unknown]
+
+    found = read_bytes(tmp_path, with_digests(file, digests), file)
+
+    assert shown(found) == [url(number) for number in range(len(unknown))]
 
 
 @pytest.mark.parametrize("junk", [b"junk", b"\x1f\x8b\x08junk" * 99])

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, missing_extra
+from simhash_hbase.inputs.compression import take_all
 from simhash_hbase.inputs.encodings import (
     AUTO,
     MARK_BYTES,
@@ -23,7 +24,7 @@ from simhash_hbase.inputs.encodings import (
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.streams import NUL_SHARE, ReadRequest, open_bytes, take_all
+from simhash_hbase.inputs.streams import NUL_SHARE, ReadRequest, open_bytes
 
 try:
     from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, resolve_encoding, to_unicode

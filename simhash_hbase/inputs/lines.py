@@ -12,10 +12,11 @@ from typing import Self
 import msgspec
 
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.compression import take_all
 from simhash_hbase.inputs.encodings import UTF8, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
-from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original, take_all
+from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})

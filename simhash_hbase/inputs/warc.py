@@ -9,10 +9,11 @@ from io import BytesIO
 from uuid import NAMESPACE_URL, uuid5
 
 from simhash_hbase.errors import InvalidInput, missing_extra
+from simhash_hbase.inputs.compression import gunzip, take_all, unzstd
 from simhash_hbase.inputs.encodings import is_text
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.streams import ReadRequest, gunzip, open_bytes, take_all, unzstd
+from simhash_hbase.inputs.streams import ReadRequest, open_bytes
 from simhash_hbase.inputs.warcrecords import Broken, WarcRecord, field, head_bytes, head_of, pieces, warc_records
 
 try:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidInput, missing_extra
-from simhash_hbase.inputs.streams import GZIP_WBITS, unzstd
+from simhash_hbase.inputs.compression import GZIP_WBITS, ZSTD_FRAME, unzstd
 
 try:
     from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
@@ -19,7 +19,6 @@ except ImportError as error:
     raise missing_extra("WARC files need warcio", "warc") from error
 
 _WARC_LINE = re.compile(rb"WARC/\d\.\d{1,2}\r?\n")
-_ZSTD = b"\x28\xb5\x2f\xfd"
 # A header with the only defined method, and without undefined flags.
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _HEADER_BYTES = 4
@@ -58,7 +57,7 @@ def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> It
     while len(head) < _SNIFFED_BYTES and (chunk := next(chunks, b"")):
         head += chunk
     everything = chain((head,), chunks) if head else iter(())
-    if head.startswith(_ZSTD):
+    if ZSTD_FRAME.match(head):
         try:
             yield from unzstd(everything)
         except InvalidInput as error:

@@ -14,7 +14,7 @@ from support.crawls import read_bytes
 from simhash_hbase.corpus.documents import write_rejects
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import Document, Reject, read
-from simhash_hbase.inputs.streams import gunzip
+from simhash_hbase.inputs.compression import gunzip
 
 GOOD = b'{"id":"good","text":"x"}'
 NO_FEATURES = (

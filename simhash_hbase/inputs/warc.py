@@ -12,7 +12,7 @@ from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.inputs.compression import gunzip, take_all, unzstd
 from simhash_hbase.inputs.encodings import is_text
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
-from simhash_hbase.inputs.records import Page, Place, Reject
+from simhash_hbase.inputs.records import Page, Place, Reject, id_in_file
 from simhash_hbase.inputs.streams import ReadRequest, open_bytes
 from simhash_hbase.inputs.warcrecords import Broken, WarcRecord, field, head_bytes, head_of, pieces, warc_records
 
@@ -92,7 +92,8 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
     is_html = media in _HTML or (not media and _LOOKS_LIKE_HTML.match(content) is not None)
     if not is_html and media not in _PLAIN:
         return f"content of type {media}" if media else "content without a type"
-    url = field(record.headers, "Target-URI") or str(place)
+    address = field(record.headers, "Target-URI")
+    url = id_in_file(address, place, options.id_prefix) if address else str(place)
     if record.is_long:
         return Reject(place, f"the page is longer than {PAGE_BYTES:,} bytes", record.raw, url)
     try:

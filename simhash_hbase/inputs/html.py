@@ -24,7 +24,7 @@ from simhash_hbase.inputs.encodings import (
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.streams import NUL_SHARE, ReadRequest, open_bytes
+from simhash_hbase.inputs.streams import BINARY_BYTES, NUL_SHARE, ReadRequest, open_bytes, packed_fault
 
 try:
     from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, resolve_encoding, to_unicode
@@ -355,6 +355,8 @@ def read_html(request: ReadRequest) -> Iterator[Page | Reject]:
         yield Reject(place, f"the page is longer than {limit:,} bytes; only its beginning is kept", content, source.id)
     elif stream.fault is not None:
         yield Reject(place, stream.fault, content, source.id)
+    elif (fault := packed_fault(content[:BINARY_BYTES])) is not None:
+        yield Reject(place, fault, content, source.id)
     else:
         raw = content if options.keep_raw else None
         yield Page(id=source.id, content=content, options=options, place=place, raw=raw)

@@ -200,10 +200,9 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
                 fault: str | None = f"the header row is unusable: {row}"
             else:
                 header, fault = row, column_fault("the header row", row, options)
-                if fault is not None and (other := _other_delimiter(row, delimiter)) is not None:
-                    fault = f"{fault}; {other}"
             if fault is not None:
-                yield Reject(Place(name, 0), fault, b"")
+                other = _other_delimiter(rows.text(), delimiter)
+                yield Reject(Place(name, 0), fault if other is None else f"{fault}; {other}", b"")
                 return
             continue
         fault = _row_fault(row, header) if row else None
@@ -213,14 +212,15 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
             yield build(dict(zip(header, row, strict=True)), place, raw)
 
 
-def _other_delimiter(header: list[str], delimiter: str) -> str | None:
-    """Return advice where a header row of one value seems to have another separator."""
-    found = [other for other in ",;|\t" if other != delimiter and other in header[0]]
-    if len(header) > 1 or not found:
+def _other_delimiter(text: str, delimiter: str) -> str | None:
+    """Return advice where a header row seems to have another separator."""
+    header = text.partition("\n")[0]
+    other = max(",;|\t", key=header.count)
+    if header.count(other) <= header.count(delimiter):
         return None
-    name = next((name for name, known in DELIMITERS.items() if known == found[0]), None)
+    name = next((name for name, known in DELIMITERS.items() if known == other), None)
     advice = f"give `format={name}`" if name else f"write it with {delimiter!r}"
-    return f"the separator seems to be {found[0]!r}: {advice}"
+    return f"the separator seems to be {other!r}: {advice}"
 
 
 def _row_fault(row: list[str] | str, header: list[str]) -> str | None:

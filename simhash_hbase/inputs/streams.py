@@ -35,7 +35,7 @@ def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
 
 
 SAMPLE_BYTES = 64 << 10
-_BINARY_BYTES = 512
+BINARY_BYTES = 512
 NUL_SHARE = 0.05  # More of them are no text.
 _BINARY = "the file looks binary: it has NUL bytes at its beginning"
 
@@ -131,7 +131,7 @@ def open_stream(request: ReadRequest) -> Stream | str:
     mark = byte_order_mark(head)
     named = detect(head[:SAMPLE_BYTES]) if encoding == AUTO else checked_codec(encoding)
     stream.encoding, skip = mark or (named, 0)
-    if stream.encoding not in WIDE and (fault := _binary_fault(head[:_BINARY_BYTES], stream.encoding)):
+    if stream.encoding not in WIDE and (fault := _binary_fault(head[:BINARY_BYTES], stream.encoding)):
         return fault
     stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
@@ -144,13 +144,21 @@ _MAGIC = {GZIP_MAGIC: "gzip", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\3\4": "
 _NAMES = {"gzip": ".gz", "zstd": ".zst"}
 
 
+def packed_fault(head: bytes) -> str | None:
+    """Return why a file is refused whose content is compressed although its name does not say so, or None."""
+    packer = "zstd" if ZSTD_FRAME.match(head) else None
+    packer = packer or next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
+    if packer is None or is_text:
+        return None
+    advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
+    return f"the content is compressed by {packer}: {advice}decompress it first"
+
+
 def _binary_fault(head: bytes, codec: str) -> str | None:
     """Return why a file that is binary is refused, or None; a stray NUL in a text costs only its own line."""
-    packer = "zstd" if ZSTD_FRAME.match(head) else None
-    if packer := packer or next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None):
-        is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
-        advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
-        return None if is_text else f"the content is compressed by {packer}: {advice}decompress it first"
+    if fault := packed_fault(head):
+        return fault
     nuls = head.count(0)
     is_binary = nuls > NUL_SHARE * len(head)
     if nuls and not is_binary:

@@ -285,6 +285,11 @@ def test_the_servers_encoding_goes_first_then_the_pages(tmp_path):
     assert [record.text for record in read_bytes(tmp_path, crawl.bytes())] == [RUSSIAN] * 4
 
 
+def test_the_name_of_the_file_may_stand_before_addresses(tmp_path):
+    found = scan_bytes(tmp_path, crawl_of(2).bytes(), id_prefix="file")
+    assert [page.id for page in found] == [f"{tmp_path / 'a.warc.gz'}#{url(number)}" for number in range(2)]
+
+
 def test_a_whole_record_is_kept_byte_for_byte(tmp_path):
     data = crawl_of(3, compressed=False).bytes()
     records = scan_bytes(tmp_path, data, "a.warc", keep_raw=True)

@@ -72,6 +72,10 @@ class RefusedRows(UserWarning):
     """Rows have no decision: a text is missing or empty, or an id came before."""
 
 
+def _repeated_row(document_id: str, _: Place) -> str:
+    return f"the id {document_id!r} came before in this input"
+
+
 class _Refused:
     """Counts refused rows, or raises at the first."""
 
@@ -163,7 +167,7 @@ class Request:
         refused.warn()
 
     def _deduplicated(self, index: Index, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
-        once = corpus.documents.Once(refused.add)
+        once = corpus.documents.Once(refused.add, reason=_repeated_row)
 
         def parts() -> Iterator[tuple[Entries, list[Document]]]:
             for chunk in analyse(self._records(read()), index.analysis, workers=self.workers):
@@ -194,7 +198,7 @@ class Request:
             raise InvalidArgument("exact needs the address of the index itself, not of a service")
         if self.keep.by != "first":
             raise InvalidArgument(f"keep={self.keep.by!r} needs the address of the index itself, not of a service")
-        once = corpus.documents.Once(refused.add)
+        once = corpus.documents.Once(refused.add, reason=_repeated_row)
 
         def documents() -> Iterator[Document]:
             for record in self._records(read()):

@@ -15,7 +15,7 @@ from simhash_hbase.cli.help import option
 from simhash_hbase.cli.screen.terminal import show_starting
 from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, SIMHASH_FORMATS, InputOptions
+from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, ID_PREFIXES, SIMHASH_FORMATS, InputOptions
 from simhash_hbase.profile import defaults
 from simhash_hbase.rows.table import COMPRESSIONS
 
@@ -163,6 +163,8 @@ reading = collected(
     _input_format,
     _encoding,
     _input("--id-field", metavar="FIELD", show_default="id, else file and line", help="Field with the id."),
+    _input("--id-prefix", type=click.Choice(ID_PREFIXES), show_default="none",
+           help="Put the file's name before each id, for ids that begin anew in each file."),
     _text_field,
     *_own,
     _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,

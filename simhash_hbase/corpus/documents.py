@@ -271,10 +271,16 @@ class Refusals:
 
 
 class Once:
-    """Passes each id once; `refuse` takes the other documents, and `known` were passed by an earlier run."""
+    """Passes each id once; `refuse` takes the other documents with the reason, `known` are ids of an earlier run."""
 
-    def __init__(self, refuse: Callable[[Reject], None], known: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        refuse: Callable[[Reject], None],
+        known: Iterable[str] = (),
+        reason: Callable[[str, Place], str] = repeated_id,
+    ) -> None:
         self._refuse = refuse
+        self._reason = reason
         self._seen = set(map(id_digest, known))
 
     def __call__(self, chunk: Chunk) -> tuple[Entries, list[Document]]:
@@ -291,7 +297,7 @@ class Once:
         is_new = digest not in self._seen
         self._seen.add(digest)
         if not is_new:
-            reason = repeated_id(document.id, document.place)
+            reason = self._reason(document.id, document.place)
             self._refuse(Reject(document.place, reason, document.raw or b"", document.id))
         return is_new
 

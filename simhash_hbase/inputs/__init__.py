@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from simhash_hbase.lazy import handing_on
 
 if TYPE_CHECKING:
-    from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, SIMHASH_FORMATS, InputOptions, Preference
+    from simhash_hbase.inputs.options import (
+        DOCUMENT_BYTES,
+        FORMATS,
+        ID_PREFIXES,
+        SIMHASH_FORMATS,
+        InputOptions,
+        Preference,
+    )
     from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan
     from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, parse_simhash, repeated_id
     from simhash_hbase.inputs.sources import Source, Sources, as_sources, total_bytes
@@ -14,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DOCUMENT_BYTES",
     "FORMATS",
+    "ID_PREFIXES",
     "SIMHASH_FORMATS",
     "SUFFIXES",
     "Document",
@@ -40,7 +48,7 @@ __all__ = [
 __getattr__ = handing_on(
     __name__,
     {
-        "options": ["DOCUMENT_BYTES", "FORMATS", "SIMHASH_FORMATS", "InputOptions", "Preference"],
+        "options": ["DOCUMENT_BYTES", "FORMATS", "ID_PREFIXES", "SIMHASH_FORMATS", "InputOptions", "Preference"],
         "reading": ["SUFFIXES", "extract", "format_of", "read", "scan"],
         "records": ["Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id"],
         "sources": ["Source", "Sources", "as_sources", "total_bytes"],

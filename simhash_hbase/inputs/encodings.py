@@ -62,6 +62,25 @@ def byte_order_mark(head: bytes) -> tuple[str, int] | None:
     return None
 
 
+_SNIFFED_BYTES = 4 << 10
+# Without those of white space, of ISO 2022 and of text in UTF-16, which has NUL bytes.
+_CONTROLS = bytes((*range(0x01, 0x09), *range(0x10, 0x1B), *range(0x1C, 0x20)))
+_CONTROL_SHARE = 0.03
+
+
+def is_text(content: bytes) -> bool:
+    r"""Return whether some bytes are a text in any encoding, not compressed data: a tenth of those are control bytes.
+
+    Examples
+    --------
+    >>> is_text("今天的天气很好".encode("gbk")), is_text(b"\x1f\x8b\x08\x00\xb5\x43\x0a\x6b\x02\xff")
+    (True, False)
+    """
+    head = content[:_SNIFFED_BYTES]
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    return controls <= _CONTROL_SHARE * len(head) or byte_order_mark(head) is not None
+
+
 def undecodable(error: UnicodeError, codec: str, *, before: int = 0, line: int | None = None) -> str:
     r"""Return the reason to refuse bytes that do not decode.
 

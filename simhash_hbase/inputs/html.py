@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, missing_extra
+from simhash_hbase.inputs.compression import take_all
 from simhash_hbase.inputs.encodings import (
     AUTO,
     MARK_BYTES,
@@ -19,10 +20,11 @@ from simhash_hbase.inputs.encodings import (
     byte_order_mark,
     checked_codec,
     detect,
+    is_text,
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.streams import NUL_SHARE, ReadRequest, open_bytes, take_all
+from simhash_hbase.inputs.streams import BINARY_BYTES, NUL_SHARE, ReadRequest, open_bytes, packed_fault
 
 try:
     from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, resolve_encoding, to_unicode
@@ -62,6 +64,8 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
         return text if html else _legible(text)
     if content.count(0) > NUL_SHARE * len(content):
         raise InvalidInput("the page is binary: it has too many NUL bytes")
+    if not is_text(content):
+        raise InvalidInput("the page is binary: it has too many control characters, as compressed data has")
     inside: str | None = html_body_declared_encoding(content) if html else None
     if inside is not None and inside.lower().startswith(("utf-16", "utf-32")):
         inside = UTF8  # A declaration that can be read is not in UTF-16, so the standard says UTF-8.
@@ -351,6 +355,8 @@ def read_html(request: ReadRequest) -> Iterator[Page | Reject]:
         yield Reject(place, f"the page is longer than {limit:,} bytes; only its beginning is kept", content, source.id)
     elif stream.fault is not None:
         yield Reject(place, stream.fault, content, source.id)
+    elif (fault := packed_fault(content[:BINARY_BYTES])) is not None:
+        yield Reject(place, fault, content, source.id)
     else:
         raw = content if options.keep_raw else None
         yield Page(id=source.id, content=content, options=options, place=place, raw=raw)

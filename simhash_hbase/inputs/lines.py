@@ -12,10 +12,11 @@ from typing import Self
 import msgspec
 
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.compression import take_all
 from simhash_hbase.inputs.encodings import UTF8, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
-from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original, take_all
+from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})
@@ -199,27 +200,31 @@ def _table_records(stream: Stream, name: str, options: InputOptions, *, delimite
                 fault: str | None = f"the header row is unusable: {row}"
             else:
                 header, fault = row, column_fault("the header row", row, options)
-                if fault is not None and (other := _other_delimiter(row, delimiter)) is not None:
-                    fault = f"{fault}; {other}"
             if fault is not None:
-                yield Reject(Place(name, 0), fault, b"")
+                other = _other_delimiter(rows.text(), delimiter)
+                yield Reject(Place(name, 0), fault if other is None else f"{fault}; {other}", b"")
                 return
             continue
-        fault = _row_fault(row, header) if row else None
-        if row and (fault := remainder.fault(fault, rows.text())) is not None:
-            yield Reject(place, fault, raw)
-        elif row:
-            yield build(dict(zip(header, row, strict=True)), place, raw)
+        if not row:
+            continue
+        fault = remainder.fault(_row_fault(row, header), rows.text())
+        if isinstance(row, str) or fault is not None:
+            record: Record = Reject(place, fault or "", raw)
+        else:
+            record = build(dict(zip(header, row, strict=True)), place, raw)
+        yield from remainder.settled(record, raw)
+    yield from remainder.rest()
 
 
-def _other_delimiter(header: list[str], delimiter: str) -> str | None:
-    """Return advice where a header row of one value seems to have another separator."""
-    found = [other for other in ",;|\t" if other != delimiter and other in header[0]]
-    if len(header) > 1 or not found:
+def _other_delimiter(text: str, delimiter: str) -> str | None:
+    """Return advice where a header row seems to have another separator."""
+    header = text.partition("\n")[0]
+    other = max(",;|\t", key=header.count)
+    if header.count(other) <= header.count(delimiter):
         return None
-    name = next((name for name, known in DELIMITERS.items() if known == found[0]), None)
+    name = next((name for name, known in DELIMITERS.items() if known == other), None)
     advice = f"give `format={name}`" if name else f"write it with {delimiter!r}"
-    return f"the separator seems to be {found[0]!r}: {advice}"
+    return f"the separator seems to be {other!r}: {advice}"
 
 
 def _row_fault(row: list[str] | str, header: list[str]) -> str | None:
@@ -230,6 +235,10 @@ def _row_fault(row: list[str] | str, header: list[str]) -> str | None:
     return None if len(row) == len(header) else f"the row has {len(row)} fields, the header {len(header)}"
 
 
+_REMAINDER = "the line may belong to the broken row before it"
+_DOUBTFUL_ROWS = 100  # No text is expected to have more lines that look like rows.
+
+
 class _Remainder:
     """Finds what may be the remainder of a broken row: its lines would be rows of their own."""
 
@@ -238,26 +247,51 @@ class _Remainder:
         self._whole = re.compile(rf"{field}({delimiter}{field})*\n?")
         self._is_open = False  # Whether a quoted field of the broken row goes on.
         self._is_after = False  # Whether no whole row has come since.
+        self._doubtful = 0
+        """How many more rows may be of the broken row: its quotes are even, but a later line may close its field."""
+        self._waiting: list[tuple[Record, bytes]] = []  # The broken row and those behind it, with their bytes.
 
     def fault(self, fault: str | None, text: str) -> str | None:
         """Return why a row is refused: its own fault, or that of the row before it."""
         if fault is None and not self._is_after:
             return None
-        is_whole = fault is None and self._whole.fullmatch(text) is not None
-        if is_whole and ('"' in text or not self._is_open):
-            self._is_open = self._is_after = False
+        is_whole = self._whole.fullmatch(text) is not None
+        if fault is None and is_whole and ('"' in text or not self._is_open):
+            self._doubtful = 0 if '"' in text else self._doubtful
+            self._is_open, self._is_after = False, self._doubtful > 0
             return None
-        quotes = len(_QUOTE.findall(text))
-        if not self._is_open:
-            self._is_open = quotes % 2 == 1
-        elif quotes % 2 == 1 and text.rstrip("\n").endswith('"'):
-            self._is_open = False
+        is_odd = len(_QUOTE.findall(text)) % 2 == 1
+        is_closing = is_odd and text.rstrip("\n").endswith('"')
+        if self._doubtful and is_closing:
+            self._waiting = [(_as_remainder(*waiting), waiting[1]) for waiting in self._waiting]
+            self._doubtful = 0
+        elif self._is_open:
+            self._is_open = not is_closing
+        else:
+            self._is_open = is_odd
+            has_pairs = '"' in text and not is_odd and not is_whole
+            self._doubtful = 0 if is_odd else self._doubtful or has_pairs * _DOUBTFUL_ROWS
         self._is_after = True
         if fault is None:
-            fault = "the line may belong to the broken row before it"
+            fault = _REMAINDER
         if '\\"' in text:
             fault += f"; {_BACKSLASH}"
         return fault
+
+    def settled(self, record: Record, raw: bytes) -> list[Record]:
+        """Return the records that no later row changes, this one among them or kept for later."""
+        self._waiting.append((record, raw))
+        self._doubtful = max(self._doubtful - 1, 0)
+        return [] if self._doubtful else self.rest()
+
+    def rest(self) -> list[Record]:
+        """Return the records that were kept."""
+        records, self._waiting = [record for record, _ in self._waiting], []
+        return records
+
+
+def _as_remainder(record: Record, raw: bytes) -> Reject:
+    return record if isinstance(record, Reject) else Reject(record.place, _REMAINDER, raw)
 
 
 class _RowRefused(Exception):

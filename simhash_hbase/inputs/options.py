@@ -81,6 +81,7 @@ class Preference:
         return score if self.ascending else -score
 
 
+ID_PREFIXES = ("file",)
 SIMHASH_FORMATS = ("hex", "decimal", "signed")
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western novels have 4 to 7 MB.
@@ -106,6 +107,8 @@ class InputOptions:
     not declare another."""
     id_field: str | None = None
     """The field of the id, which every record must have; None is ``"id"``, or file and line where a record lacks it."""
+    id_prefix: str | None = None
+    """``"file"`` puts the file's name before the id of each record, for ids that begin anew in each file."""
     text_field: str = "text"
     simhash_field: str | None = None  # The field of the caller's own fingerprint, read instead of a text.
     simhash_format: str | None = None
@@ -128,15 +131,17 @@ class InputOptions:
     block_bytes: int = 1 << 20  # How much is read and decompressed at a time.
 
     def __post_init__(self) -> None:
-        if self.format is not None and self.format not in FORMATS:
-            raise InvalidArgument(f"input format {self.format!r} is unknown; there are {', '.join(FORMATS)}")
+        for what, value, known in (
+            ("input format", self.format, FORMATS),
+            ("id prefix", self.id_prefix, ID_PREFIXES),
+            ("simhash format", self.simhash_format, SIMHASH_FORMATS),
+        ):
+            if value is not None and value not in known:
+                raise InvalidArgument(f"{what} {value!r} is unknown; there are {', '.join(known)}")
         if self.encoding != AUTO:
             checked_codec(self.encoding)
         if self.simhash_field is not None and self.features_field is not None:
             raise InvalidArgument("give a simhash field or a features field, not both")
-        if self.simhash_format is not None and self.simhash_format not in SIMHASH_FORMATS:
-            known = ", ".join(SIMHASH_FORMATS)
-            raise InvalidArgument(f"simhash format {self.simhash_format!r} is unknown; there are {known}")
         if self.simhash_format is not None and self.simhash_field is None:
             raise InvalidArgument("`simhash_format` goes with `simhash_field`")
         if isinstance(self.metadata_fields, str):

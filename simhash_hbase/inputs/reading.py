@@ -125,6 +125,8 @@ def _scan(
     # An unknown format or a missing extra raises before anything is read; of a folder only the file is refused.
     names = set()
     for source in listed.files(options.stdin):
+        if options.id_prefix is not None and source.name == STDIN:
+            raise InvalidInput("standard input has no name for `id_prefix`: read a file")
         if not source.has_name or source.fault is not None:
             continue
         try:

@@ -83,13 +83,31 @@ Scanned = Record | Page
 
 
 def repeated_id(document_id: str, place: Place) -> str:
-    """Return the reason to refuse a document whose id came before; for files of two folders with the way out."""
+    """Return the reason to refuse a document whose id came before, with the way out where files share ids."""
     reason = f"the id {document_id!r} came before in this input"
-    if place.line and document_id[-1:].isdigit() and not {"/", ":"} & set(document_id):
-        return f"{reason}; if ids begin anew in each file, name a field that is unique with `id_field`"
-    if not place.file.endswith(f"{os.sep}{document_id}"):
+    if not place.line and place.file.endswith(f"{os.sep}{document_id}"):
+        return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
+    if not place.line or _ADDRESS.match(document_id) or document_id.startswith(id_in_file("", place, "file")):
         return reason
-    return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
+    return f"{reason}; {_UNIQUE_IDS}"
+
+
+_UNIQUE_IDS = (
+    "if ids begin anew in each file, put its name before them with `id_prefix=file`, or name a field that is unique "
+    "with `id_field`"
+)
+_ADDRESS = re.compile(r"[a-z]+://")
+
+
+def id_in_file(document_id: str, place: Place, prefix: str | None) -> str:
+    """Return the id of a record, with the name of its file before it where that is asked for.
+
+    Examples
+    --------
+    >>> id_in_file("7", Place("a.jsonl", 3), "file")
+    'a.jsonl#7'
+    """
+    return document_id if prefix is None else f"{place.file}#{document_id}"
 
 
 _HEX_FINGERPRINT = re.compile(r"[0-9a-fA-F]{16}|0[xX][0-9a-fA-F]{1,16}")
@@ -258,6 +276,7 @@ class Builder:
             raise InvalidInput(f"the id is neither a string nor an integer but {kind}")
         if not value:
             raise InvalidInput("the id is empty")
+        value = id_in_file(value, place, self._options.id_prefix)
         if len(value) * 4 > MAX_ID_BYTES and len(value.encode()) > MAX_ID_BYTES:
             raise InvalidInput(f"the id is longer than {MAX_ID_BYTES} bytes")
         return value

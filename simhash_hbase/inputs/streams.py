@@ -2,88 +2,19 @@
 
 import codecs
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 
-import zstandard
-
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.files.remote import chunks, is_remote
+from simhash_hbase.inputs.compression import GZIP_MAGIC, ZSTD_FRAME, gunzip, unzstd
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Place
 from simhash_hbase.inputs.sources import Source
-
-# 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
-_ZSTD_STEP = 1 << 10
-_ZSTD_FAULTS = (  # By a word of the library's message.
-    ("Unknown frame descriptor", "the file is not zstd data, or something else follows it"),
-    ("memory", "the zstd data needs a window above 128 MiB"),
-    ("", "the zstd data is damaged"),
-)
-GZIP_WBITS = 31
-
-
-def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
-    """Decompress gzip of any number of members."""
-    # An empty chunk is not the end.
-    chunks, data = filter(None, chunks), b""
-    member, finished = None, 0
-    while data or (data := next(chunks, b"")) or member is not None:
-        is_end = not data
-        if member is None:
-            # Tapes and some tools pad the last member with zeros.
-            data = data.lstrip(b"\0") if finished else data
-            if not data:
-                continue
-            member = zlib.decompressobj(wbits=GZIP_WBITS)
-        try:
-            block = member.decompress(data, block_bytes)
-        except zlib.error as error:
-            if "incorrect header check" not in str(error):
-                raise InvalidInput("the gzip data is damaged") from error
-            reason = "other data follows the gzip data" if finished else "the file is not gzip data"
-            raise InvalidInput(reason) from error
-        if block:
-            yield block
-        elif is_end and not member.eof:
-            raise InvalidInput("the gzip data is cut off")
-        data = member.unused_data if member.eof else member.unconsumed_tail
-        if member.eof:
-            member, finished = None, finished + 1
-    if not finished:
-        raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
-
-
-def unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Decompress Zstandard of any number of frames."""
-    decompressor = zstandard.ZstdDecompressor()
-    frame, is_empty = None, True
-    for chunk in chunks:
-        is_empty = False
-        for start in range(0, len(chunk), _ZSTD_STEP):
-            data = chunk[start : start + _ZSTD_STEP]
-            while data:
-                frame = frame or decompressor.decompressobj()
-                try:
-                    block = frame.decompress(data)
-                except zstandard.ZstdError as error:
-                    cause = next((reason for word, reason in _ZSTD_FAULTS if word in str(error)), "")
-                    raise InvalidInput(cause) from error
-                if block:
-                    yield block
-                data = frame.unused_data if frame.eof else b""
-                if frame.eof:
-                    frame = None
-    if frame is not None:
-        raise InvalidInput("the zstd data is cut off")
-    if is_empty:
-        raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
-
 
 # Lone surrogates pass in both directions: they are refused with their line, not with the file,
 # and the line's own bytes come back exactly.
@@ -104,7 +35,7 @@ def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
 
 
 SAMPLE_BYTES = 64 << 10
-_BINARY_BYTES = 512
+BINARY_BYTES = 512
 NUL_SHARE = 0.05  # More of them are no text.
 _BINARY = "the file looks binary: it has NUL bytes at its beginning"
 
@@ -179,17 +110,6 @@ def original(piece: bytes, encoding: str) -> bytes:
     return decoder.decode(piece).encode(encoding, _ERRORS)
 
 
-def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
-    """Join the blocks; return their first ``limit`` bytes, and whether that is all."""
-    pieces, held = [], 0
-    for block in blocks:
-        pieces.append(block)
-        held += len(block)
-        if held > limit:
-            return b"".join(pieces)[:limit], False
-    return b"".join(pieces), True
-
-
 def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Stream:
     """Open a source without decoding it."""
     opened = Stream(iter(()))
@@ -211,7 +131,7 @@ def open_stream(request: ReadRequest) -> Stream | str:
     mark = byte_order_mark(head)
     named = detect(head[:SAMPLE_BYTES]) if encoding == AUTO else checked_codec(encoding)
     stream.encoding, skip = mark or (named, 0)
-    if stream.encoding not in WIDE and (fault := _binary_fault(head[:_BINARY_BYTES], stream.encoding)):
+    if stream.encoding not in WIDE and (fault := _binary_fault(head[:BINARY_BYTES], stream.encoding)):
         return fault
     stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
@@ -220,16 +140,25 @@ def open_stream(request: ReadRequest) -> Stream | str:
     return stream
 
 
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\3\4": "zip"}
+_MAGIC = {GZIP_MAGIC: "gzip", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\3\4": "zip"}
 _NAMES = {"gzip": ".gz", "zstd": ".zst"}
+
+
+def packed_fault(head: bytes) -> str | None:
+    """Return why a file is refused whose content is compressed although its name does not say so, or None."""
+    packer = "zstd" if ZSTD_FRAME.match(head) else None
+    packer = packer or next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
+    if packer is None or is_text:
+        return None
+    advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
+    return f"the content is compressed by {packer}: {advice}decompress it first"
 
 
 def _binary_fault(head: bytes, codec: str) -> str | None:
     """Return why a file that is binary is refused, or None; a stray NUL in a text costs only its own line."""
-    if packer := next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None):
-        is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
-        advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
-        return None if is_text else f"the content is compressed by {packer}: {advice}decompress it first"
+    if fault := packed_fault(head):
+        return fault
     nuls = head.count(0)
     is_binary = nuls > NUL_SHARE * len(head)
     if nuls and not is_binary:

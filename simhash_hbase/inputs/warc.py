@@ -9,14 +9,15 @@ from io import BytesIO
 from uuid import NAMESPACE_URL, uuid5
 
 from simhash_hbase.errors import InvalidInput, missing_extra
+from simhash_hbase.inputs.compression import gunzip, take_all, unzstd
+from simhash_hbase.inputs.encodings import is_text
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
-from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.streams import ReadRequest, gunzip, open_bytes, take_all, unzstd
+from simhash_hbase.inputs.records import Page, Place, Reject, id_in_file
+from simhash_hbase.inputs.streams import ReadRequest, open_bytes
 from simhash_hbase.inputs.warcrecords import Broken, WarcRecord, field, head_bytes, head_of, pieces, warc_records
 
 try:
     import brotli
-    from warcio.bufferedreaders import ChunkedDataException, ChunkedDataReader
     from warcio.warcwriter import WARCWriter
 except ImportError as error:
     raise missing_extra("WARC files need warcio and brotli", "warc") from error
@@ -30,6 +31,7 @@ _HOLDS_CONTENT = frozenset({"response", "resource", "conversion"})
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
 _LOOKS_LIKE_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 _HTTP_HEAD_BYTES = 64 << 10
+_CODING_HEADERS = ("content-encoding", "transfer-encoding")  # In the order in which a server codes.
 
 
 def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
@@ -90,7 +92,8 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
     is_html = media in _HTML or (not media and _LOOKS_LIKE_HTML.match(content) is not None)
     if not is_html and media not in _PLAIN:
         return f"content of type {media}" if media else "content without a type"
-    url = field(record.headers, "Target-URI") or str(place)
+    address = field(record.headers, "Target-URI")
+    url = id_in_file(address, place, options.id_prefix) if address else str(place)
     if record.is_long:
         return Reject(place, f"the page is longer than {PAGE_BYTES:,} bytes", record.raw, url)
     try:
@@ -119,9 +122,10 @@ def _answer(block: bytes) -> _Body | str | None:
         return f"status {status[1].decode()}"
     start = head_bytes(block)
     http = head_of(block[:start])
-    codings = ",".join(http.get_header(name) or "" for name in ("Content-Encoding", "Transfer-Encoding"))
-    names = tuple(name.strip().lower() for name in codings.split(",") if name.strip())
-    return block[start:], http.get_header("Content-Type") or "", names
+    values = (value for header in _CODING_HEADERS for name, value in http.headers if name.lower() == header)
+    # Without parameters, such as those of ``gzip;q=1.0``, and quotes.
+    names = (name.partition(";")[0].strip(" \t\"'").lower() for name in ",".join(values).split(","))
+    return block[start:], http.get_header("Content-Type") or "", tuple(filter(None, names))
 
 
 _BLOCK_BYTES = 1 << 16
@@ -131,10 +135,13 @@ def _inflate(content: bytes) -> Iterator[bytes]:
     """Undo deflate; the name stands for zlib's form, but some servers send the bare one."""
     inflate = zlib.decompressobj()
     try:
-        page = inflate.decompress(content, PAGE_BYTES + 1)
-    except zlib.error:
-        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        page = inflate.decompress(content, PAGE_BYTES + 1)
+        try:
+            page = inflate.decompress(content, PAGE_BYTES + 1)
+        except zlib.error:
+            inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+            page = inflate.decompress(content, PAGE_BYTES + 1)
+    except zlib.error as error:
+        raise InvalidInput("the page's deflate data is damaged") from error
     yield page
     if not inflate.eof:
         raise InvalidInput("the page's deflate data is cut off")
@@ -142,57 +149,85 @@ def _inflate(content: bytes) -> Iterator[bytes]:
 
 def _unbrotli(content: bytes) -> Iterator[bytes]:
     decompressor = brotli.Decompressor()
-    block = decompressor.process(content, output_buffer_limit=_BLOCK_BYTES)
-    while block:
-        yield block
-        block = decompressor.process(b"", output_buffer_limit=_BLOCK_BYTES)
+    try:
+        block = decompressor.process(content, output_buffer_limit=_BLOCK_BYTES)
+        while block:
+            yield block
+            block = decompressor.process(b"", output_buffer_limit=_BLOCK_BYTES)
+    except brotli.error as error:
+        raise InvalidInput("the page's brotli data is damaged") from error
     if not decompressor.is_finished():
         raise InvalidInput("the page's brotli data is cut off")
 
 
-# For each coding how the bytes begin, and what undoes it.
-_GZIP = re.compile(rb"\x1f\x8b"), lambda content: gunzip((content,), _BLOCK_BYTES)
-_CODINGS: dict[str, tuple[re.Pattern[bytes], Callable[[bytes], Iterable[bytes]]]] = {
-    "identity": (re.compile(b""), lambda content: (content,)),
-    "gzip": _GZIP,
-    "x-gzip": _GZIP,
-    "zstd": (re.compile(rb"\x28\xb5\x2f\xfd"), lambda content: unzstd((content,))),
-    "deflate": (re.compile(b""), _inflate),
-    "br": (re.compile(b""), _unbrotli),
-    "chunked": (
-        re.compile(rb"[0-9a-fA-F]{1,16}[ \t]*(;[^\r\n]*)?\r\n"),
-        lambda content: (ChunkedDataReader(BytesIO(content), raise_exceptions=True).read(),),
-    ),
+_CHUNK = re.compile(rb"(?:\r?\n)?([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
+
+
+def _unchunk(content: bytes) -> Iterator[bytes]:
+    """Undo the coding in chunks; a page that is not in chunks comes back as it is."""
+    place = 0
+    while chunk := _CHUNK.match(content, place):
+        start, size = chunk.end(), int(chunk[1], 16)
+        stop = start + size
+        if size == 0:
+            return
+        if place == 0 and content[stop : stop + 1] not in (b"", b"\r", b"\n"):
+            break
+        yield content[start:stop]
+        place = stop
+    if place:
+        raise InvalidInput("the page's chunks are damaged or cut off")
+    yield content
+
+
+_Decode = Callable[[bytes], Iterable[bytes]]
+_BY_FIRST_BYTES: dict[bytes, _Decode] = {
+    b"\x1f\x8b": lambda content: gunzip((content,), _BLOCK_BYTES),
+    b"\x28\xb5\x2f\xfd": lambda content: unzstd((content,)),
 }
+_BY_NAME: dict[str, _Decode] = {"deflate": _inflate, "br": _unbrotli}
+_OTHER_CODINGS = frozenset({"gzip", "x-gzip", "zstd", "identity"})
+_NOT_ASCII = bytes(range(0x80, 0x100))
 
 
 def undo(content: bytes, codings: Sequence[str]) -> bytes:
     r"""Return a page as it was before HTTP's content and transfer codings.
 
-    A page that is not coded although its header says so comes back as it is.
+    Servers name codings that a page is not in, and what is no coding, such as ``utf-8``. So its bytes decide: gzip and
+    Zstandard are undone under the name of any coding, and text comes back as it is.
+
+    Raises
+    ------
+    InvalidInput
+        When a coding is damaged, or the bytes are neither in a known coding nor text.
 
     Examples
     --------
-    >>> undo(b"5\r\nhello\r\n0\r\n\r\n", ["chunked"]), undo(b"<p>", ["gzip"])
-    (b'hello', b'<p>')
+    >>> undo(b"5\r\nhello\r\n0\r\n\r\n", ["chunked"]), undo(b"<p>", ["gzip"]), undo(b"<p>", ["utf-8"])
+    (b'hello', b'<p>', b'<p>')
     """
+    damage = unknown = ""
     for coding in reversed(codings):
-        if coding not in _CODINGS:
-            raise InvalidInput(f"the page is coded as {coding}, which is unknown")
-        beginning, decode = _CODINGS[coding]
-        if not beginning.match(content):
+        by_bytes = (decode for beginning, decode in _BY_FIRST_BYTES.items() if content.startswith(beginning))
+        decode = _unchunk if coding == "chunked" else next(by_bytes, _BY_NAME.get(coding))
+        if decode is None:
+            cause = "which it is not" if coding in _OTHER_CODINGS else "which is unknown"
+            unknown = unknown or f"the header says that the page is coded as {coding}, {cause}"
             continue
         try:
-            content, whole = take_all(decode(content), PAGE_BYTES)
-        except (ChunkedDataException, AssertionError) as error:
-            raise InvalidInput("the page's chunks are damaged or cut off") from error
-        except (zlib.error, brotli.error) as error:
-            if content.lstrip()[:1] != b"<":
-                name = "deflate" if coding == "deflate" else "brotli"
-                raise InvalidInput(f"the page's {name} data is damaged") from error
+            decoded, is_whole = take_all(decode(content), PAGE_BYTES)
+        except InvalidInput as error:
+            if coding == "chunked":
+                raise
+            damage = damage or str(error)
             continue
-        if not whole:
+        if not is_whole:
             raise InvalidInput(f"the page is longer than {PAGE_BYTES:,} bytes")
+        content = decoded
+    # A text without any ASCII is rarer than damage.
+    is_plain = is_text(content) and (not damage or bool(content.strip(_NOT_ASCII)))
+    if not is_plain and (damage or unknown):
+        raise InvalidInput(damage or unknown)
     return content
 
 

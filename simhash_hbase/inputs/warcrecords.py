@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidInput, missing_extra
-from simhash_hbase.inputs.streams import GZIP_WBITS, unzstd
+from simhash_hbase.inputs.compression import GZIP_WBITS, ZSTD_FRAME, unzstd
 
 try:
     from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
@@ -19,7 +19,6 @@ except ImportError as error:
     raise missing_extra("WARC files need warcio", "warc") from error
 
 _WARC_LINE = re.compile(rb"WARC/\d\.\d{1,2}\r?\n")
-_ZSTD = b"\x28\xb5\x2f\xfd"
 # A header with the only defined method, and without undefined flags.
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _HEADER_BYTES = 4
@@ -58,7 +57,7 @@ def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> It
     while len(head) < _SNIFFED_BYTES and (chunk := next(chunks, b"")):
         head += chunk
     everything = chain((head,), chunks) if head else iter(())
-    if head.startswith(_ZSTD):
+    if ZSTD_FRAME.match(head):
         try:
             yield from unzstd(everything)
         except InvalidInput as error:
@@ -179,7 +178,6 @@ class _Window:
         self.bytes = bytearray()
         self.members: list[int] = []
         """Where gzip members begin."""
-        self.is_gzip = False
         # Members that have ended: start, below 0 where the beginning was dropped, stop, and the compressed bytes.
         self._whole: list[tuple[int, int, bytes | None]] = []
         self._begun = 0
@@ -191,7 +189,6 @@ class _Window:
         if isinstance(piece, Damage):
             raise _Damaged(piece.reason)
         if isinstance(piece, GzipMember):
-            self.is_gzip = True
             self._begun = len(self.bytes)
             self.members.append(self._begun)
         elif isinstance(piece, GzipEnd):
@@ -246,7 +243,10 @@ _KEPT_BYTES = 64 << 10
 # No file is as long, and neither Python nor the system takes any number.
 _LENGTH_DIGITS = 15
 _PARSER = StatusAndHeadersParser([], verify=False)
-_DIGESTS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "md5": hashlib.md5}
+_DIGESTS = {
+    "md5": hashlib.md5, "sha1": hashlib.sha1, "sha224": hashlib.sha224, "sha256": hashlib.sha256,
+    "sha384": hashlib.sha384, "sha512": hashlib.sha512,
+}  # fmt: skip
 
 
 class WarcRecord(NamedTuple):
@@ -288,6 +288,22 @@ def field(headers: StatusAndHeaders | None, name: str) -> str:
     """
     value = ("" if headers is None else headers.get_header(f"WARC-{name}") or "").strip(" \t")
     return value[1:-1] if value.startswith("<") and value.endswith(">") else value
+
+
+def _contradicts(digest: str, block: bytes) -> bool:
+    """Return whether a digest such as ``sha-1:2Z6X…`` is not that of a block; one of an unknown kind never is.
+
+    Crawlers write it in hex, base32 or base64, with padding or without.
+    """
+    name, _, value = digest.partition(":")
+    make, value = _DIGESTS.get(name.strip().lower().replace("-", "").replace("_", "")), value.strip().rstrip("=")
+    if make is None or not value:
+        return False
+    own = make(block).digest()
+    base32, *base64s = (
+        encode(own).decode().rstrip("=") for encode in (base64.b32encode, base64.b64encode, base64.urlsafe_b64encode)
+    )
+    return value.lower() not in (own.hex(), base32.lower()) and value not in base64s
 
 
 def head_bytes(block: bytes) -> int:
@@ -355,12 +371,8 @@ class _RecordSplitter:
         self.check_block(head, end)
         stop = self.stop(end, head)
         block = bytes(window.bytes[head:end])
-        # Such as ``sha1:2Z6X…``; one of an unknown kind contradicts no block.
-        name, _, value = (headers.get_header("WARC-Block-Digest") or "").partition(":")
-        if not window.is_gzip and value and (digest := _DIGESTS.get(name.lower())):
-            own = digest(block).digest()
-            if value.strip().upper() not in (base64.b32encode(own).decode().rstrip("="), own.hex().upper()):
-                raise _Damaged("its digest is not that of its block", stop)
+        if _contradicts(headers.get_header("WARC-Block-Digest") or "", block):
+            raise _Damaged("its digest is not that of its block", stop)
         if stop - end < len(_BLANK_LINES):
             # Another record can follow it.
             raw = bytes(window.bytes[:end]) + _BLANK_LINES

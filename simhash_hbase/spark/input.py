@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 from simhash_hbase import corpus
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
-from simhash_hbase.inputs import InputOptions, Preference, Reject, Scanned, repeated_id
+from simhash_hbase.inputs import InputOptions, Place, Preference, Reject, Scanned, repeated_id
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.spark import records
@@ -157,6 +157,21 @@ def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, Data
     reason = F.udf(lambda name, position: repeated_id(name, order.place(position)))
     later = whole.join(again, "position").withColumn("reason", reason("id", "position"))
     return whole.join(again, "position", "left_anti"), refused.unionByName(later)
+
+
+def first_unnamed(documents: DataFrame, order: Order) -> Place | None:
+    """Return where a document is whose id is its file and line, as that of records without one is."""
+
+    def unnamed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for name, position in zip(batch["id"].to_pylist(), batch["position"].to_pylist(), strict=True):
+                if name == str(order.place(position)):
+                    yield batch_of("position long", position=[position])
+                    return
+
+    likely = documents.where("id RLIKE ':[0-9]+$'").select("id", "position")
+    found = likely.mapInArrow(unnamed, "position long").first()
+    return None if found is None else order.place(found.position)
 
 
 def numbered(documents: DataFrame, *order: str) -> DataFrame:

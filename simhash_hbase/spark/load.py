@@ -19,13 +19,22 @@ from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.inputs import InputOptions
+from simhash_hbase.inputs import InputOptions, Place
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.digests import digest_of
 from simhash_hbase.rows.keys import BlockRows, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
-from simhash_hbase.spark.input import Input, Mapped, entries_of, integers, numbered, report_refused, without_repeats
+from simhash_hbase.spark.input import (
+    Input,
+    Mapped,
+    entries_of,
+    first_unnamed,
+    integers,
+    numbered,
+    report_refused,
+    without_repeats,
+)
 from simhash_hbase.spark.records import InputFile, Order, batch_of, input_files
 from simhash_hbase.stores.hbase import HBaseStore
 
@@ -209,6 +218,7 @@ class LoadCounts:
     documents: int
     resumed: bool  # Whether an earlier attempt had analysed the documents.
     cells: int
+    unnamed: Place | None  # Of a document whose id is its file and line.
 
 
 @dataclass(frozen=True)
@@ -251,7 +261,7 @@ def load(
     loader = replace(way.loader, staging=f"{way.loader.staging}/{progress.token}")
     cells = write_files(placed, index, starts, stamp, loader)
     indexrows.end_load(index.store, progress.token)
-    done = LoadCounts(placed.count(), resumed, cells)
+    done = LoadCounts(placed.count(), resumed, cells, first_unnamed(placed, order))
     way.work.remove()
     return done
 

@@ -98,7 +98,9 @@ def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     if path.toUri().getScheme() is None and system.getUri().getScheme() == LOCAL:
         for source in Sources([name]).files():
-            if source.path is None or source.fault is not None or not source.has_name:
+            if source.path is None:
+                raise InvalidInput("Spark does not read standard input: name a file")
+            if source.fault is not None or not source.has_name:
                 raise InvalidInput(f"{source.name}: {source.fault or 'Spark reads files that have names'}")
             uri = spark._jvm.java.net.URI(Path(os.path.abspath(source.path)).as_uri())
             path = spark._jvm.org.apache.hadoop.fs.Path(uri)

@@ -74,6 +74,10 @@ class RefusedRows(UserWarning):
     """Rows have no decision: a text is missing or empty, or an id came before."""
 
 
+def _repeated_row(document_id: str, _: Place) -> str:
+    return f"the id {document_id!r} came before in this input"
+
+
 class _Refused:
     """Counts refused rows, or raises at the first."""
 
@@ -165,7 +169,7 @@ class Request:
         refused.warn()
 
     def _deduplicated(self, index: LocalIndex, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
-        once = corpus.documents.Once(refused.add)
+        once = corpus.documents.Once(refused.add, reason=_repeated_row)
 
         def parts() -> Iterator[tuple[Entries, list[Document]]]:
             for chunk in analyse(self._records(read()), index.analysis, workers=self.workers):
@@ -209,7 +213,7 @@ class Request:
 
     def _documents(self, read: Read, refused: _Refused) -> Iterator[Document]:
         """Read the documents whose ids come first."""
-        once = corpus.documents.Once(refused.add)
+        once = corpus.documents.Once(refused.add, reason=_repeated_row)
         for record in self._records(read()):
             if isinstance(record, Reject):
                 refused.add(record)

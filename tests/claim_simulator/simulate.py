@@ -136,7 +136,7 @@ class _Simulation:
         list(index.remove_many([document.id for document in documents]))
 
     def _vacuum(self, index: LocalIndex, _: object) -> None:
-        index.vacuum()
+        index.vacuum(yes=True)
 
     def _repair(self, index: LocalIndex, _: object) -> None:
         index.verify(repair=True)
@@ -173,7 +173,7 @@ class _Simulation:
         last.operation = Operation("vacuum", "last")
         for _ in range(2):
             world.sleep(LONG_S)
-            index.vacuum()
+            index.vacuum(yes=True)
         verified = index.verify()
         if verified.wrong or verified.undecided or verified.stale_members or verified.orphan_rows:
             self._note(f"not clean after vacuum: {verified}")

@@ -5,9 +5,11 @@ import multiprocessing
 import os
 from itertools import count
 
+import click
 import pytest
 from support.corpus import text, write_jsonl
 
+from simhash_hbase.cli import app
 from simhash_hbase.corpus import documents
 from simhash_hbase.inputs import Document, Place
 
@@ -211,7 +213,8 @@ def table_of(path, rows):
         pq = pytest.importorskip("pyarrow.parquet")
         pq.write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), path)
     elif path.suffix == ".csv":
-        path.write_text("url,text\n" + "".join(f"{row['url']},{row['text']}\n" for row in rows))
+        lines = [",".join(map(str, values)) for values in ([*rows[0]], *(row.values() for row in rows))]
+        path.write_text("\n".join(lines))
     else:
         write_jsonl(path, rows)
     return path
@@ -226,6 +229,64 @@ def test_an_id_field_that_the_records_lack_is_refused_with_those_they_have(cli, 
     assert "'URL'" in wrong.err
     assert "it has url, text: name the right one with --id-field" in wrong.err
     assert [record["id"] for record in right.records] == [row["url"] for row in ROWS]
+
+
+def shards(folder, suffix, ids=(1, 2)):
+    """Write two files of one name in two folders, whose ids begin anew."""
+    files = []
+    for shard in "ab":
+        (folder / shard).mkdir()
+        rows = [{"id": name, "text": text(ord(shard) * 9 + at)} for at, name in enumerate(ids)]
+        files.append(table_of(folder / shard / f"part.{suffix}", rows))
+    return files
+
+
+@pytest.mark.parametrize("words", [["dedup"], ["load", "--into-existing"]])
+@pytest.mark.parametrize("name", ["7", "one", "a/b", "a:b", "0b9f3a52-7f6e-4d57-9b0b-2f4b8e1f6a10"])
+def test_ids_that_begin_anew_in_each_file_are_refused_with_the_way_out(cli, filled, tmp_path, words, name):
+    files = shards(tmp_path, "jsonl", [name])
+    work = ["--work", tmp_path / "work"] if words[0] == "load" else []
+    done = cli(words[0], filled, *files, *words[1:], *work)
+
+    assert done.code == 3
+    assert f"{files[1]}:1: refused: the id {name!r} came before in this input; if ids begin anew" in done.err
+    assert "put its name before them with --id-prefix file, or name a field that is unique with --id-field" in done.err
+
+
+@pytest.mark.parametrize("words", [["add", "--verbose"], ["claim"], ["dedup"], ["fingerprint"]])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_the_name_of_the_file_before_ids_makes_them_differ(cli, filled, tmp_path, words, suffix):
+    files = shards(tmp_path, suffix)
+    index = [] if words == ["fingerprint"] else [filled]
+    done = cli(words[0], *index, *files, *words[1:], "--id-prefix", "file")
+
+    assert (done.code, [record["id"] for record in done.records]) == (0, [f"{f}#{n}" for f in files for n in (1, 2)])
+
+
+def test_an_id_that_comes_twice_in_one_file_has_no_way_out(cli, filled, tmp_path):
+    done = cli("dedup", filled, *shards(tmp_path, "jsonl", ["7", "7"]), "--id-prefix", "file")
+
+    assert done.code == 3
+    assert "came before in this input\n" in done.err
+    assert "--id-field" not in done.err
+
+
+def test_every_command_that_reads_ids_can_put_the_file_before_them():
+    context = click.Context(app.cli)
+    commands = [app.cli.get_command(context, name) for name in app.COMMANDS]
+    commands += [inner for command in commands for inner in getattr(command, "commands", {}).values()]
+    options = [{option for parameter in command.params for option in parameter.opts} for command in commands]
+
+    assert sum("--id-field" in of for of in options) > 5
+    assert [of for of in options if ("--id-field" in of) != ("--id-prefix" in of)] == []
+
+
+def test_standard_input_has_no_name_before_ids(cli, filled, standard_input):
+    standard_input(b'{"id":"a","text":"x"}')
+    done = cli("claim", filled, "-", "--id-prefix", "file")
+
+    assert (done.code, done.records) == (1, [])
+    assert "standard input has no name for --id-prefix: read a file" in done.err
 
 
 def test_a_later_record_without_the_named_id_is_refused_alone(cli, filled, tmp_path):

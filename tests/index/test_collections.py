@@ -174,7 +174,7 @@ def test_an_index_without_its_secret_or_with_another_one_is_corrupt(index):
     news.add_entries(entries({"a": BASE}))
     key = index_row("secret"), VALUE_QUALIFIER
     [secret] = index.store.get("m", [key])
-    for value in (secret.value[:-1] + b"!", None):
+    for value in (bytes([*secret.value[:-1], secret.value[-1] ^ 1]), None):
         cell = Cell(*key, value or b"", now_ms() + DAY_MS)
         index.store.put("m", [cell]) if value else index.store.delete("m", [cell])
 

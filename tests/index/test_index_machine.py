@@ -218,7 +218,7 @@ class IndexMachine(RuleBasedStateMachine):
     def vacuum(self):
         # An index gives no time twice: without a step, a second vacuum is a millisecond ahead of the model.
         self.clock.advance(ms=STEP_MS)
-        self.index.vacuum()
+        self.index.vacuum(yes=True)
         for model in self.models.values():
             model.vacuum()
 
@@ -287,7 +287,7 @@ class BandedMachine(IndexMachine):
         self.clock.advance(ms=GRACE_MS + STEP_MS)
         self.vacuum()
         self.clock.advance(ms=STEP_MS)
-        self.index.vacuum()
+        self.index.vacuum(yes=True)
         left = self.index.verify()
         assert (left.wrong, left.stale_members, left.orphan_rows, left.stale_copies) == (0, 0, 0, 0)
 

@@ -14,7 +14,7 @@ from support.crawls import read_bytes
 from simhash_hbase.corpus.documents import write_rejects
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import Document, Reject, read
-from simhash_hbase.inputs.streams import gunzip
+from simhash_hbase.inputs.compression import gunzip
 
 GOOD = b'{"id":"good","text":"x"}'
 NO_FEATURES = (
@@ -143,6 +143,35 @@ def test_the_remainder_of_a_broken_csv_row_is_no_document(tmp_path, lines, end):
     assert any("\\" in line for line in lines) == ("a backslash before a quote" in refused[0].reason)
 
 
+EVEN_REMAINDERS = {
+    "two lines": ['7,"he said "hi there', 'left, quietly"'],
+    "lines like rows": ['7,"he said "hi there', "left, quietly", "and, more", 'then, gone"'],
+    "a short line among them": ['7,"he said "hi there', "left, quietly", "alone", 'then gone"'],
+    "two pairs": ['7,"he "said" "hi', "left, quietly", 'then, gone"'],
+    "a tail of twenty lines": ['7,"he said "hi there', *["left, quietly"] * 20, 'then, gone"'],
+}
+
+
+@pytest.mark.parametrize("lines", EVEN_REMAINDERS.values(), ids=EVEN_REMAINDERS)
+@pytest.mark.parametrize("good", ["3,plain", GOOD_ROW])
+def test_rows_between_a_broken_row_and_its_closing_quote_are_no_documents(tmp_path, lines, good):
+    rows = ["id,text", "1,before", *lines, good, good]
+    got = read_bytes(tmp_path, "\n".join(rows).encode(), "a.csv")
+
+    assert [r.id for r in got if isinstance(r, Document)] == ["1", "3", "3"]
+    assert [r.raw.decode() for r in got if isinstance(r, Reject)] == lines
+    assert [r.place.line for r in got] == list(range(2, len(rows) + 1))
+
+
+@pytest.mark.parametrize("after", [[GOOD_ROW], ['9,"c"d'], [], ["3,plain"] * 200 + ['then, gone"']])
+def test_rows_after_a_broken_row_without_a_closing_quote_are_documents(tmp_path, after):
+    rows = ["id,text", '7,"c"d', "2,plain", "2,plain", *after]
+    got = read_bytes(tmp_path, "\n".join(rows).encode(), "a.csv")
+
+    assert [isinstance(r, Document) for r in got[:3]] == [False, True, True]
+    assert [r.place.line for r in got] == list(range(2, len(rows) + 1))
+
+
 @pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.csv"])
 def test_a_byte_order_mark_within_joined_files_is_dropped(tmp_path, name):
     lines = {"a.jsonl": b'{"id":"%d","text":"x"}\n', "a.txt": b"x\n", "a.csv": b"%d,x\n"}[name]
@@ -221,6 +250,11 @@ def test_rejects_are_written_whole(tmp_path):
         ("a.txt", lzma.compress(GOOD), FOLDER, "compressed by xz: decompress it first"),
         ("a.csv", b"id;text\n1;x\n", {}, "the separator seems to be ';': write it with ','"),
         ("a.csv", b"id|text\n1|x\n", {}, "the separator seems to be '|': write it with ','"),
+        ("a.csv", b'"id";"text"\n"1";"x, y"\n', {}, "the separator seems to be ';': write it with ','"),
+        ("a.csv", b"id;text, whole;c\n1;x;y\n", {}, "the separator seems to be ';': write it with ','"),
+        ("a.csv", b"id|text|a,b\n1|x|y\n", {}, "the separator seems to be '|': write it with ','"),
+        ("a.html", gzip.compress(b"<html><p>x</p></html>"), {}, "compressed by gzip: add .gz to its name"),
+        ("a.html", lzma.compress(b"<html><p>x</p></html>"), {}, "compressed by xz: decompress it first"),
         ("a.csv", b"id\ttext\n1\tx\n", {}, "the separator seems to be '\\t': give `format=tsv`"),
         ("a.tsv", b"id,text\n1,x\n", {}, "the separator seems to be ',': give `format=csv`"),
         ("a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n" * 100, {}, "binary"),

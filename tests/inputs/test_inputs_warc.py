@@ -1,6 +1,9 @@
 """Crawls are read as crawlers write them; a damaged record is refused by its place, and the rest goes on."""
 
+import base64
 import gzip
+import hashlib
+import lzma
 import re
 import zlib
 
@@ -126,6 +129,103 @@ def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
     assert found.text == RUSSIAN * 50
 
 
+NO_CODINGS = [
+    "utf-8", "UTF8", "none", "binary", "8bit", "7bit", "text", "text/html", "gb2312", "identity", "", '"utf-8"',
+    "utf-8, none", "Binary;q=1", "lzma",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("coding", NO_CODINGS)
+@pytest.mark.parametrize("name", ["Content-Encoding", "Transfer-Encoding", "content-encoding"])
+@pytest.mark.parametrize("body", [page(RUSSIAN * 50), page(RUSSIAN * 50).decode().encode("utf-16")])
+def test_what_is_no_coding_costs_no_plain_page(tmp_path, coding, name, body):
+    crawl = Crawl()
+    crawl.answer(url(1), body, [("Content-Type", "text/html"), (name, coding)])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == RUSSIAN * 50
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "utf-8"])
+@pytest.mark.parametrize(
+    "text", [RUSSIAN, "今天的天气很好，我们去公园。\n" * 9, "Hello", "Cool words, kept as they are. " * 9]
+)
+@pytest.mark.parametrize("codec", ["utf-8", "windows-1251", "gb18030"])
+def test_a_plain_text_under_the_name_of_a_coding_comes_back(tmp_path, coding, text, codec):
+    crawl = Crawl()
+    body = text.encode(codec, "ignore").strip() or b"none"
+    crawl.answer(url(1), body, [("Content-Type", f"text/plain; charset={codec}"), ("Content-Encoding", coding)])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == body.decode(codec)
+
+
+@pytest.mark.parametrize(
+    "coding",
+    [*filter(None, NO_CODINGS), "gzip, deflate, br", "GZIP", '"gzip"', "gzip;q=1.0", "x-gzip, utf-8", "utf-8, gzip"],
+)
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_bytes_tell_gzip_and_zstd_whatever_the_header_says(tmp_path, coding, pack):
+    crawl = Crawl()
+    crawl.answer(url(1), pack(page(RUSSIAN * 50)), [*HTML, ("Content-Encoding", coding), ("X-Other", "gzip")])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == RUSSIAN * 50
+
+
+def test_codings_of_two_headers_of_one_name_are_undone(tmp_path):
+    crawl = Crawl()
+    headers = [*HTML, ("Content-Encoding", "utf-8"), ("Content-Encoding", "br")]
+    crawl.answer(url(1), brotli.compress(page(RUSSIAN)), headers)
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == RUSSIAN
+
+
+@pytest.mark.parametrize("media", ["text/html", "text/plain"])
+@pytest.mark.parametrize("pack", [gzip.compress, brotli.compress, zlib.compress, zstandard.compress])
+def test_compressed_bytes_without_a_header_are_no_text(tmp_path, media, pack):
+    crawl = Crawl()
+    crawl.answer(url(1), pack(page(RUSSIAN * 50)), [("Content-Type", media)])
+
+    (refused,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert "the page is binary" in refused.reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\r\n5\r\nhello\r\n6\r\n there\r\n0\r\n\r\n",
+        b"5\nhello\n6\n there\n0\n\n",
+        b"b;x=1\r\nhello there\r\n0\r\n",
+        b"hello there",
+    ],
+)
+def test_chunks_are_undone_however_their_lines_end(tmp_path, body):
+    crawl = Crawl()
+    crawl.answer(url(1), body, [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")])
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == "hello there"
+
+
+def test_a_text_that_only_begins_like_a_chunk_is_kept(tmp_path):
+    crawl = Crawl()
+    crawl.answer(
+        url(1), b"12\r\nmonkeys, and what they did", [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")]
+    )
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == "12\r\nmonkeys, and what they did"
+
+
 def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
     """A crawl of small coded pages is read a thousand documents at a time, unless they are known to be long."""
     crawl, chunk = Crawl(), Chunk()
@@ -150,7 +250,9 @@ def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
         ("br", b"\xff" * 50, "brotli data is damaged"),
         ("zstd", zstandard.compress(page(RUSSIAN * 50))[:-20], "zstd data is cut off"),
         ("chunked", b"5\r\nhello\r\n5\r\nwor", "chunks are damaged or cut off"),
-        ("lzma", page(RUSSIAN), "coded as lzma, which is unknown"),
+        ("lzma", lzma.compress(page(RUSSIAN)), "coded as lzma, which is unknown"),
+        ("utf-8", brotli.compress(page(RUSSIAN * 50)), "coded as utf-8, which is unknown"),
+        ("gzip", brotli.compress(page(RUSSIAN * 50)), "coded as gzip, which it is not"),
         ("gzip", gzip.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
         ("br", brotli.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
         ("deflate", zlib.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
@@ -181,6 +283,11 @@ def test_the_servers_encoding_goes_first_then_the_pages(tmp_path):
     crawl.answer(url(4), RUSSIAN.encode("cp1251"), [("Content-Type", "text/plain; charset=windows-1251")])
 
     assert [record.text for record in read_bytes(tmp_path, crawl.bytes())] == [RUSSIAN] * 4
+
+
+def test_the_name_of_the_file_may_stand_before_addresses(tmp_path):
+    found = scan_bytes(tmp_path, crawl_of(2).bytes(), id_prefix="file")
+    assert [page.id for page in found] == [f"{tmp_path / 'a.warc.gz'}#{url(number)}" for number in range(2)]
 
 
 def test_a_whole_record_is_kept_byte_for_byte(tmp_path):
@@ -298,6 +405,62 @@ def test_damage_in_a_file_that_is_one_member_costs_the_rest_of_it(tmp_path):
     assert [record.id for record in pages] == [url(number) for number in range(len(pages))]
     assert 50 < len(pages) < 150
     assert "the gzip data is damaged" in found[-1].reason
+
+
+DIGEST_FORMS = {
+    "hex": bytes.hex,
+    "HEX": lambda digest: digest.hex().upper(),
+    "base32": lambda digest: base64.b32encode(digest).decode(),
+    "base32 without padding": lambda digest: base64.b32encode(digest).decode().rstrip("="),
+    "small base32": lambda digest: base64.b32encode(digest).decode().lower(),
+    "base64": lambda digest: base64.b64encode(digest).decode(),
+    "base64 without padding": lambda digest: base64.b64encode(digest).decode().rstrip("="),
+    "base64 of addresses": lambda digest: base64.urlsafe_b64encode(digest).decode(),
+    "base64 of addresses without padding": lambda digest: base64.urlsafe_b64encode(digest).decode().rstrip("="),
+}
+DIGEST_NAMES = {
+    "sha1": "sha1", "SHA-1": "sha1", "sha256": "sha256", "sha-256": "sha256", "SHA_512": "sha512", "sha384": "sha384",
+    "md5": "md5", "MD5": "md5",
+}  # fmt: skip
+DIGEST_PACKS = {"a.warc": bytes, "a.warc.gz": gzip.compress, "a.warc.zst": zstandard.compress}
+
+
+def with_digests(file, digests):
+    """Pack pages, each with a digest that is made of its block."""
+    records = []
+    for number, digest in enumerate(digests):
+        crawl = Crawl(compressed=False)
+        crawl.answer(url(number), page(text_of(number)))
+        head, block = crawl.bytes().split(b"\r\n\r\n", 1)
+        noted = f"WARC-Block-Digest: {digest(block.removesuffix(bytes(2 * [13, 10])))}".encode()
+        records.append(re.sub(rb"WARC-Block-Digest: [^\r]*", noted, head) + b"\r\n\r\n" + block)
+    return b"".join(map(DIGEST_PACKS[file], records))
+
+
+@pytest.mark.parametrize("file", DIGEST_PACKS)
+@pytest.mark.parametrize("form", DIGEST_FORMS)
+@pytest.mark.parametrize("more", [b"", b"x"])
+def test_a_right_digest_in_any_form_is_no_damage_and_a_wrong_one_is(tmp_path, file, form, more):
+    digests = [
+        lambda block, name=name, kind=kind: f"{name}:{DIGEST_FORMS[form](hashlib.new(kind, block + more).digest())}"
+        for name, kind in DIGEST_NAMES.items()
+    ]
+
+    found = shown(read_bytes(tmp_path, with_digests(file, digests), file))
+
+    reason = "the record is damaged: its digest is not that of its block"
+    places = enumerate(map(url, range(len(digests))), 1)
+    assert found == [(number, reason, address) if more else address for number, address in places]
+
+
+@pytest.mark.parametrize("file", DIGEST_PACKS)
+def test_a_digest_of_an_unknown_kind_is_no_damage(tmp_path, file):
+    unknown = ["blake3:abc", "xxh64:12345678", "sha1:", "sha1", "", "crc32:0"]
+    digests = [lambda _, digest=digest: digest for digest in unknown]
+
+    found = read_bytes(tmp_path, with_digests(file, digests), file)
+
+    assert shown(found) == [url(number) for number in range(len(unknown))]
 
 
 @pytest.mark.parametrize("junk", [b"junk", b"\x1f\x8b\x08junk" * 99])

@@ -4,6 +4,7 @@ import gzip
 import re
 from contextlib import nullcontext
 from importlib import import_module
+from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM
 from simhash_hbase.index.candidates import asked_prefixes
-from simhash_hbase.inputs import InputOptions
+from simhash_hbase.inputs import InputOptions, Place
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
@@ -29,7 +30,8 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import NO_PREFIX
 from simhash_hbase.spark import SparkOptions, deduplicate, points as deciding
 from simhash_hbase.spark.dedup import IndexPlace
-from simhash_hbase.spark.input import Input, report_refused, signed
+from simhash_hbase.spark.input import Input, first_unnamed, report_refused, signed
+from simhash_hbase.spark.load import LoadCounts
 from simhash_hbase.spark.points import MEETING, Groups
 from simhash_hbase.spark.records import batch_of
 
@@ -110,6 +112,36 @@ def test_rows_of_parquet_and_packed_text_in_the_order_of_their_files(spark, tmp_
 
     for sources in (rows, [str(packed)]):
         assert decided(spark, sources)[0] == decisions_of_one_machine(sources)[0]
+
+
+@pytest.mark.parametrize("unnamed", [[], [170]], ids=["none", "one"])
+def test_a_document_that_is_stored_as_its_file_and_line_is_noticed(spark, tmp_path, unnamed):
+    records = [({} if at in unnamed else {"id": f"a:{at}"}) | {"text": f"text {at} " * 9} for at in range(200)]
+    source = write_lines(tmp_path / "a.jsonl", records, others=())
+    read = Input.of(spark, [source], InputOptions())
+
+    place = first_unnamed(read.documents(Analysis(Profile.resolve(analyzer="shingle"))), read.order)
+
+    assert place == (Place(source, 171) if unnamed else None)
+
+
+def test_load_by_the_command_warns_of_ids_that_are_file_and_line(tmp_path, monkeypatch, capfd):
+    done = LoadCounts(2, resumed=False, cells=9, unnamed=Place("a.jsonl", 2))
+    monkeypatch.setattr("simhash_hbase.spark.load", lambda *_, **__: done)
+    # No cluster and no HBase: it is the command that warns.
+    for name in ("spark.session", "spark.measured", "bulk.places.find_tools", "api.open_index"):
+        monkeypatch.setattr(f"simhash_hbase.{name}", MagicMock())
+    monkeypatch.setattr(import_module("simhash_hbase.spark.load"), "WorkPlace", MagicMock())
+    monkeypatch.setattr(import_module("simhash_hbase.spark.load"), "Loader", MagicMock())
+    (tmp_path / "hbase-site.xml").write_text("<configuration/>")
+    place = ["--hbase-conf", str(tmp_path), "--staging", "staging", "--work", str(tmp_path / "work")]
+
+    with pytest.raises(SystemExit) as ended:
+        main(["spark", "load", "hbase://127.0.0.1:1/a", "a.jsonl", *place])
+
+    told = capfd.readouterr().err
+    assert not ended.value.code, told
+    assert "warning: documents without an id are stored as file and line, such as a.jsonl:2: the next file" in told
 
 
 @pytest.mark.parametrize(("collection", "keep"), [(None, "first"), ("news", "first"), ("news", "best:score")])

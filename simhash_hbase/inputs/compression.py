@@ -1,0 +1,214 @@
+"""Gzip and Zstandard, decompressed in bounded memory."""
+
+import re
+import struct
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
+
+import zstandard
+
+from simhash_hbase.errors import InvalidInput
+
+
+def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
+    """Join the blocks; return their first ``limit`` bytes, and whether that is all."""
+    pieces, held = [], 0
+    for block in blocks:
+        pieces.append(block)
+        held += len(block)
+        if held > limit:
+            return b"".join(pieces)[:limit], False
+    return b"".join(pieces), True
+
+
+GZIP_WBITS = 31
+GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_HEADER = struct.Struct("<2sBB6x")  # Magic, method and flags.
+_GZIP_HEADER_BYTES = 128 << 10  # No file has a name that is nearly as long.
+_GZIP_END = struct.Struct("<II")  # Checksum and length.
+_HAS_CHECKSUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT, _UNKNOWN_FLAGS = 2, 4, 8, 16, 0xE0
+_NAMED_MEMBERS = 3  # How many with a wrong checksum a message names.
+
+
+class _Ahead:
+    """The bytes of some chunks, of which a reader needs some at once."""
+
+    def __init__(self, chunks: Iterable[bytes], kind: str) -> None:
+        self._chunks = filter(None, chunks)  # An empty chunk is not the end.
+        self._kind = kind
+        self._read = 0
+        self.held = b""
+        """Those that have been read and not been taken."""
+
+    @property
+    def place(self) -> int:
+        """How many bytes have been taken."""
+        return self._read - len(self.held)
+
+    def has(self, count: int) -> bool:
+        """Read until so many bytes are held; False at the end."""
+        pieces, size = [self.held], len(self.held)
+        while size < count and (chunk := next(self._chunks, None)):
+            pieces.append(chunk)
+            size += len(chunk)
+            self._read += len(chunk)
+        self.held = b"".join(pieces)
+        return size >= count
+
+    def peek(self, count: int) -> bytes:
+        """Return the next bytes; raise InvalidInput where the data end before."""
+        if not self.has(count):
+            raise InvalidInput(f"the {self._kind} data is cut off")
+        return self.held[:count]
+
+    def take(self, count: int) -> bytes:
+        """Return the next bytes, and pass them."""
+        data = self.peek(count)
+        self.held = self.held[count:]
+        return data
+
+
+def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+    """Decompress gzip of any number of members.
+
+    A member with a wrong checksum is decompressed, too. InvalidInput names it after the last member.
+    """
+    ahead = _Ahead(chunks, "gzip")
+    members, wrong = 0, []
+    try:
+        while ahead.has(1):
+            # Tapes and some tools pad the last member with zeros.
+            ahead.held = ahead.held.lstrip(b"\0") if members else ahead.held
+            if not ahead.held:
+                continue
+            members += 1
+            start = ahead.place
+            _pass_gzip_header(ahead, is_first=members == 1)
+            is_right = yield from _gzip_member(ahead, block_bytes)
+            if not is_right:
+                wrong.append(f"{members} (bytes {start:,} to {ahead.place:,})")
+    except InvalidInput as error:
+        raise InvalidInput("; ".join((*_wrong_checksums(wrong), str(error)))) from error
+    if not members:
+        raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
+    if wrong:
+        raise InvalidInput(*_wrong_checksums(wrong))
+
+
+def _wrong_checksums(wrong: Sequence[str]) -> tuple[str, ...]:
+    if not wrong:
+        return ()
+    named = ", ".join(wrong[:_NAMED_MEMBERS]) + (" and others" if len(wrong) > _NAMED_MEMBERS else "")
+    return (f"the gzip data is damaged: the checksum is wrong of member {named}, of which what was read may be wrong",)
+
+
+def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
+    """Take the header of a gzip member."""
+    ahead.has(_GZIP_HEADER.size)
+    if not GZIP_MAGIC.startswith(ahead.held[: len(GZIP_MAGIC)]):
+        raise InvalidInput("the file is not gzip data" if is_first else "other data follows the gzip data")
+    _, method, flags = _GZIP_HEADER.unpack(ahead.peek(_GZIP_HEADER.size))
+    if method != zlib.DEFLATED or flags & _UNKNOWN_FLAGS:
+        raise InvalidInput("the gzip data is damaged")
+    size = _GZIP_HEADER.size
+    if flags & _HAS_EXTRA:
+        size += 2 + int.from_bytes(ahead.peek(size + 2)[size:], "little")
+    for flag in (_HAS_NAME, _HAS_COMMENT):
+        while flags & flag:
+            size += 1
+            if ahead.peek(size)[-1] == 0:
+                break
+            if size > _GZIP_HEADER_BYTES:
+                raise InvalidInput("the gzip data is damaged")
+    ahead.take(size + 2 * bool(flags & _HAS_CHECKSUM))
+
+
+def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool]:
+    """Yield what a member holds behind its header; return whether its checksum and its length are right."""
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    checksum = length = 0
+    while not inflate.eof:
+        at_end = not ahead.has(1)
+        try:
+            block = inflate.decompress(ahead.held, block_bytes)
+        except zlib.error as error:
+            raise InvalidInput("the gzip data is damaged") from error
+        ahead.held = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
+        if block:
+            checksum = zlib.crc32(block, checksum)
+            length += len(block)
+            yield block
+        elif at_end and not inflate.eof:
+            raise InvalidInput("the gzip data is cut off")
+    return _GZIP_END.unpack(ahead.take(_GZIP_END.size)) == (checksum, length % (1 << 32))
+
+
+# 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
+_ZSTD_STEP = 1 << 10
+_ZSTD_WINDOW = 1 << 31  # The largest one that zstd itself writes, with ``--long=31``.
+_ZSTD_FAULTS = (  # By a word of the library's message.
+    ("Unknown frame descriptor", "the file is not zstd data, or something else follows it"),
+    ("too much memory", "the zstd data needs a window above 2 GiB: write it with `zstd --long=31` at most"),
+    ("not enough memory", "there is no memory for the window of the zstd data: write it without `zstd --long`"),
+    ("Dictionary mismatch", "the zstd data needs a dictionary that the file does not have: decompress it first, with "
+     "`zstd -d -D DICTIONARY`"),
+    ("checksum", "the zstd data is damaged: a checksum is wrong"),
+    ("", "the zstd data is damaged"),
+)  # fmt: skip
+ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+"""How frames of zstd begin; one of the second kind holds no data, but perhaps a dictionary for those behind it."""
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_DICTIONARY_FRAME = struct.Struct("<4sI")  # Magic and length.
+_DICTIONARY_FRAME_MAGIC, _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18", b"\x37\xa4\x30\xec"
+_DICTIONARY_BYTES = 64 << 20
+
+
+def unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Decompress Zstandard of any number of frames, with the dictionary that crawls have in the first one."""
+    ahead = _zstd_ahead(chunks)
+    if not ahead.has(1):
+        raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    while ahead.has(1):
+        if ahead.has(_DICTIONARY_FRAME.size):
+            magic, size = _DICTIONARY_FRAME.unpack_from(ahead.held)
+            if magic == _DICTIONARY_FRAME_MAGIC and size <= _DICTIONARY_BYTES:
+                ahead.take(_DICTIONARY_FRAME.size)
+                decompressor = _with_dictionary(ahead.take(size)) or decompressor
+                continue
+        yield from _zstd_frame(ahead, decompressor)
+
+
+def _zstd_ahead(chunks: Iterable[bytes]) -> _Ahead:
+    steps = (chunk[start : start + _ZSTD_STEP] for chunk in chunks for start in range(0, len(chunk), _ZSTD_STEP))
+    return _Ahead(steps, "zstd")
+
+
+def _zstd_frame(ahead: _Ahead, decompressor: zstandard.ZstdDecompressor) -> Iterator[bytes]:
+    frame = decompressor.decompressobj()
+    while not frame.eof:
+        ahead.peek(1)
+        try:
+            block = frame.decompress(ahead.held)
+        except zstandard.ZstdError as error:
+            cause = next((reason for word, reason in _ZSTD_FAULTS if word in str(error)), "")
+            raise InvalidInput(cause) from error
+        ahead.held = frame.unused_data if frame.eof else b""
+        if block:
+            yield block
+
+
+def _with_dictionary(content: bytes) -> zstandard.ZstdDecompressor | None:
+    """Return a decompressor with a dictionary, which may be compressed itself; None where the content is none."""
+    try:
+        if content.startswith(_ZSTD_MAGIC):
+            frame = _zstd_frame(_zstd_ahead((content,)), zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW))
+            content, _ = take_all(frame, _DICTIONARY_BYTES)
+        if not content.startswith(_DICTIONARY_MAGIC):
+            return None
+        dictionary = zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_FULLDICT)
+        decompressor = zstandard.ZstdDecompressor(dictionary, max_window_size=_ZSTD_WINDOW)
+        decompressor.decompressobj()  # Reads the dictionary.
+    except (InvalidInput, zstandard.ZstdError) as error:
+        raise InvalidInput("the dictionary at the beginning of the zstd data is damaged") from error
+    return decompressor

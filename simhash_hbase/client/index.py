@@ -29,6 +29,7 @@ from simhash_hbase.rows.clock import Since, now_ms, parse_since
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.names import exact
+from simhash_hbase.stores.addresses import Address, address_of
 from simhash_hbase.stores.base import Store
 
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ class RemoteIndex(Index):
     the first try removed it. Methods that need the rows raise `Unsupported`. Threads may share one.
     """
 
-    def __init__(self, url: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, url: Address, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
         from simhash_hbase.client.http import HttpClient  # noqa: PLC0415 - an extra
 
         # Not the constructor of `Index`, which reads the profile from a store.
-        self._http = HttpClient(url, key=key, patience_s=patience_s)
+        self._http = HttpClient(address_of(url), key=key, patience_s=patience_s)
         self.on_search = None
         try:
             shown = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))

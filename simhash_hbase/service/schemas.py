@@ -246,7 +246,7 @@ _PROBLEMS = {
     422: "The document, or a parameter, is invalid.",
     500: "An unforeseen error.",
     501: "This store cannot do that.",
-    503: "The service is busy, or the store does not answer; Retry-After says when to retry.",
+    503: "The service is busy, or the store does not answer: Retry-After says when to retry. Or it takes no writes.",
     507: "No space is left where the store keeps its data.",
 }
 _ALWAYS = (400, 401, 403, 500, 501, 503)

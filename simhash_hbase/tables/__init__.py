@@ -15,6 +15,7 @@ except ImportError as error:
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile.profile import ProfileOptions
+from simhash_hbase.stores.addresses import Address
 from simhash_hbase.tables.request import RefusedRows, Request, Unreadable
 from simhash_hbase.tables.shapes import apply
 
@@ -37,7 +38,7 @@ class TableOptions(ProfileOptions, total=False):
     keep: str
     exact: bool
     contained: float | None
-    index: Index | str | None
+    index: Index | Address | None
     workers: int
     max_document_bytes: int
     learn_from: Iterable[str]
@@ -57,7 +58,7 @@ def drop_near_duplicates(
     *,
     id: str | None = None,
     keep: str = "first",
-    index: Index | str | None = None,
+    index: Index | Address | None = None,
     unreadable: Unreadable = "raise",
     **options: Any,
 ) -> Any:
@@ -76,7 +77,7 @@ def drop_near_duplicates(
         Of near copies, which stays: ``first``; ``longest``; ``best:COLUMN``, that with the highest number,
         ``best:-COLUMN`` with the lowest; ``rank:COLUMN=a,b,c``, that of the preferred source, where sources that are
         not listed come last. Of equals it is the first. What an index holds already stays, whatever its score.
-    index : Index or str, optional
+    index : Index, str or path, optional
         An index, or its address, that the rows are compared with and written to; it needs `id`. By default
         a temporary one.
     unreadable : {"raise", "keep", "drop"}
@@ -138,7 +139,7 @@ def mark_near_duplicates(
     *,
     id: str | None = None,
     keep: str = "first",
-    index: Index | str | None = None,
+    index: Index | Address | None = None,
     **options: Any,
 ) -> Any:
     """Add what `drop_near_duplicates` would decide, in four columns; parameters, result and errors are those of it.

@@ -21,6 +21,7 @@ from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.stores.addresses import Address
 
 # Bytes are read as UTF-8: some writers mark no column as a string. A column without any value has the type null.
 _TEXTS = (
@@ -110,7 +111,7 @@ class Request:
         self.marks = marks
         """Whether all rows stay, with what was decided beside them."""
         self.id: str | None = profile.pop("id")
-        self.index: Index | str | None = profile.pop("index")
+        self.index: Index | Address | None = profile.pop("index")
         self.keep = Preference.parse(profile.pop("keep"))
         self.contained: float | None = profile.pop("contained", None)
         check_share(self.contained)

@@ -6,7 +6,7 @@ from simhash_hbase.lazy import handing_on
 
 if TYPE_CHECKING:
     from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, SIMHASH_FORMATS, InputOptions, Preference
-    from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan
+    from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan, title_of
     from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, parse_simhash, repeated_id
     from simhash_hbase.inputs.sources import Source, Sources, as_sources, total_bytes
     from simhash_hbase.inputs.streams import Progress
@@ -34,6 +34,7 @@ __all__ = [
     "read",
     "repeated_id",
     "scan",
+    "title_of",
     "total_bytes",
 ]
 
@@ -41,7 +42,7 @@ __getattr__ = handing_on(
     __name__,
     {
         "options": ["DOCUMENT_BYTES", "FORMATS", "SIMHASH_FORMATS", "InputOptions", "Preference"],
-        "reading": ["SUFFIXES", "extract", "format_of", "read", "scan"],
+        "reading": ["SUFFIXES", "extract", "format_of", "read", "scan", "title_of"],
         "records": ["Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id"],
         "sources": ["Source", "Sources", "as_sources", "total_bytes"],
         "streams": ["Progress"],

@@ -45,7 +45,7 @@ Id = Annotated[
 ]
 Simhash = Annotated[str, Meta(pattern=_HEX)]
 Distance = Annotated[int, Meta(ge=0, le=64)]
-Similarity = Annotated[float, Meta(ge=0, le=1)]
+Similarity = Annotated[float, Meta(ge=0, le=1, description="Of 0 to 1, with four decimals.")]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Compared = Annotated[str, Meta(min_length=1, max_length=LONGEST_COMPARED, pattern=_NOT_BLANK)]
 KeptMetadata = Annotated[

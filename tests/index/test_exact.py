@@ -92,7 +92,7 @@ def test_similarities_are_those_of_the_texts_and_reach_the_threshold_whatever_th
     assert len(duplicates) > 40
     for decision in duplicates:
         assert decision.similarity == rounded(jaccard(texts[decision.id], texts[decision.of]))
-        assert decision.containment == pytest.approx(containment(texts[decision.id], texts[decision.of]))
+        assert decision.containment == rounded(containment(texts[decision.id], texts[decision.of]))
         assert decision.similarity >= 0.8
     with create_index("memory:", analyzer="shingle", similarity=0.8) as other:
         assert decisions == decide(other, texts, size=3)
@@ -121,7 +121,7 @@ def test_a_near_copy_stays_when_too_little_of_it_is_in_the_kept_text(index, text
     for name, copy in near.items():
         assert decisions[name].is_original
         assert copy.similarity == rounded(jaccard(texts[name], texts[copy.id]))
-        assert copy.containment == pytest.approx(containment(texts[name], texts[copy.id]))
+        assert copy.containment == rounded(containment(texts[name], texts[copy.id]))
         assert copy.similarity >= 0.8
         assert copy.containment < 0.93
 

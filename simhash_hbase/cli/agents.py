@@ -43,7 +43,7 @@ LimitArgument = Annotated[int, Field(description="Most matches to return.", ge=1
 
 def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
     """Make the server of an index; if `readonly`, without the tools that change it."""
-    server = _Server(
+    server = _AgentServer(
         "simhash-hbase",
         version=version("simhash-hbase"),
         instructions=f"{INSTRUCTIONS} {READING if readonly else WRITING}",
@@ -61,7 +61,7 @@ def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
     return server
 
 
-class _Server(MCPServer[None]):
+class _AgentServer(MCPServer[None]):
     """Answers every request, also one that its library cannot decode and would leave without an answer."""
 
     async def run_stdio_async(self) -> None:

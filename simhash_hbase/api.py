@@ -30,6 +30,7 @@ from simhash_hbase.errors import (
     SimhashError,
     StoreBusy,
     StoreFull,
+    StoreReadonly,
     StoreRefused,
     StoreTimeout,
     StoreUnavailable,
@@ -54,7 +55,7 @@ from simhash_hbase.report.explain import cosine
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import row_keys
-from simhash_hbase.stores.addresses import create_store, is_service, open_store
+from simhash_hbase.stores.addresses import Address, address_of, create_store, is_service, open_store
 
 __all__ = [
     "Analyzer",
@@ -92,6 +93,7 @@ __all__ = [
     "SimhashError",
     "StoreBusy",
     "StoreFull",
+    "StoreReadonly",
     "StoreRefused",
     "StoreTimeout",
     "StoreUnavailable",
@@ -118,7 +120,7 @@ class WeakHashWarning(UserWarning):
 
 
 def open_index(
-    url: str,
+    url: Address,
     *,
     collection: str | None = None,
     profile: Profile | None = None,
@@ -129,7 +131,7 @@ def open_index(
 
     Parameters
     ----------
-    url : str
+    url : str or path
         As for `create_store`, or ``http://HOST:PORT`` and ``https://HOST`` for one behind the HTTP service.
     collection : str, optional
         The one that is read and written; see `Index.in_collection`.
@@ -153,6 +155,7 @@ def open_index(
     ProfileMismatch
         When it was made with another profile, or another dictionary.
     """
+    url = address_of(url)
     if is_service(url):
         from simhash_hbase.client import RemoteIndex
 
@@ -183,7 +186,7 @@ def open_index(
 
 
 def create_index(
-    url: str,
+    url: Address,
     *,
     learn_from: Iterable[str] | None = None,
     workers: int = 1,
@@ -196,7 +199,7 @@ def create_index(
 
     Parameters
     ----------
-    url : str
+    url : str or path
         As for `create_store`.
     learn_from : iterable of str, optional
         Texts of the user's own for the idf table of the analyzer ``learned``; without them it takes the shipped one.
@@ -231,6 +234,7 @@ def create_index(
     WeakHashWarning
         When the hash is one that leaves bits of a fingerprint constant.
     """
+    url = address_of(url)
     # An index is opened without it, which is several times faster.
     from simhash_hbase.features.analysis import Analysis
 

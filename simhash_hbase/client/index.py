@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, TypeVar, Unpack
 
@@ -23,12 +22,13 @@ from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import SKETCH_SCALE, MatchRule
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries, Metadata, check_id, metadata_problem
 from simhash_hbase.rows.clock import Since, now_ms, parse_since
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.names import exact
+from simhash_hbase.stores.addresses import Address, address_of
 from simhash_hbase.stores.base import Store
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ class RemoteIndex(Index):
     the first try removed it. Methods that need the rows raise `Unsupported`. Threads may share one.
     """
 
-    def __init__(self, url: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, url: Address, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        url = address_of(url)
         from simhash_hbase.client.http import HttpClient  # noqa: PLC0415 - an extra
 
         # Not the constructor of `Index`, which reads the profile from a store.
@@ -428,12 +429,4 @@ def _decision(record: JsonObject) -> Decision:
 
 
 def _answer(record: JsonObject) -> Answer:
-    answer = msgspec.convert(record, Answer)
-    # Similarities are sent with four decimals; they are multiples of this share.
-    matches = [
-        match
-        if match.similarity is None
-        else replace(match, similarity=round(match.similarity * SKETCH_SCALE) / SKETCH_SCALE)
-        for match in answer.matches
-    ]
-    return replace(answer, matches=matches)
+    return msgspec.convert(record, Answer)

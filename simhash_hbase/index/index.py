@@ -1,5 +1,6 @@
 """The index: documents in, near-duplicates out, over any store."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Self
 
@@ -338,8 +339,13 @@ class Index(ReadableIndex):
         """
         return vacuum(self.store, self.profile, now=self._now(), yes=yes, watch=watch)
 
-    def backup(self, destination: str) -> bool:
+    def backup(self, destination: str | os.PathLike[str]) -> bool:
         """Copy the index while it is in use, and note in it when the copy began.
+
+        Parameters
+        ----------
+        destination : str or path
+            A folder that does not exist yet.
 
         Returns
         -------
@@ -360,7 +366,7 @@ class Index(ReadableIndex):
         if not isinstance(self.store, OnDisk):
             raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
         began = self._now()
-        self.store.backup(destination)
+        self.store.backup(os.fspath(destination).removeprefix("file:"))
         try:
             indexrows.write_last_backup(self.store, began)
         except (InvalidArgument, StoreFull, StoreRefused):

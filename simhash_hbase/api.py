@@ -30,6 +30,7 @@ from simhash_hbase.errors import (
     SimhashError,
     StoreBusy,
     StoreFull,
+    StoreReadonly,
     StoreRefused,
     StoreTimeout,
     StoreUnavailable,
@@ -55,7 +56,7 @@ from simhash_hbase.report.explain import cosine
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import row_keys
-from simhash_hbase.stores.addresses import create_store, is_service, open_store
+from simhash_hbase.stores.addresses import Address, address_of, create_store, is_service, open_store
 
 __all__ = [
     "Analyzer",
@@ -94,6 +95,7 @@ __all__ = [
     "SimhashError",
     "StoreBusy",
     "StoreFull",
+    "StoreReadonly",
     "StoreRefused",
     "StoreTimeout",
     "StoreUnavailable",
@@ -121,7 +123,7 @@ class WeakHashWarning(UserWarning):
 
 
 def open_index(
-    url: str,
+    url: Address,
     *,
     collection: str | None = None,
     profile: Profile | None = None,
@@ -132,7 +134,7 @@ def open_index(
 
     Parameters
     ----------
-    url : str
+    url : str or path
         As for `create_store`, or ``http://HOST:PORT`` and ``https://HOST`` for one behind the HTTP service.
     collection : str, optional
         The one that is read and written; see `Index.in_collection`.
@@ -156,6 +158,7 @@ def open_index(
     ProfileMismatch
         When it was made with another profile, or another dictionary.
     """
+    url = address_of(url)
     if is_service(url):
         from simhash_hbase.client import RemoteIndex
 
@@ -172,7 +175,7 @@ def open_index(
 
 
 def open_local_index(
-    url: str,
+    url: Address,
     *,
     collection: str | None = None,
     profile: Profile | None = None,
@@ -183,7 +186,7 @@ def open_local_index(
 
     Parameters
     ----------
-    url : str
+    url : str or path
         As for `create_store`.
     collection, profile, readonly, patience_s
         As for `open_index`.
@@ -201,7 +204,7 @@ def open_local_index(
     Unsupported
         When the address is that of a service.
     """
-    store = open_store(url, readonly=readonly, patience_s=patience_s)
+    store = open_store(address_of(url), readonly=readonly, patience_s=patience_s)
     try:
         index = LocalIndex(store)
         if profile is not None:
@@ -219,7 +222,7 @@ def open_local_index(
 
 
 def create_index(
-    url: str,
+    url: Address,
     *,
     learn_from: Iterable[str] | None = None,
     workers: int = 1,
@@ -232,7 +235,7 @@ def create_index(
 
     Parameters
     ----------
-    url : str
+    url : str or path
         As for `create_store`.
     learn_from : iterable of str, optional
         Texts of the user's own for the idf table of the analyzer ``learned``; without them it takes the shipped one.
@@ -267,6 +270,7 @@ def create_index(
     WeakHashWarning
         When the hash is one that leaves bits of a fingerprint constant.
     """
+    url = address_of(url)
     # An index is opened without it, which is several times faster.
     from simhash_hbase.features.analysis import Analysis
 

@@ -25,6 +25,7 @@
         ├── MissingExtra          an optional dependency is not installed
         ├── StoreFull             no room left where the store keeps its data
         └── StoreRefused          the server answered with an error of its own
+            └── StoreReadonly     the store can be read and not written to
 """
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "SimhashError",
     "StoreBusy",
     "StoreFull",
+    "StoreReadonly",
     "StoreRefused",
     "StoreTimeout",
     "StoreUnavailable",
@@ -176,7 +178,11 @@ class StoreFull(Permanent):
 
 
 class StoreRefused(Permanent):
-    """The server answered with an error of its own, or the system with one: no permission to read or write."""
+    """The server answered with an error of its own, or the system with one: no permission, no such folder."""
+
+
+class StoreReadonly(StoreRefused):
+    """The store can be read and not written to: a folder or file system for reading only, a replica."""
 
 
 def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:

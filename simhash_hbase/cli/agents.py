@@ -1,18 +1,24 @@
 """An index as tools for agents, by the Model Context Protocol on standard input and output."""
 
-from collections.abc import Callable, Iterator
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from inspect import getdoc
+from io import TextIOWrapper
 from typing import Annotated
 
 from simhash_hbase.errors import DocumentMissing, SimhashError, missing_extra
 
 try:
+    from anyio import AsyncFile
+    from mcp import types
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-    from mcp.types import ToolAnnotations
-    from pydantic import Field
+    from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
+    from pydantic import Field, ValidationError
 except ImportError as error:
     raise missing_extra("tools for agents need mcp", "mcp") from error
 
@@ -27,6 +33,8 @@ INSTRUCTIONS = (
 )
 WRITING = "remember decides and stores at once, safely beside other agents."
 READING = "This memory is read only."
+_NO_MESSAGE = "the line is no message of the Model Context Protocol"
+_NOT_UNICODE = "the request is not Unicode text: it has half of a surrogate pair, or bytes that are not UTF-8"
 
 TextArgument = Annotated[str, Field(description="The whole text of the document, as plain text.")]
 IdArgument = Annotated[str, Field(description="Id of the document, such as its URL.", min_length=1)]
@@ -35,7 +43,7 @@ LimitArgument = Annotated[int, Field(description="Most matches to return.", ge=1
 
 def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
     """Make the server of an index; if `readonly`, without the tools that change it."""
-    server: MCPServer[None] = MCPServer(
+    server = _AgentServer(
         "simhash-hbase",
         version=version("simhash-hbase"),
         instructions=f"{INSTRUCTIONS} {READING if readonly else WRITING}",
@@ -43,14 +51,72 @@ def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
     )
     tools = _Tools(index)
     for tool in tools.reading:
-        hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+        hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
         server.add_tool(tool, description=getdoc(tool), annotations=hints)
     for tool in () if readonly else tools.writing:
-        hints = ToolAnnotations(
+        hints = types.ToolAnnotations(
             read_only_hint=False, destructive_hint=tool == tools.forget, idempotent_hint=True, open_world_hint=False
         )
         server.add_tool(tool, description=getdoc(tool), annotations=hints)
     return server
+
+
+class _AgentServer(MCPServer[None]):
+    """Answers every request, also one that its library cannot decode and would leave without an answer."""
+
+    async def run_stdio_async(self) -> None:
+        requests = _Requests(TextIOWrapper(sys.stdin.buffer, "utf-8", errors="surrogateescape"))
+        async with stdio_server(stdin=requests) as (read_stream, write_stream):
+            requests.answer = write_stream.send
+            server = self._lowlevel_server
+            await server.run(read_stream, write_stream, server.create_initialization_options())
+
+
+class _Requests(AsyncFile[str]):
+    """The lines of standard input; one that is no message is answered and left out."""
+
+    answer: Callable[[SessionMessage], Awaitable[None]]
+
+    async def readline(self) -> str:
+        while line := await super().readline():
+            try:
+                types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValidationError:
+                if (answer := _refusal(line)) is not None:
+                    await self.answer(SessionMessage(answer))
+            else:
+                return line
+        return ""
+
+
+def _refusal(line: str) -> types.JSONRPCMessage | None:
+    """Answer a line that is no message; a notification and an answer get none."""
+    reason, code, name, method = "the line is no JSON, or is nested too deeply", types.PARSE_ERROR, None, None
+    try:
+        request = json.loads(line)
+        is_unicode = _is_unicode(request)
+    except (ValueError, RecursionError):
+        if not line.strip():
+            return None
+    else:
+        match request:
+            case {"id": str() | int() as given, "method": method}:
+                name = given if _is_unicode(given) else None
+            case {"method": _} | {"result": _} | {"error": _}:
+                return None
+        reason, code = _NO_MESSAGE if is_unicode else _NOT_UNICODE, types.INVALID_REQUEST
+    if method == "tools/call" and name is not None:
+        result = {"content": [{"type": "text", "text": reason}], "isError": True}
+        return types.JSONRPCResponse(jsonrpc="2.0", id=name, result=result)
+    return types.JSONRPCError(jsonrpc="2.0", id=name, error=types.ErrorData(code=code, message=reason))
+
+
+def _is_unicode(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _Tools:

@@ -56,6 +56,7 @@ _KINDS: Mapping[str, type[errors.SimhashError]] = {
     "timeout": errors.StoreTimeout,
     "unsupported": errors.Unsupported,
     "store_full": errors.StoreFull,
+    "store_readonly": errors.StoreReadonly,
 }
 """The errors that a code of the service stands for; of the others, those worth another try mean `StoreUnavailable`."""
 

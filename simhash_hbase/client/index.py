@@ -20,12 +20,12 @@ from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import SKETCH_SCALE
 from simhash_hbase.rows.analysed import check_id, metadata_problem
 from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.names import exact
+from simhash_hbase.stores.addresses import Address, address_of
 
 if TYPE_CHECKING:
     from simhash_hbase.client.http import HttpClient, JsonObject, Parameters
@@ -72,12 +72,14 @@ class RemoteIndex(Index):
     matches; more is said as ``truncated``. The methods with ``_many`` in their names send pieces of a stream, of which
     one is in memory, and yield in the order of the input. While the service is away, what it has not answered is sent
     again: a claim gets the answer that it would have got. A removal may say that the document was not there, because
-    the first try removed it. Methods that need the rows raise `Unsupported`. Threads may share one.
+    the first try removed it. What needs the rows is
+    in `LocalIndex` alone. Threads may share one.
     """
 
     _batch_documents = PIECE_LINES
 
-    def __init__(self, url: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, url: Address, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        url = address_of(url)
         from simhash_hbase.client.http import HttpClient  # noqa: PLC0415 - an extra
 
         self._http = HttpClient(url, key=key, patience_s=patience_s)
@@ -368,12 +370,4 @@ def _decision(record: JsonObject) -> Decision:
 
 
 def _answer(record: JsonObject) -> Answer:
-    answer = msgspec.convert(record, Answer)
-    # Similarities are sent with four decimals; they are multiples of this share.
-    matches = [
-        match
-        if match.similarity is None
-        else replace(match, similarity=round(match.similarity * SKETCH_SCALE) / SKETCH_SCALE)
-        for match in answer.matches
-    ]
-    return replace(answer, matches=matches)
+    return msgspec.convert(record, Answer)

@@ -109,6 +109,9 @@ class DedupOptions:
     def __post_init__(self) -> None:
         if self.resume and not self.results:
             raise InvalidArgument("`resume` goes with `results=FILE`")
+        for name in ("output", "clusters", "results"):
+            if isinstance(path := getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(path))
         if self.preference.by != "first" and self.resume:
             raise InvalidArgument(f"`resume` cannot be combined with `keep` {self.keep}, which decides at the end")
         check_share(self.contained)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import own_id
@@ -95,8 +96,8 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
                     added=rfc3339(copy.order[0]),
                     seen=rfc3339(copy.seen),
                     distance=copy.distance,
-                    similarity=copy.similarity,
-                    containment=copy.containment,
+                    similarity=rounded(copy.similarity),
+                    containment=rounded(copy.containment),
                     metadata=decode_member(cell.value, bands=profile.bands).metadata,
                     of_removed=is_of_removed(copy.of_text, original.text),
                 )

@@ -22,7 +22,7 @@ from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.index.timestamps import decision_time, writing_time
 from simhash_hbase.index.write import ReadCells, write_documents
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import distances, judge, known_likeness
+from simhash_hbase.profile.matching import distances, judge, known_likeness, rounded
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
 from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, Text, is_of_removed
@@ -320,7 +320,9 @@ class UndecidedBatch:
         if verdict.is_similar and verdict.is_contained:
             return option._replace(similarity=verdict.similarity, containment=verdict.containment)
         if verdict.is_similar:
-            near = NearCopy(own_id(option.rank.id), verdict.similarity or 0.0, verdict.containment or 0.0)
+            near = NearCopy(
+                own_id(option.rank.id), rounded(verdict.similarity or 0.0), rounded(verdict.containment or 0.0)
+            )
             self.near.setdefault(at, near)
         return None
 

@@ -31,7 +31,7 @@ def read_decisions(lines: Iterable[bytes]) -> Iterator[Decided]:
 def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
     """Make a database of the duplicates among decisions.
 
-    In the folder for temporary files: memory does not grow with the corpus.
+    In the folder for temporary files: memory does not grow with the corpus. A second table is for titles of documents.
     """
     with (
         tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,
@@ -44,4 +44,5 @@ def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
         rows = ((d.of, d.id, d.distance, d.similarity) for d in read_decisions(lines) if d.of is not None)
         database.executemany("INSERT INTO duplicate VALUES (NULL, ?, ?, ?, ?)", rows)
         database.execute("CREATE INDEX originals ON duplicate (of, number)")
+        database.execute("CREATE TABLE title (id PRIMARY KEY, title)")
         yield database

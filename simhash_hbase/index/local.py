@@ -1,5 +1,6 @@
 """An index over a store, on this machine or in HBase and Redis: what reads it, what decides, and what maintains it."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -460,8 +461,13 @@ class LocalIndex(Index):
         """
         return vacuum(self.store, self.profile, now=self._now(), yes=yes, watch=watch)
 
-    def backup(self, destination: str) -> bool:
+    def backup(self, destination: str | os.PathLike[str]) -> bool:
         """Copy the index while it is in use, and note in it when the copy began.
+
+        Parameters
+        ----------
+        destination : str or path
+            A folder that does not exist yet.
 
         Returns
         -------
@@ -482,7 +488,7 @@ class LocalIndex(Index):
         if not isinstance(self.store, OnDisk):
             raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
         began = self._now()
-        self.store.backup(destination)
+        self.store.backup(os.fspath(destination).removeprefix("file:"))
         try:
             indexrows.write_last_backup(self.store, began)
         except (InvalidArgument, StoreFull, StoreRefused):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         InputOptions,
         Preference,
     )
-    from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan
+    from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan, title_of
     from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, parse_simhash, repeated_id
     from simhash_hbase.inputs.sources import Source, Sources, as_sources, total_bytes
     from simhash_hbase.inputs.streams import Progress
@@ -42,6 +42,7 @@ __all__ = [
     "read",
     "repeated_id",
     "scan",
+    "title_of",
     "total_bytes",
 ]
 
@@ -49,7 +50,7 @@ __getattr__ = handing_on(
     __name__,
     {
         "options": ["DOCUMENT_BYTES", "FORMATS", "ID_PREFIXES", "SIMHASH_FORMATS", "InputOptions", "Preference"],
-        "reading": ["SUFFIXES", "extract", "format_of", "read", "scan"],
+        "reading": ["SUFFIXES", "extract", "format_of", "read", "scan", "title_of"],
         "records": ["Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id"],
         "sources": ["Source", "Sources", "as_sources", "total_bytes"],
         "streams": ["Progress"],

@@ -264,7 +264,7 @@ def main_text(html: str) -> MainText:
         for table in list(layout_tables(root)):
             for element in (table, *_CELLS(table)):
                 element.tag = "div"
-        title = _property(root, "og:title") or " ".join((root.findtext(".//title") or "").split())
+        title = _title(root)
         link = root.find(_CANONICAL)
         href = "".join(link.get("href", "").split()) if link is not None else ""
         text = None
@@ -278,6 +278,24 @@ def main_text(html: str) -> MainText:
     except Exception as error:
         # One odd page of millions must not end the run, whatever parser and extractor trip over.
         raise InvalidInput(f"the page cannot be parsed: {type(error).__name__}: {error}") from error
+
+
+_HEAD_BYTES = 1 << 16
+
+
+def page_title(page: Page) -> str:
+    """Return the title of a page by its beginning alone, which takes a tenth of the time of `main_text`."""
+    try:
+        html = decode_page(page.content[:_HEAD_BYTES], page.content_type, page.options.encoding)
+        root, _ = page_tree(html)
+        return _title(root)
+    except Exception:
+        # Whatever is wrong with the page was said when it was read.
+        return ""
+
+
+def _title(root: HtmlElement) -> str:
+    return _property(root, "og:title") or " ".join((root.findtext(".//title") or "").split())
 
 
 def _article(root: HtmlElement, text: str) -> str:

@@ -122,6 +122,7 @@ class InputOptions:
     lasting: bool = False
     """Whether documents go into an index that stays: from standard input a record without an id is refused then."""
     keep_raw: bool = False  # Whether documents carry the input's own bytes.
+    titles: bool = False  # Whether documents carry the field of a record that is called ``title``.
     max_document_bytes: int = DOCUMENT_BYTES
     """A longer text, in bytes of UTF-8, is refused: its analysis takes many times as much memory. So is a longer record
     with features. Pages have a lower limit of their own."""

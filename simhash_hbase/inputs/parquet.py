@@ -12,7 +12,7 @@ from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.files.remote import is_remote, open_remote, shown, without_secrets
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
 from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.records import Builder, Place, Record, Reject, column_fault, text_of
+from simhash_hbase.inputs.records import TITLE, Builder, Place, Record, Reject, column_fault, text_of
 from simhash_hbase.inputs.streams import ReadRequest
 
 try:
@@ -69,6 +69,8 @@ def read_parquet(request: ReadRequest) -> Iterator[Record]:
                 yield Reject(Place(source.name, 0), fault, b"")
                 return
             columns = [name for name in options.record_fields if name in names]
+            if options.titles and names.count(TITLE) == 1 and pa.types.is_string(file.schema_arrow.field(TITLE).type):
+                columns = list(dict.fromkeys((*columns, TITLE)))
             for record, rows in _rows(file, columns, source.name, options):
                 done += rows
                 progress.bytes_read = before + size * done // max(file.metadata.num_rows, 1)

@@ -186,6 +186,14 @@ def _with_lasting_id(record: Scanned | JsonLine, progress: Progress) -> Scanned 
     return record
 
 
+def title_of(record: Document | Page) -> str:
+    """Return the title of a document, read with `InputOptions.titles`, or of a page; empty where it has none."""
+    if isinstance(record, Document):
+        return " ".join((record.title or "").split())
+    title: str = import_module("simhash_hbase.inputs.html").page_title(record) if record.html else ""
+    return title
+
+
 def extract(record: Scanned | JsonLine) -> Record:
     """Return the document of a line, or of a page: its bytes decoded, the main text taken out; others as they are."""
     if isinstance(record, JsonLine):

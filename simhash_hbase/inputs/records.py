@@ -42,6 +42,7 @@ class Document:
     raw: bytes | None  # The record's own bytes without the line end, when ``keep_raw`` asked for them.
     preference: float | None = None
     """Place in the order of `InputOptions.preference`, the least first; None where no field is asked for it."""
+    title: str | None = None  # Of the record, when ``titles`` asked for it; pages have theirs in the metadata.
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,7 @@ _FORMS = {
 _SIGN = "give `simhash_format=signed`"
 _NAME_IT = "give `simhash_format=hex|decimal`"
 
+TITLE = "title"
 _MISSING = object()
 _SHOWN_NAMES = 12
 
@@ -252,9 +254,20 @@ class Builder:
                 if metadata and (problem := metadata_problem(metadata)):
                     return Reject(place, f"the metadata {problem}", raw, known)
             preference = None if self._preference is None else self._preference.place(record)
+            title = record.get(TITLE) if options.titles else None
         except (InvalidInput, InvalidArgument) as error:
             return Reject(place, str(error), raw, known)
-        return Document(known, text, simhash, features, metadata, place, raw if options.keep_raw else None, preference)
+        return Document(
+            known,
+            text,
+            simhash,
+            features,
+            metadata,
+            place,
+            raw if options.keep_raw else None,
+            preference,
+            title if isinstance(title, str) else None,
+        )
 
     def _missing(self, record: Mapping[str, object], name: str) -> str:
         """Return the reason to refuse a record without a field; the first time with the fields that it has."""

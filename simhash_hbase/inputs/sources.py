@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
+from typing import Self
 from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
@@ -188,12 +189,19 @@ class Sources(tuple[str, ...]):
     temporary file, so that memory does not grow with it.
     """
 
-    def __init__(self, named: Sequence[str]) -> None:
-        if isinstance(named, str):
-            raise InvalidInput("sources is a sequence of names, not one string")
-        if list(named).count(STDIN) > 1:
+    def __new__(cls, named: Iterable[str | os.PathLike[str]]) -> Self:
+        """Take names and paths."""
+        if isinstance(named, str | os.PathLike):
+            raise InvalidInput("sources is a sequence of names, not one string or path")
+        try:
+            return super().__new__(cls, [os.fspath(name) for name in named])
+        except TypeError as error:
+            raise InvalidInput(f"sources is a sequence of names: {error}") from error
+
+    def __init__(self, named: Iterable[str | os.PathLike[str]]) -> None:
+        if self.count(STDIN) > 1:
             raise InvalidInput("standard input can be read only once")
-        paths = [path for name in named for path in _matches(name)]
+        paths = [path for name in self for path in _matches(name)]
         self.folders = [path for path in paths if os.path.isdir(path) or is_folder(path)]
         """All below these is read, except what is hidden or a marker."""
         self.left_out: Counter[str] = Counter()

@@ -14,6 +14,7 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
@@ -192,6 +193,8 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _DIGEST_BYTES = 16  # Of all that follows.
 _LENGTH_BYTES = 8  # Of the number that tells the length of the header.
 _ALIGNMENT = 64
+_RANDOM_BYTES = 8  # Of the name of a file that is being written.
+_NOBODY_ELSE = LOCK_EX | LOCK_NB
 
 
 def cached_tables(name: str, make: Callable[[], Tables]) -> Tables:
@@ -255,16 +258,27 @@ def _write(file: Path, arrays: Tables) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _is_own(file.parent.stat()):
         raise PermissionError(file.parent)
+    _remove_leftovers(file)
     # As ``tempfile`` does, which takes longer to import than to find a file that is there.
-    beside = file.with_name(f"{file.name}-{os.urandom(8).hex()}")
+    beside = file.with_name(f"{file.name}-{os.urandom(_RANDOM_BYTES).hex()}")
     number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with open(number, "wb") as opened:
+            flock(opened, _NOBODY_ELSE)
             opened.writelines([digest.digest(), *parts])
-        os.replace(beside, file)
+            opened.flush()
+            os.replace(beside, file)
     except BaseException:
         os.unlink(beside)
         raise
+
+
+def _remove_leftovers(file: Path) -> None:
+    """Remove what processes that were killed have left beside a file; what is being written is locked."""
+    for leftover in file.parent.glob(f"{file.name}-{'[0-9a-f]' * 2 * _RANDOM_BYTES}"):
+        with suppress(OSError), leftover.open("rb") as opened:
+            flock(opened, _NOBODY_ELSE)
+            leftover.unlink()
 
 
 def _is_own(status: os.stat_result) -> bool:

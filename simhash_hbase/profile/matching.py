@@ -1,7 +1,7 @@
 """How near two documents are, and whether that is near enough: the one place that compares with k and a threshold."""
 
 from math import isnan
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, overload
 
 import msgspec
 import numpy as np
@@ -185,7 +185,22 @@ def estimated_containment(similarity: float | None, own: int, other: int) -> flo
     """
     if similarity is None:
         return None
-    return round(min(max(similarity, similarity * (own + other) / ((1 + similarity) * own)), 1.0), 4)
+    return rounded(min(max(similarity, similarity * (own + other) / ((1 + similarity) * own)), 1.0))
+
+
+@overload
+def rounded(share: float) -> float: ...
+@overload
+def rounded(share: float | None) -> float | None: ...
+def rounded(share: float | None) -> float | None:
+    """Return a similarity or a share as all answers have it: with four decimals.
+
+    Examples
+    --------
+    >>> rounded(490 / 512), rounded(None)
+    (0.957, None)
+    """
+    return None if share is None else round(share, 4)
 
 
 def judge(

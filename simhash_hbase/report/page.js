@@ -10,18 +10,21 @@ const isAddress = (text) => /^https?:\/\/[^\s…]+$/i.test(text);
 const linkOf = (text) => (isAddress(text)
   ? element("a", { href: text, target: "_blank", rel: "noopener noreferrer" }, idOf(text)) : idOf(text));
 
+const titleOf = (text) => (text ? element("bdi", { class: "title" }, text) : null);
+
 // --- one pair -------------------------------------------------------------------------------------------------------
 
-function head(title, id, characters) {
+function head(side, id, title, characters) {
   const length = characters === undefined ? "" : ` · ${plural(characters, "character")}`;
-  return element("div", {}, element("b", {}, title), linkOf(id), element("span", { class: "soft" }, length));
+  return element("div", {}, element("b", {}, side), titleOf(title), linkOf(id), element("span", { class: "soft" }, length));
 }
 
 function drawPair(pair) {
   const cluster = element("p", {}, element("a", { href: `#cluster-${pair.cluster}` }, "Its cluster"));
   const sides = element("div", { class: "sides" });
   sides.append(element("div", { class: "head" },
-    head("kept", pair.of, pair.lengths?.[0]), head("duplicate", pair.id, pair.lengths?.[1])));
+    head("kept", pair.of, pair.titles?.[0], pair.lengths?.[0]),
+    head("duplicate", pair.id, pair.titles?.[1], pair.lengths?.[1])));
   if (pair.note) sides.append(element("p", { class: "gap" }, pair.note));
   sides.append(...drawRows(pair.rows ?? [], { trims: true }));
   sides.lang = language(sides.textContent);
@@ -41,9 +44,9 @@ function pairSummary(pair) {
 // --- one cluster ----------------------------------------------------------------------------------------------------
 
 function member(found) {
-  const [id, distance, similar, pair] = found;
+  const [id, distance, similar, pair, title] = found;
   const link = pair === null ? "" : element("a", { href: `#pair-${pair}` }, "compare");
-  return element("tr", {}, element("td", {}, linkOf(id)), element("td", { class: "n" }, number(distance)),
+  return element("tr", {}, element("td", {}, titleOf(title), linkOf(id)), element("td", { class: "n" }, number(distance)),
     element("td", { class: "n" }, similarity(similar)), element("td", { class: "n" }, link));
 }
 
@@ -58,7 +61,8 @@ function drawCluster(cluster) {
 }
 
 function clusterSummary(cluster) {
-  return [idOf(cluster.id), element("span", { class: "figure" }, plural(cluster.size, "duplicate"))];
+  const name = element("span", {}, titleOf(cluster.title), idOf(cluster.id));
+  return [name, element("span", { class: "figure" }, plural(cluster.size, "duplicate"))];
 }
 
 // --- lists ----------------------------------------------------------------------------------------------------------
@@ -137,8 +141,9 @@ const ORDERS = {
 function words(item) {
   if (item.words === undefined) {
     const texts = (item.rows ?? []).flatMap((row) => (isGap(row) ? [] : row.flat()));
-    const members = (item.members ?? []).map(([id]) => id);
-    item.words = [item.id, item.of ?? "", ...members, texts.join("")].join("\n").toLowerCase();
+    const members = (item.members ?? []).flatMap(([id, , , , title]) => [id, title ?? ""]);
+    const titles = [item.title ?? "", ...(item.titles ?? []).map((title) => title ?? "")];
+    item.words = [item.id, item.of ?? "", ...titles, ...members, texts.join("")].join("\n").toLowerCase();
   }
   return item.words;
 }

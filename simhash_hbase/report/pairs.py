@@ -2,14 +2,25 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
 from simhash_hbase.index.duplicates import Decided, read_decisions
-from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Reject, Scanned, extract, repeated_id, scan
+from simhash_hbase.inputs import (
+    Document,
+    InputOptions,
+    Page,
+    Progress,
+    Reject,
+    Scanned,
+    extract,
+    repeated_id,
+    scan,
+    title_of,
+)
 from simhash_hbase.inputs.meter import Meter
 from simhash_hbase.report.differences import pair_rows, word_differences
 from simhash_hbase.report.page import COMPARED_CHARACTERS, HistogramBar, data_json, shortened
@@ -69,9 +80,15 @@ def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.C
     pair = "SELECT id, of FROM duplicate WHERE number = ?"
     names = {name for number in chosen for name in database.execute(pair, (number,)).fetchone()}
     totals, progress = InputTotals(), Progress()
+    corpus = replace(corpus, settings=replace(corpus.settings, titles=True))
+    has_duplicates = "SELECT 1 FROM duplicate WHERE of = ?"
     for number, (record, decided) in enumerate(_beside(corpus, progress), 1):
         if decided is not None and not isinstance(record, Reject):
             totals.count(record, decided)
+            if decided.of is not None or database.execute(has_duplicates, (record.id,)).fetchone():
+                title = shortened(title_of(record), TITLE_CHARACTERS)
+                if title and title != record.id:
+                    database.execute("INSERT INTO title VALUES (?, ?)", (record.id, title))
             document = extract(record) if record.id in names else None
             if isinstance(document, Document) and document.text is not None:
                 row = (document.id, document.text[:COMPARED_CHARACTERS], len(document.text))
@@ -133,6 +150,7 @@ TEXT_BYTES = 5_000_000  # Most bytes of the pairs in a report, as JSON.
 LIST_BYTES = 3_000_000  # Most bytes of the clusters, apart from those of the shown pairs, which are always there.
 ALONE_CHARACTERS = 2_000  # Shown of a text without its counterpart.
 ID_CHARACTERS = 300
+TITLE_CHARACTERS = 120
 
 _NO_TEXTS = "The input has fingerprints or features of your own, and no texts."
 _NOT_IN_INPUT = (
@@ -197,6 +215,9 @@ def make_lists(
         columns = "SELECT of, id, distance, similarity FROM duplicate WHERE number = ?"
         of, name, distance, similarity = database.execute(columns, (number,)).fetchone()
         pair = {"id": _shown(name), "of": _shown(of), "distance": distance, "similarity": similarity}
+        titles = [_title(database, each) for each in (of, name)]
+        if any(titles):
+            pair["titles"] = titles
         pair |= _texts(database, of, name) if has_texts else {"note": _NO_TEXTS}
         size = json_bytes(pair)
         if size <= room:
@@ -223,10 +244,12 @@ def list_clusters(database: sqlite3.Connection, pairs: dict[int, dict[str, Any]]
         members = []
         limit = MEMBERS if room > 0 else 0
         for number, name, distance, similarity in database.execute(_MEMBERS, {"of": of, "limit": limit}):
-            members.append([_shown(name), distance, similarity, places.get(number)])
+            title = _title(database, name)
+            members.append([_shown(name), distance, similarity, places.get(number), *([title] if title else [])])
             if number in pairs:
                 pairs[number]["cluster"] = len(clusters)
-        clusters.append({"id": _shown(of), "size": size, "members": members})
+        title = _title(database, of)
+        clusters.append({"id": _shown(of), **({"title": title} if title else {}), "size": size, "members": members})
         room -= json_bytes(clusters[-1])
         needed.discard(of)
     return clusters
@@ -248,6 +271,11 @@ def _texts(database: sqlite3.Connection, of: str, name: str) -> dict[str, Any]:
     elif not changes:
         texts["note"] = "The texts are the same." if kept == copy else "Only blanks and line ends differ."
     return texts
+
+
+def _title(database: sqlite3.Connection, name: str) -> str | None:
+    found = database.execute("SELECT title FROM title WHERE id = ?", (name,)).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _shown(name: str) -> str:

@@ -13,6 +13,7 @@ from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.report import pairs
 from simhash_hbase.report.page import HistogramBar, Section, histogram, make_page, resource, shortened, tile, tiles
+from simhash_hbase.rows.layout import SIMHASH_BITS
 
 _NAMED_SOURCES = 3
 _KEPT = {"first": "the first", "longest": "the longest"}
@@ -49,7 +50,8 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
         named += f" and {unnamed:,} more"
     profile, rule = corpus.analysis.profile, corpus.analysis.profile.rule
     if rule.match == "verified":
-        judged = f"at most {rule.farthest} bits apart, with an estimated similarity of {rule.similarity:g} or more"
+        within = f"at most {rule.farthest} bits apart, and " if rule.farthest < SIMHASH_BITS else ""
+        judged = f"{within}of an estimated similarity of {rule.similarity:g} or more"
     else:
         judged = f"at most {rule.distance} bits apart"
     # An order by a field has no shorter name than its form.

@@ -105,6 +105,11 @@ class Keyring:
         held = self._find(key.digest)
         return held is not None and scope in held.scopes and held.collections == key.collections
 
+    def grants(self, scope: str) -> bool:
+        """Return whether any key has a scope."""
+        self._look_again()
+        return any(scope in key.scopes for key in self._keys)
+
     def _find(self, digest: bytes) -> ApiKey | None:
         found = None
         for key in self._keys:

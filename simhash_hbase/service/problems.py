@@ -43,6 +43,7 @@ _KNOWN: tuple[tuple[type[errors.SimhashError], str, str | None], ...] = (
     (errors.Retryable, "store_unavailable", _LATER),
     (errors.Unsupported, "unsupported", None),
     (errors.StoreFull, "store_full", "no space is left where the store keeps its data"),
+    (errors.StoreReadonly, "store_readonly", "the store can be read and not written to"),
     (errors.SimhashError, "store_failed", _STORE),
 )
 

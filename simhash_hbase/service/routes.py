@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
+from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError, StoreFull, StoreReadonly
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import plain
 from simhash_hbase.index.arguments import MOST_MATCHES, Search
@@ -21,7 +21,7 @@ from simhash_hbase.service.items import check_fields, decode_body, invalid
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, query
-from simhash_hbase.service.problems import Problem, busy, of_error
+from simhash_hbase.service.problems import BUSY, Problem, busy, of_error
 from simhash_hbase.service.requests import Service
 from simhash_hbase.service.schemas import JSON, LONGEST_COMPARED, body, found, problems
 from simhash_hbase.service.streams import respond
@@ -255,9 +255,12 @@ async def alive() -> Response:
 
 
 @operation.head("/readyz", include_in_schema=False)
-@operation.get("/readyz", summary="Does the store answer?", responses={**_plain("Text."), **problems(body=False)})
+@operation.get("/readyz", summary="Can the store be used?", responses={**_plain("Text."), **problems(body=False)})
 async def ready(request: Request) -> Response:
-    """Read something small from the store; a service that drains is not ready."""
+    """Read something small from the store; a service that drains is not ready.
+
+    Neither is one whose folder cannot be written to, or has no room, unless no key may write.
+    """
     service: Service = request.app.state.service
     if service.is_draining:
         raise busy("draining", "the service is about to stop: send new requests to another instance")
@@ -265,6 +268,12 @@ async def ready(request: Request) -> Response:
         raise busy("stopping", "the service is stopping")
     try:
         await service.engine.probe()
+        if service.keys is None or service.keys.grants("write"):
+            await service.engine.probe_writes()
+    except (StoreFull, StoreReadonly) as error:
+        logger.warning("not ready", extra=request.state.trail.extra(reason=error.sentence))
+        problem = of_error(error)
+        raise Problem(problem.code, f"not ready for writes: {problem.detail}", status=BUSY) from error
     except SimhashError as error:
         logger.warning("not ready", extra=request.state.trail.extra(reason=error.sentence))
         raise busy("store_unavailable", "the store does not answer") from error

@@ -45,7 +45,7 @@ Id = Annotated[
 ]
 Simhash = Annotated[str, Meta(pattern=_HEX)]
 Distance = Annotated[int, Meta(ge=0, le=64)]
-Similarity = Annotated[float, Meta(ge=0, le=1)]
+Similarity = Annotated[float, Meta(ge=0, le=1, description="Of 0 to 1, with four decimals.")]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Compared = Annotated[str, Meta(min_length=1, max_length=LONGEST_COMPARED, pattern=_NOT_BLANK)]
 KeptMetadata = Annotated[
@@ -246,7 +246,7 @@ _PROBLEMS = {
     422: "The document, or a parameter, is invalid.",
     500: "An unforeseen error.",
     501: "This store cannot do that.",
-    503: "The service is busy, or the store does not answer; Retry-After says when to retry.",
+    503: "The service is busy, or the store does not answer: Retry-After says when to retry. Or it takes no writes.",
     507: "No space is left where the store keeps its data.",
 }
 _ALWAYS = (400, 401, 403, 500, 501, 503)

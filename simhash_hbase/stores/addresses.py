@@ -25,6 +25,32 @@ SERVICES = ("http", "https")
 DEFAULT_REGIONS = 4
 
 
+Address = str | os.PathLike[str]
+"""The address of an index, or the path of the folder that it is in."""
+
+
+def address_of(given: Address) -> str:
+    """Return an address as a string; raise `InvalidArgument` for what cannot be one."""
+    try:
+        word = os.fsdecode(given)
+    except TypeError as error:
+        kind = type(given).__name__
+        raise InvalidArgument(f"an index address is a string or a path, not of the type {kind}") from error
+    scheme, colon, _ = word.partition(":")
+    try:
+        # A name of a file may have any bytes.
+        encoded = word.encode(errors="surrogateescape" if scheme == "file" or not isinstance(given, str) else "strict")
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{_shown(word)!r} is no index address: it has half of a surrogate pair") from error
+    if b"\0" in encoded:
+        raise InvalidArgument(f"{_shown(word)!r} is no index address: it has a null character")
+    if isinstance(given, str | bytes) or scheme == "file":
+        return word
+    if colon and scheme in SCHEMES:
+        raise InvalidArgument(f"{_shown(word)!r} is a path, in which // is /: give this address as a string")
+    return f"file:{word}"
+
+
 def is_address(word: str) -> bool:
     """Return whether a word is the address of an index, by its beginning."""
     return word.startswith(tuple(SCHEMES.values())) and (not is_service(word) or _names_a_service(word))

@@ -259,6 +259,9 @@ class OnDisk(Protocol):
     def check_readable(self) -> None:
         """Read everything in another process, which damage may end; raise `CorruptIndex` then."""
 
+    def check_writable(self) -> None:
+        """Raise `StoreReadonly` or `StoreFull` where a write of ordinary size would fail; nothing is changed."""
+
 
 class RegionPlace(NamedTuple):
     """One region: a range of rows that one server serves."""

@@ -15,6 +15,7 @@ except ImportError as error:
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile.profile import ProfileOptions
+from simhash_hbase.stores.addresses import Address
 from simhash_hbase.tables.request import RefusedRows, Request, Unreadable
 from simhash_hbase.tables.shapes import apply
 
@@ -37,9 +38,10 @@ class TableOptions(ProfileOptions, total=False):
     keep: str
     exact: bool
     contained: float | None
-    index: Index | str | None
+    index: Index | Address | None
     workers: int
     max_document_bytes: int
+    progress: bool
     learn_from: Iterable[str]
 
 
@@ -57,7 +59,7 @@ def drop_near_duplicates(
     *,
     id: str | None = None,
     keep: str = "first",
-    index: Index | str | None = None,
+    index: Index | Address | None = None,
     unreadable: Unreadable = "raise",
     **options: Any,
 ) -> Any:
@@ -76,7 +78,7 @@ def drop_near_duplicates(
         Of near copies, which stays: ``first``; ``longest``; ``best:COLUMN``, that with the highest number,
         ``best:-COLUMN`` with the lowest; ``rank:COLUMN=a,b,c``, that of the preferred source, where sources that are
         not listed come last. Of equals it is the first. What an index holds already stays, whatever its score.
-    index : Index or str, optional
+    index : Index, str or path, optional
         An index, or its address, that the rows are compared with and written to; it needs `id`. By default
         a temporary one.
     unreadable : {"raise", "keep", "drop"}
@@ -86,8 +88,10 @@ def drop_near_duplicates(
         ``workers``: number of processes that fingerprint, 1 by default. ``max_document_bytes``: texts that are longer
         are refused, 8 MB by default. ``exact``: whether pairs that the sketches bring together are judged by their
         texts. ``contained``: the share of a row's 5-character shingles that the row that stays must hold; it implies
-        ``exact``. The others are fields of `Profile` for the temporary index, such as ``near="text"`` or
-        ``similarity=0.9``; by default its idf is learned from the table.
+        ``exact``. ``progress``: whether standard error shows how many rows are done, by a bar on a terminal and in a
+        notebook, elsewhere by a line a minute and a last one; by default nothing is shown. The others are fields of
+        `Profile` for the temporary index, such as ``near="text"`` or ``similarity=0.9``; by default its idf is learned
+        from the table.
 
     Returns
     -------
@@ -138,7 +142,7 @@ def mark_near_duplicates(
     *,
     id: str | None = None,
     keep: str = "first",
-    index: Index | str | None = None,
+    index: Index | Address | None = None,
     **options: Any,
 ) -> Any:
     """Add what `drop_near_duplicates` would decide, in four columns; parameters, result and errors are those of it.

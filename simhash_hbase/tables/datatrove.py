@@ -6,6 +6,7 @@ from typing import Any, Literal
 from simhash_hbase.api import open_index
 from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, missing_extra, no_words
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.stores.addresses import Address, address_of
 from simhash_hbase.tables.request import Unreadable, check_unreadable
 
 try:
@@ -23,7 +24,7 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
 
     Parameters
     ----------
-    url : str
+    url : str or path
         Address of an index that is there, such as ``file:FOLDER`` or ``hbase://HOST:PORT/TABLE``.
     action : {"claim", "ask"}
         Claim each document, so that of near copies in any task exactly one goes on; or only ask whether the index has a
@@ -54,7 +55,7 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
 
     def __init__(
         self,
-        url: str,
+        url: Address,
         *,
         action: Literal["claim", "ask"] = "claim",
         exclusion_writer: Any = None,  # noqa: ANN401 - datatrove has no types
@@ -65,7 +66,7 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
             raise InvalidArgument(f"action is {action!r}: wanted 'claim' or 'ask'")
         check_unreadable(unreadable)
         super().__init__(exclusion_writer, batch_size)
-        self._url = url
+        self._url = address_of(url)
         self._action = action
         self._unreadable = unreadable
 

@@ -19,10 +19,13 @@ from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import DOCUMENT_BYTES, Document, InputOptions, Place, Preference, Record, Reject
+from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.stores.addresses import Address
+from simhash_hbase.tables.progress import show_progress
 
 # Bytes are read as UTF-8: some writers mark no column as a string. A column without any value has the type null.
 _TEXTS = (
@@ -65,6 +68,16 @@ def check_unreadable(unreadable: str) -> None:
     """Refuse another choice of what becomes of documents that cannot be decided."""
     if unreadable not in get_args(Unreadable):
         raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
+
+
+def _first_ones(records: Iterable[Record], refused: "_Refused") -> Iterator[Document]:
+    """Yield the documents whose ids have not come before; refuse the others."""
+    once = corpus.documents.Once(refused.add, reason=_repeated_row)
+    for record in records:
+        if isinstance(record, Reject):
+            refused.add(record)
+        elif once.passes(record):
+            yield record
 
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
@@ -116,12 +129,13 @@ class Request:
         self.marks = marks
         """Whether all rows stay, with what was decided beside them."""
         self.id: str | None = profile.pop("id")
-        self.index: Index | str | None = profile.pop("index")
+        self.index: Index | Address | None = profile.pop("index")
         self.keep = Preference.parse(profile.pop("keep"))
         self.contained: float | None = profile.pop("contained", None)
         check_share(self.contained)
         self.exact = profile.pop("exact", False) or self.contained is not None
         self.workers = profile.pop("workers", 1)
+        self.meter: Metering = show_progress if profile.pop("progress", False) else silent
         self.max_document_bytes = profile.pop("max_document_bytes", DOCUMENT_BYTES)
         self.profile = profile
         """Of a temporary index."""
@@ -158,21 +172,24 @@ class Request:
             if name in (self.text, self.id):
                 check_type(name, schema.field(name).type, integers=name != self.text)
 
-    def decide(self, read: Read) -> Iterator[tuple[int, Decision]]:
+    def decide(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, Decision]]:
         """Yield row numbers with decisions, upwards; refused rows have none, and a warning counts them."""
         refused = _Refused(raises=self.unreadable == "raise")
-        with self.opened(read) as index:
+        with self.opened(read, rows) as index:
+            records = self._shown("dedup", read, rows)
             if isinstance(index, LocalIndex):
-                yield from self._deduplicated(index, read, refused)
+                yield from self._deduplicated(index, records, refused)
             else:
-                yield from self._claimed(index, read, refused)
+                yield from self._claimed(index, records, refused)
         refused.warn()
 
-    def _deduplicated(self, index: LocalIndex, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
+    def _deduplicated(
+        self, index: LocalIndex, records: Iterable[Record], refused: _Refused
+    ) -> Iterator[tuple[int, Decision]]:
         once = corpus.documents.Once(refused.add, reason=_repeated_row)
 
         def parts() -> Iterator[tuple[Entries, list[Document]]]:
-            for chunk in analyse(self._records(read()), index.analysis, workers=self.workers):
+            for chunk in analyse(records, index.analysis, workers=self.workers):
                 for reject in chunk.rejects:
                     refused.add(reject)
                 yield once(chunk)
@@ -186,7 +203,7 @@ class Request:
             if self.keep.by != "first":
                 with_texts = judge is not None
                 for _, place, decision in corpus.run.decide_preferred(
-                    parts(), self.keep, decide, corpus.Watch(), with_texts=with_texts
+                    parts(), self.keep, decide, corpus.Watch(meter=self.meter), with_texts=with_texts
                 ):
                     yield place.line, decision
                 return
@@ -194,13 +211,13 @@ class Request:
                 decisions = decide(entries, [document.text or "" for document in documents])
                 yield from zip((document.place.line for document in documents), decisions, strict=True)
 
-    def _claimed(self, index: Index, read: Read, refused: _Refused) -> Iterator[tuple[int, Decision]]:
+    def _claimed(self, index: Index, records: Iterable[Record], refused: _Refused) -> Iterator[tuple[int, Decision]]:
         """Decide rows through a service, which claims them."""
         if self.exact:
             raise InvalidArgument("exact needs the address of the index itself, not of a service")
         if self.keep.by != "first":
             raise InvalidArgument(f"keep={self.keep.by!r} needs the address of the index itself, not of a service")
-        batched = batches(self._documents(read, refused))
+        batched = batches(_first_ones(records, refused))
         for document, outcome in chain.from_iterable(
             index.claimed(whole_chunk(batch, index.analysis)) for batch in batched
         ):
@@ -211,26 +228,24 @@ class Request:
             else:
                 refused.add(Reject(document.place, str(outcome), b""))
 
-    def _documents(self, read: Read, refused: _Refused) -> Iterator[Document]:
-        """Read the documents whose ids come first."""
-        once = corpus.documents.Once(refused.add, reason=_repeated_row)
-        for record in self._records(read()):
-            if isinstance(record, Reject):
-                refused.add(record)
-            elif once.passes(record):
-                yield record
-
-    def opened(self, read: Read) -> AbstractContextManager[Index]:
+    def opened(self, read: Read, rows: int | None = None) -> AbstractContextManager[Index]:
         """Open the index, or make a temporary one, whose idf is learned from the table as `dedup --create` does."""
         if self.index is not None:
             return nullcontext(self.index) if isinstance(self.index, Index) else open_index(self.index)
         profile, sample = dict(self.profile), corpus.sample.TextSample()
         if profile.get("analyzer", "learned") == "learned" and "learn_from" not in profile:
-            for record in self._records(read()):
+            for record in self._shown("learn", read, rows):
                 sample.add(record)
         if texts := sample.texts():
             profile["learn_from"] = texts
         return temporary_index(None, **profile)
+
+    def _shown(self, name: str, read: Read, rows: int | None) -> Iterator[Record]:
+        """Read the records, and show how many of so many rows are read."""
+        with self.meter(name, rows, noun="rows") as meter:
+            for count, record in enumerate(self._records(read()), 1):
+                yield record
+                meter.show(count, count)
 
     def _records(self, batches: Iterable[RowBatch]) -> Iterator[Record]:
         row_number = f"number of {self.text}"

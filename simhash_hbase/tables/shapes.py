@@ -131,7 +131,7 @@ def apply(table: Any, request: Request) -> Any:  # noqa: ANN401 - of the type of
         whole = make(table)
         result_schema(whole.schema, request)
         decided: list[Decision | None] = [None] * whole.rows
-        for row, decision in request.decide(lambda: whole.read(request.columns)):
+        for row, decision in request.decide(lambda: whole.read(request.columns), whole.rows):
             decided[row] = decision
         return give_back(whole, decided, request)
     # Until the stream of a relation is read, its connection answers nothing else.

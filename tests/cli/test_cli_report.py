@@ -1,17 +1,24 @@
 """``dedup --report``: what the page says of all kinds of runs."""
 
 import json
+import math
 import os
 import re
 from collections import Counter
+from time import monotonic
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from support.corpus import near_copies, text, write_jsonl
 from support.reports import read_report, texts_of
 from support.sites import Site
 
 from simhash_hbase import api
-from simhash_hbase.report import pairs
+from simhash_hbase.cli.screen import output
+from simhash_hbase.report import pairs, write
+from simhash_hbase.report.write import write_report
 
 SHINGLES = ("--create", "--analyzer", "shingle")
 
@@ -48,6 +55,70 @@ def said(report):
             {int(label.split()[1]): count for label, count in report.histogram("distances").items() if count}
         ),
     }
+
+
+def test_documents_a_second_are_those_of_the_decisions_without_the_report(cli, url, page, corpus_file, monkeypatch):
+    later = 0.0
+
+    def slowly(*given, **named):
+        nonlocal later
+        later += 1e6
+        return write_report(*given, **named)
+
+    monkeypatch.setattr(write, "write_report", slowly)
+    monkeypatch.setattr(output, "monotonic", lambda: monotonic() + later)
+
+    done = cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
+
+    [seconds] = re.findall(r"([\d.]+) s, [\d,]+ a second", done.err)
+    assert float(seconds) < 1e6
+
+
+TITLES = {"a": "The ferry  is\nback", "b": None, "c": "Ferry back", "d": "x" * 200, "e": "Other things"}
+
+
+def titled(form):
+    """Return documents of one cluster, and another one, some with a title, and the name of their file."""
+    texts = {name: text(1, changed=at) for at, name in enumerate("abcd")} | {"e": text(2)}
+    records = [{"id": name, "text": texts[name], "title": title} for name, title in TITLES.items()]
+    if form == "fields":
+        records[1].pop("title")
+        records[4]["title"] = math.nan
+    return records
+
+
+@pytest.mark.parametrize("form", ["fields", "csv", "parquet"])
+def test_clusters_and_pairs_show_titles_where_the_input_has_any(cli, url, page, tmp_path, form):
+    records = titled(form)
+    path = tmp_path / f"in.{form.replace('fields', 'jsonl')}"
+    if form == "fields":
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    elif form == "csv":
+        pa_csv.write_csv(pa.Table.from_pylist(records), path)
+    else:
+        pq.write_table(pa.Table.from_pylist(records), path)
+
+    assert cli("dedup", url, path, *SHINGLES, "--report", page).code == 0
+
+    [cluster] = read_report(page).clusters
+    assert (cluster["id"], cluster["title"]) == ("a", "The ferry is back")
+    assert [member[0] for member in cluster["members"]] == ["b", "c", "d"]
+    assert [member[4:] for member in cluster["members"]] == [[], ["Ferry back"], ["x" * 119 + "…"]]
+    assert {pair["id"]: pair["titles"][1] for pair in read_report(page).pairs}["c"] == "Ferry back"
+
+
+def test_pages_show_their_own_titles(cli, url, page, tmp_path):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    heads = {"a": "<title>Rain &amp; wind</title>", "b": '<meta property="og:title" content="Rain"><title>x</title>'}
+    for name, head in {**heads, "c": ""}.items():
+        (folder / f"{name}.html").write_text(f"<html><head>{head}</head><body><p>{text(1)}</p></body></html>")
+
+    assert cli("dedup", url, folder, *SHINGLES, "--report", page).code == 0
+
+    [cluster] = read_report(page).clusters
+    assert cluster["title"] == "Rain & wind"
+    assert [member[4:] for member in cluster["members"]] == [["Rain"], []]
 
 
 @pytest.mark.parametrize("keep", ["first", "longest"])

@@ -9,7 +9,7 @@ import pytest
 from support.corpus import near_copies, text, write_jsonl
 from support.results import Printed
 
-from simhash_hbase import InvalidArgument, create_index, open_index
+from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_index
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, deduplicate
 from simhash_hbase.files.local import replacing
@@ -158,3 +158,15 @@ def test_errors_of_a_file_that_is_written_anew_name_it(tmp_path):
         raise AssertionError("not reached")
 
     assert raised.value.filename == str(folder / "x.html")
+
+
+def test_files_may_be_paths_and_one_path_is_no_sequence_of_them(tmp_path):
+    source = write_jsonl(tmp_path / "in.jsonl", near_copies(3, 2))
+    options = DedupOptions(output=tmp_path / "kept.jsonl", clusters=tmp_path / "c.jsonl", results=tmp_path / "r.jsonl")
+    with create_index(tmp_path / "i", analyzer="shingle") as index:
+        assert deduplicate(index, [source], options).originals == 3
+        for one in (source, str(source), [5]):
+            with pytest.raises(InvalidInput, match="sequence of names"):
+                deduplicate(index, one)
+
+    assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 3

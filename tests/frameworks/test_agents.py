@@ -101,6 +101,69 @@ def test_an_error_is_a_sentence_for_the_agent(url):
     assert "greater than or equal to 1" in answers[1].content[0].text
 
 
+def call(name, **arguments):
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+
+HALF = {
+    "a text": call("have_i_seen", text="some \ud800 words"),
+    "a text to keep": call("remember", id="a", text="some \udc00 words"),
+    "an id": call("remember", id="a\udfff", text="some words"),
+    "the name of an argument": call("copies", id="a", **{"\ud800": 1}),
+    "the name of a tool": call("cop\ud800ies", id="a"),
+    "bytes": json.dumps(call("have_i_seen", text="some ? words")).encode().replace(b"?", b"\xff"),
+    "half as bytes": json.dumps(call("have_i_seen", text="some ? words")).encode().replace(b"?", b"\xed\xa0\x80"),
+}
+UNREADABLE = {
+    b"some words": (None, "no JSON"),
+    b"[" * 100_000: (None, "no JSON"),
+    b"{}": (None, "no message"),
+    b"[]": (None, "no message"),
+    b'{"jsonrpc":"2.0","id":7,"method":"a\\ud800"}': (7, "not Unicode"),
+    b'{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}': (None, "not Unicode"),
+    b'{"jsonrpc":"2.0","id":"x","method":5}': ("x", "no message"),
+}
+WITHOUT_ANSWER = [b"", b'{"jsonrpc":"2.0","method":"a\\ud800"}', b'{"jsonrpc":"2.0","id":5,"result":"\\ud800"}']
+
+
+@pytest.fixture
+def answers(url):
+    """Return what answers lines by those that the command writes until it has answered the last one."""
+
+    def ask(*lines):
+        hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+        begin = {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": hello}
+        ready, end = {"jsonrpc": "2.0", "method": "notifications/initialized"}, {**call("copies", id="a"), "id": "end"}
+        raw = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in (begin, ready, *lines, end)]
+        with subprocess.Popen(command("mcp", url), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdin.write(b"\n".join(raw) + b"\n")
+            process.stdin.flush()
+            found = []
+            while not found or found[-1]["id"] != "end":
+                found.append(json.loads(process.stdout.readline()))
+            process.stdin.close()
+            assert process.wait(END_S) == 0
+        return found[1:-1]
+
+    return ask
+
+
+@pytest.mark.parametrize("what", HALF)
+def test_a_call_that_is_no_unicode_is_answered_and_the_next_one_too(answers, what):
+    [answer] = answers(HALF[what])
+
+    assert (answer["id"], answer["result"]["isError"]) == (1, True)
+    assert "half of a surrogate pair, or bytes that are not UTF-8" in answer["result"]["content"][0]["text"]
+
+
+def test_a_line_that_is_no_message_gets_an_error_and_a_notification_nothing(answers):
+    found = answers(*UNREADABLE, *WITHOUT_ANSWER)
+
+    assert [answer["id"] for answer in found] == [name for name, _ in UNREADABLE.values()]
+    for answer, (_, reason) in zip(found, UNREADABLE.values(), strict=True):
+        assert reason in answer["error"]["message"]
+
+
 @pytest.mark.parametrize("reader", ["gone", "full"])
 def test_an_agent_that_reads_no_notices_is_answered(url, reader):
     hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}

@@ -69,3 +69,21 @@ def test_a_backup_made_by_other_means_is_noted_in_every_store(make_index):
     with pytest.raises(InvalidArgument, match="in the future"):
         index.note_backup(rfc3339(make_index.clock.ms + 1_000))
     assert not index.verify().wrong
+
+
+@pytest.mark.parametrize("name", ["some.index/copy", "some.index/deeper/copy", "link/copy", "some.index", "link"])
+def test_a_backup_into_a_folder_of_an_index_is_refused_and_leaves_nothing(url, tmp_path, name):
+    (tmp_path / "link").symlink_to("some.index")
+    create_index(tmp_path / "another.index", analyzer="shingle").close()
+
+    with open_index(url) as index:
+        for place in (name, name.replace("some", "another")):
+            with pytest.raises(InvalidArgument, match=r"inside the index .* outside of it|already exists"):
+                index.backup(tmp_path / place)
+    assert sorted(path.name for path in (tmp_path / "some.index").iterdir()) == ["data.mdb", "lock.mdb"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800"])
+def test_a_backup_to_what_is_no_path_is_refused(url, tmp_path, name):
+    with open_index(url) as index, pytest.raises(InvalidArgument, match="no path of a folder"):
+        index.backup(f"{tmp_path}/{name}")

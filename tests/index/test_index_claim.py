@@ -41,7 +41,7 @@ def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_th
     [decision] = index.claim_entries(entries({"new": BASE}, sketches=[sketch]))
 
     alike = 1 - 5 / 256
-    assert decision == Decision("new", False, "like", 1, alike, round(2 * alike / (1 + alike), 4))
+    assert decision == Decision("new", False, "like", 1, round(alike, 4), round(2 * alike / (1 + alike), 4))
 
 
 def test_an_old_text_stands_until_its_document_s_turn_comes(make_claiming_index):

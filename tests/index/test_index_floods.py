@@ -12,6 +12,7 @@ from support.server_doubles import SwappingOnly
 from simhash_hbase import LocalIndex
 from simhash_hbase.index import candidates, search
 from simhash_hbase.index.arguments import Search
+from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 
@@ -237,7 +238,7 @@ def ball(count, *, seed):
 
 def in_order(documents, asked, rule, name):
     near = [
-        ((one.simhash ^ asked.simhash).bit_count(), similarity(one.sketch, asked.sketch), other)
+        ((one.simhash ^ asked.simhash).bit_count(), rounded(similarity(one.sketch, asked.sketch)), other)
         for other, one in documents.items()
         if other != name and matches(asked, one, rule)
     ]

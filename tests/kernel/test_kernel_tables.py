@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from fcntl import LOCK_EX, flock
 from hashlib import blake2b
 from pathlib import Path
 from threading import Barrier
@@ -191,6 +192,19 @@ def test_two_that_make_them_together_do_not_disturb_each_other(file):
         assert_right(tables, 500_000)
     assert times_made(size=500_000) == 0
     assert os.listdir(file.parent) == [NAME]
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(file, kept):
+    whole = file.read_bytes()
+    file.unlink()
+    for number, content in enumerate((b"", whole[:1000], whole)):
+        file.with_name(f"{NAME}-{number:016x}").write_bytes(content)
+    written = file.with_name(f"{NAME}-{9:016x}")
+
+    with written.open("wb") as opened:
+        flock(opened, LOCK_EX)
+        assert [times_made(), times_made()] == [1, 0]
+        assert sorted(os.listdir(file.parent)) == [NAME, written.name]
 
 
 CHARACTERS = ("folded", "folded_lists", "kinds", "normal", "normal_lists")

@@ -87,6 +87,14 @@ def test_a_run_of_tests_has_what_it_needs_and_nothing_else(script, words, collec
     assert ("test: starting HBase" in done.stderr) == (collected == "0")
 
 
+def test_a_quick_run_tells_the_time_of_installation_from_that_of_tests(script):
+    said = script("test", "--quick")[1].stderr
+
+    assert said.startswith("test: installation, where something has changed")
+    assert re.search(r"installation took \d+ s; lint and tests: 2 minutes\n", said)
+    assert re.search(r"installation took \d+ s, lint and tests took \d+ s\n$", said)
+
+
 def test_a_quick_run_fails_where_lint_fails(script, tmp_path):
     lint = tmp_path / "clone" / "scripts" / "lint"
     lint.write_text("#!/bin/sh\necho a fault; exit 3\n")

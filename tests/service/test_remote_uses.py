@@ -9,6 +9,7 @@ from support.results import run
 from support.serving import new_index
 
 from simhash_hbase import InvalidArgument, open_index
+from simhash_hbase.client import RemoteIndex
 from simhash_hbase.tables import drop_near_duplicates, mark_near_duplicates
 
 COPIES = near_copies(30, 3)
@@ -63,6 +64,31 @@ def test_commands_print_what_they_print_of_the_index_itself(server, corpus, tmp_
     assert run("stats", server.address).record == run("stats", server.address, "--exact").record
     [of_service] = undated([run("stats", server.address).record])
     assert of_service["documents"] == run("stats", twin).record["documents"]
+
+
+def test_similarities_have_four_decimals_whoever_answers(server, url, client, tmp_path):
+    pair = [{"id": "a", "text": text(1)}, {"id": "b", "text": text(1, changed=9)}]
+    path = write_jsonl(tmp_path / "pair.jsonl", pair)
+
+    claims = [client.post("/v1/claims", json=one).json() for one in pair]
+    found = [client.get("/v1/documents", params={"id": "b"}).json()]
+    found += client.get("/v1/documents/copies", params={"id": "a"}).json()["copies"]
+    found += client.post("/v1/queries", json=pair[1]).json()["matches"]
+    found += [json.loads(run(*words).out.splitlines()[-1]) for words in (("claim", url, path), ("get", url, "b"))]
+    with RemoteIndex(server.address, key=server.keys["all"]) as remote, open_index(url) as index:
+        for each in (remote, index):
+            found += [vars_of(each.claim("b", pair[1]["text"])), vars_of(each.get("b"))]
+            found += [vars_of(each.query(pair[1]["text"]).matches[0]), vars_of(each.copies("a").copies[0])]
+    row = mark_near_duplicates(pair, id="id", analyzer="shingle")[1]
+
+    assert 0.8 < claims[1]["similarity"] < 1
+    for one in found:
+        assert (one["similarity"], one["containment"]) == (claims[1]["similarity"], claims[1]["containment"])
+    assert row["similarity"] == claims[1]["similarity"] == round(claims[1]["similarity"], 4)
+
+
+def vars_of(answer):
+    return {name: getattr(answer, name) for name in ("similarity", "containment")}
 
 
 def test_what_only_an_index_can_do_says_so(server, corpus, tmp_path):

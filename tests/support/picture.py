@@ -6,9 +6,14 @@ from pathlib import Path
 from support.chromium import WIDE, launch, open_page
 
 
-def take(browser, report, path):
+def take(browser, report, path, words=""):
+    """Take a picture of a report in which words were searched for."""
     with open_page(browser, size=WIDE) as page:
         page.goto(f"file://{Path(report).resolve()}")
+        if words:
+            page.fill("#search", words)
+            page.locator("#status", has_text="match").wait_for()
+            page.locator("#search").blur()
         page.screenshot(path=path, full_page=True)
 
 
@@ -23,13 +28,13 @@ def take_console(browser, address, path, text):
         page.screenshot(path=path, full_page=True)
 
 
-def main(report, path):
+def main(report, path, words=""):
     """Start a browser of its own; the text for a console comes from standard input."""
     with launch() as browser:
         if report.startswith("http:"):
             take_console(browser, report, path, sys.stdin.read())
         else:
-            take(browser, report, path)
+            take(browser, report, path, words)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,14 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import redis
+import pytest
 
-from simhash_hbase.stores.redis import RedisOptions, RedisStore
 from support.gates import absent
 from support.listening import free_port, listening
+
+redis = pytest.importorskip("redis", reason="./scripts/install dev")
+
+from simhash_hbase.stores.redis import RedisOptions, RedisStore  # noqa: E402 - the extra is there
 
 HOW = "redis-server is not installed: apt-get install redis-server"
 DATABASES = 256

@@ -10,14 +10,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import httpx
+import pytest
 
 from simhash_hbase import create_index
 from simhash_hbase.service.keys import make_key
 from support.corpus import SYLLABLES
 from support.patience import END_S
+
+if TYPE_CHECKING:
+    import httpx
 
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -40,8 +43,9 @@ class Server:
         self.port = wait_for(self._listening)["port"]
         self.address = f"http://127.0.0.1:{self.port}"
 
-    def client(self, key: str | None = "all", **options) -> httpx.Client:
+    def client(self, key: str | None = "all", **options) -> "httpx.Client":
         """Return a client that presents a key."""
+        httpx = pytest.importorskip("httpx", reason="./scripts/install dev")
         headers = {} if key is None or key not in self.keys else {"Authorization": f"Bearer {self.keys[key]}"}
         return httpx.Client(base_url=self.address, headers=headers, timeout=END_S, verify=False, **options)
 
@@ -108,7 +112,7 @@ def check_log(log: str, keys: dict[str, str]) -> None:
     assert all(json.loads(line) for line in log.splitlines())
 
 
-def lines(response: httpx.Response) -> list[dict]:
+def lines(response: "httpx.Response") -> list[dict]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 

@@ -1,5 +1,6 @@
 """Tables get the decisions of `dedup` on the same rows as JSON lines, in the caller's own type."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
@@ -15,7 +16,7 @@ from support.results import python, run
 
 import simhash_hbase.tables
 from simhash_hbase import InvalidArgument, InvalidProfile, create_index, open_index
-from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
+from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates, progress
 from simhash_hbase.tables.request import Request
 
 FEATURES = datasets.Features(
@@ -404,3 +405,39 @@ def test_the_limit_of_a_text_may_be_raised_and_lowered():
 
     assert kept["text"].to_pylist() == ["some words"]
     assert len(drop_near_duplicates(table, analyzer="shingle", max_document_bytes=1 << 30)) == len(table)
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_progress_is_shown_on_standard_error_when_it_is_asked_for(rows, capsys, keep):
+    drop_near_duplicates(rows, id="id", keep=keep)
+    assert capsys.readouterr().err == ""
+
+    drop_near_duplicates(rows, id="id", keep=keep, progress=True)
+
+    lines = re.sub(r"[\d.]+ s\n", "s\n", capsys.readouterr().err).splitlines()
+    assert lines == [
+        "learn: 36 of 36 rows, s",
+        "dedup: 36 of 36 rows, s",
+        *(["dedup: decide: 36 of 36 documents, s"] if keep == "longest" else []),
+    ]
+
+
+def test_progress_of_a_stream_has_no_total_and_that_of_a_long_table_a_line_now_and_then(rows, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
+    reader = pa.Table.from_pylist(rows).to_reader(7)
+
+    drop_near_duplicates(reader, analyzer="shingle", progress=True).read_all()
+
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines] == [f"dedup: {count} rows" for count in (*range(1, 37), 36)]
+
+
+def test_progress_on_a_terminal_is_a_bar(rows, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+
+    mark_near_duplicates(rows, analyzer="shingle", progress=True)
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "36/36" in re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown.err)

@@ -206,6 +206,7 @@ def dedup(
         opened = replacing(choice.report) if choice.report else nullcontext()
         with _open(named, deduplication, index_choice, choice, output) as index, opened as report:
             done = deduplication.run(index.in_collection(collection))
+            seconds = output.seconds()
             if report is not None:
                 # To import it takes longer than to decide a few documents.
                 from simhash_hbase.report.pairs import DecidedCorpus
@@ -229,7 +230,7 @@ def dedup(
     counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}
     if done.uncontained:
         counts["kept for too little in a near copy"] = done.uncontained
-    output.summary("dedup", done.documents, decided_before=done.decided_before, **counts)
+    output.summary("dedup", done.documents, seconds=seconds, decided_before=done.decided_before, **counts)
     named.say_gone(output)
     if choice.report:
         output.note(f"the report is in {choice.report}")

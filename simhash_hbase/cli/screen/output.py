@@ -160,12 +160,18 @@ class Output:
         else:
             print(said, file=sys.stderr, flush=True)
 
-    def summary(self, command: str, documents: int, *, decided_before: int = 0, **counts: int) -> None:
-        """Report how many, how long and how fast.
+    def seconds(self) -> float:
+        """Return how long the command has run."""
+        return max(monotonic() - self._start, 1e-9)
+
+    def summary(
+        self, command: str, documents: int, *, seconds: float | None = None, decided_before: int = 0, **counts: int
+    ) -> None:
+        """Report how many, how long and how fast; `seconds` leaves out what the command did after the documents.
 
         What an earlier run decided is a part of `documents`, but not of how fast this one was.
         """
-        seconds = max(monotonic() - self._start, 1e-9)
+        seconds = self.seconds() if seconds is None else seconds
         rate = (documents - decided_before) / seconds
         counts = {"decided before": decided_before, **counts} if decided_before else counts
         rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)

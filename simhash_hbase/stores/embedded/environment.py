@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreRefused
+from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreReadonly
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.embedded import probe, translate
 
@@ -185,6 +185,7 @@ class Environment:
         self._owner: int | None = None
         self._open: Transaction = None
         self._outgrown = 0
+        self.has_failed = False  # A write, by the driver or the system.
         with translate.lmdb_errors(path):
             self._env, self._unseen = open_map(path, options, writable=self.writable)
             self._env.reader_check()
@@ -236,6 +237,9 @@ class Environment:
                     return change(self._open)
                 except lmdb.MapFullError as error:
                     raise self._full() from error
+                except lmdb.Error:
+                    self.has_failed = True
+                    raise
             while True:
                 with self._writing:
                     size = self.map_bytes
@@ -244,6 +248,9 @@ class Environment:
                             return change(transaction)
                     except lmdb.MapFullError:
                         self._grow(size)
+                    except lmdb.Error:
+                        self.has_failed = True
+                        raise
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -267,6 +274,9 @@ class Environment:
                         transaction.commit()
                     except lmdb.MapFullError as error:
                         raise self._full() from error
+                    except lmdb.Error:
+                        self.has_failed = True
+                        raise
             finally:
                 if self._outgrown:
                     self._grow(self._outgrown)
@@ -355,7 +365,7 @@ class Environment:
     def _begin(self) -> Transaction:
         """Begin to write in a map of which at most half is used; the caller holds the lock."""
         if not self.writable:
-            raise StoreRefused(f"{self.path}: no write permission on its files")
+            raise StoreReadonly(f"{self.path}: no write permission on its files")
         while True:
             transaction = self._follow(lambda: self._env.begin(write=True))
             size = self.map_bytes

@@ -1,12 +1,21 @@
 """The folder of an index: what is at a path, the one environment that this process has of it, and copies."""
 
+import errno
 import glob
 import os
 from contextlib import suppress
 from itertools import islice
 from threading import Lock
 
-from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, NotAnIndex, SimhashError
+from simhash_hbase.errors import (
+    CorruptIndex,
+    IndexExists,
+    IndexMissing,
+    InvalidArgument,
+    NotAnIndex,
+    SimhashError,
+    StoreReadonly,
+)
 from simhash_hbase.stores.embedded.environment import DATABASES, EmbeddedOptions, Environment, Transaction
 from simhash_hbase.stores.embedded.translate import lmdb_errors
 
@@ -22,6 +31,15 @@ def holds_index(path: str) -> bool:
     """Return whether the files of an index are there, without opening them."""
     file = os.path.join(path, DATA)
     return os.path.isfile(file) and os.path.getsize(file) > 0
+
+
+def index_around(path: str) -> str | None:
+    """Return the folder of an index that a path leads into, perhaps by a link."""
+    parents = []
+    parent = os.path.realpath(path)
+    while (parent := os.path.dirname(parent)) not in parents:
+        parents.append(parent)
+    return next(filter(holds_index, parents), None)
 
 
 def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environment:
@@ -93,6 +111,40 @@ def _unmarked(environment: Environment, transaction: Transaction) -> SimhashErro
             "index again"
         )
     return NotAnIndex(f"{environment.path} holds an LMDB environment of another program")
+
+
+# More than an ordinary commit needs.
+ROOM_BYTES = 1 << 20
+# Some systems have no files without a name, and to LMDB its own files matter, not the permissions of the folder.
+_NAMELESS = getattr(os, "O_TMPFILE", 0)
+_NO_TEST_FILE = (errno.EACCES, errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
+
+
+def check_writable(environment: Environment) -> None:
+    """Raise `StoreReadonly` or `StoreFull` where a commit would fail."""
+    path = environment.path
+    if not environment.writable:
+        raise StoreReadonly(f"{path}: no write permission on its files")
+    with lmdb_errors(path):
+        system = os.statvfs(path)
+        if system.f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        if system.f_bavail * system.f_frsize < ROOM_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        # A quota, and a limit on the size of files, show only when room is taken.
+        try:
+            file = os.open(path, _NAMELESS | os.O_RDWR)
+        except OSError as error:
+            if error.errno not in _NO_TEST_FILE:
+                raise
+        else:
+            try:
+                os.posix_fallocate(file, os.path.getsize(os.path.join(path, DATA)), ROOM_BYTES)
+            finally:
+                os.close(file)
+    if environment.has_failed:
+        environment.write(lambda transaction: transaction.put(MARKER, FORMAT))
+        environment.has_failed = False
 
 
 # The environments of this process by real path.

@@ -160,6 +160,12 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
         if os.path.lexists(target):
             raise InvalidArgument(f"{destination} already exists; name a new folder for the backup")
         with translate.lmdb_errors(target):
+            try:
+                around = folder.index_around(target)
+            except ValueError as error:
+                raise InvalidArgument(f"{destination!r} is no path of a folder: {error}") from error
+            if around:
+                raise InvalidArgument(f"{destination} is inside the index {around}: name a folder outside of it")
             os.makedirs(os.path.dirname(target), exist_ok=True)
             partial = folder.new_partial(target)
             from shutil import rmtree  # noqa: PLC0415 - look-ups do not wait for it
@@ -172,6 +178,9 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     def check_readable(self) -> None:
         self._environment().check_readable()
+
+    def check_writable(self) -> None:
+        folder.check_writable(self._environment())
 
     def space(self) -> base.DiskSpace:
         path = self._environment().path

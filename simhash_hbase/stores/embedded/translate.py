@@ -11,7 +11,15 @@ from simhash_hbase import errors
 # The number of an `lmdb.Error` without a class of its own is known only by the text of `strerror`.
 # LMDB reports EIO for a write whose last part found no room, and for a failing disk, so the sentence names both.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-_NO_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_PERMISSION = (errno.EACCES, errno.EPERM)
+_PASSING = (errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETIMEDOUT)
+_NO_FOLDER = {
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ENOENT: "it is missing, or a folder above it is",
+    errno.EEXIST: "a file or a broken link of this name is there",
+    errno.ENOTDIR: "a file is where a folder should be",
+    errno.ELOOP: "links lead in a circle",
+}
 
 _SENTENCES: tuple[tuple[type[lmdb.Error], type[errors.SimhashError], str], ...] = (
     (lmdb.InvalidError, errors.NotAnIndex, "data.mdb is no LMDB file"),
@@ -25,7 +33,7 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[errors.SimhashError], str], ...] 
     (lmdb.MapFullError, errors.StoreFull, "the memory map is full"),
     (lmdb.ReadersFullError, errors.StoreBusy, "more reads are under way than max_readers allows"),
     (lmdb.BadValsizeError, errors.InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
-    (lmdb.ReadonlyError, errors.StoreRefused, "it may not be written to"),
+    (lmdb.ReadonlyError, errors.StoreReadonly, "it may not be written to"),
     (lmdb.BadTxnError, errors.CorruptIndex, "an earlier error has undone the transaction: verify looks for damage"),
     (lmdb.PanicError, errors.StoreUnavailable, "an earlier write failed half-way: open the folder again"),
 )
@@ -68,7 +76,8 @@ def _of_lmdb(error: lmdb.Error, path: str) -> errors.SimhashError:
         return errors.IndexClosed(f"{path}: this index was closed ({error})")
     if "data format" in str(error):
         return errors.NotAnIndex(f"{path}: data.mdb was written by another version of LMDB ({error})")
-    numbers = (code for code in (*_NO_ROOM, *_NO_PERMISSION) if os.strerror(code) in str(error))
+    known = (*_NO_ROOM, *_NO_PERMISSION, errno.EROFS, *_PASSING, *_NO_FOLDER)
+    numbers = (code for code in known if os.strerror(code) in str(error))
     return _of_system(next(numbers, 0), str(error), path)
 
 
@@ -78,4 +87,8 @@ def _of_system(code: int, text: str, path: str) -> errors.SimhashError:
     if code in _NO_PERMISSION:
         why = "" if text == os.strerror(errno.EACCES) else f" ({text})"
         return errors.StoreRefused(f"{path}: permission denied{why}")
-    return errors.StoreUnavailable(f"{path}: the folder cannot be used ({text})")
+    if code == errno.EROFS:
+        return errors.StoreReadonly(f"{path}: its file system is for reading only")
+    if code in _PASSING:
+        return errors.StoreUnavailable(f"{path}: the folder cannot be used now ({text})")
+    return errors.StoreRefused(f"{path}: the folder cannot be used: {_NO_FOLDER.get(code, text)}")

@@ -257,7 +257,7 @@ _KNOWN: tuple[tuple[str, type[errors.SimhashError], str], ...] = (
     ("TableExistsException", errors.IndexExists, "there is a table {table} already"),
     ("NoSuchColumnFamilyException", errors.NotAnIndex, "table {table} was made for other data: it lacks a family"),
     ("KeyValue size too large", errors.InvalidArgument, "a cell is larger than the server allows: {text}"),
-    ("Read-only mode", errors.StoreRefused, "the gateway was started with --readonly: write through another one"),
+    ("Read-only mode", errors.StoreReadonly, "the gateway was started with --readonly: write through another one"),
     ("TimeoutException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
     ("TimeoutIOException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
 )

@@ -15,7 +15,7 @@ from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
 from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, index_row, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER, VALUE_QUALIFIER
-from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.base import Cell, Transactional
 
 DAY_MS = 86_400_000
 
@@ -40,9 +40,8 @@ def document(name, state, stamp, *, seen=None, timestamp=None):
     return Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(held), timestamp)
 
 
-@pytest.mark.parametrize("name", ["far", "nobody"])
-def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_index, name):
-    index.store.put(FAMILY_DOCUMENTS, [member(name, BASE, make_index.clock() - 5)])
+def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_index):
+    index.store.put(FAMILY_DOCUMENTS, [member("far", BASE, make_index.clock() - 5)])
 
     # A writer puts its member before its document.
     found = index.verify(repair=True)
@@ -52,6 +51,25 @@ def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_
     assert answered(index.query_simhash(FAR)) == [("far", 0)]
     assert index.vacuum().stale_members == 1
     assert (index.verify().stale_members, index.verify().members) == (0, 3)
+
+
+def test_a_member_without_any_document_is_a_lost_document_where_no_crash_leaves_one(index, make_index):
+    index.store.put(FAMILY_DOCUMENTS, [member("nobody", BASE, make_index.clock() - 5)])
+
+    found = index.verify(repair=True)
+
+    is_lost = isinstance(index.store, Transactional)
+    assert (found.restored, found.stale_members, found.wrong) == ((1, 0, 0) if is_lost else (0, 1, 0))
+    make_index.clock.advance(ms=10)
+    index.vacuum()
+    assert ("nobody", 0) in answered(index.query_simhash(BASE)) or not is_lost
+
+
+def test_a_load_that_was_not_finished_lacks_no_documents(index, make_index):
+    index.store.put(FAMILY_DOCUMENTS, [member("nobody", BASE, make_index.clock() - 5)])
+    begin_load(index.store, "token")
+
+    assert index.verify().missing_documents == 0
 
 
 def test_a_lost_member_is_put_back_without_its_sketch(index, make_index):

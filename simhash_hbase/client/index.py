@@ -247,6 +247,10 @@ class RemoteIndex(Index):
             raise errors.Unsupported(f"{self.address}: a service counts a large index by a sample")
         return figures
 
+    def expiry_warning(self) -> str | None:
+        """Return None: a service goes by its own clock."""
+        return None
+
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
         """Raise `Unsupported`: claims decide through a service."""
         raise errors.Unsupported(

@@ -12,7 +12,7 @@ from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_trans
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.reading import ReadableIndex
-from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, vacuum, verify
+from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.index.write import Written, remove_documents, write_documents
@@ -317,6 +317,14 @@ class Index(ReadableIndex):
         if isinstance(self.store, OnDisk):
             self.store.check_readable()
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
+
+    def expiry_warning(self) -> str | None:
+        """Say so where all documents have expired by this machine's clock, which may be ahead; None else.
+
+        Nobody may have written for longer than the time to live, or a clock is ahead: then copies of documents that are
+        still wanted become originals. Reads a page of documents.
+        """
+        return expiry_warning(self.store, self.profile, self._clock())
 
     def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
         """Delete what no answer needs any more.

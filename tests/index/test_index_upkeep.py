@@ -373,3 +373,39 @@ def test_vacuum_of_a_few_documents_does_not_ask(make_index):
     make_index.clock.advance(days=8)
 
     assert index.vacuum().expired == 9
+
+
+@pytest.mark.parametrize(("days", "is_said"), [(6, False), (8, True)])
+def test_a_clock_by_which_everything_has_expired_is_said(make_index, days, is_said):
+    index = make_index(ttl_days=7)
+    assert index.expiry_warning() is None
+    index.add_entries(entries({"a": BASE, "b": FAR}))
+    make_index.clock.advance(days=days)
+
+    warning = index.expiry_warning()
+
+    assert (warning is not None) == is_said
+    assert not is_said or "all 2 documents" in warning
+    index.add_entries(entries({"new": BASE}))
+    assert index.expiry_warning() is None
+
+
+def test_an_index_without_a_time_to_live_expires_by_no_clock(make_index):
+    index = make_index()
+    index.add_entries(entries({"a": BASE}))
+    make_index.clock.advance(days=10_000)
+
+    assert index.expiry_warning() is None
+
+
+def test_a_clock_two_hours_behind_decides_alike_and_leaves_nothing_wrong(make_index, monkeypatch):
+    index = make_index(ttl_days=7)
+    index.claim_entries(entries({"a": BASE, "far": FAR}))
+    monkeypatch.setattr(index, "_shared", type(index._shared)())
+    make_index.clock.advance(ms=-2 * 3_600_000)
+
+    [copy, again] = index.claim_entries(entries({"copy": BASE ^ 1, "a": BASE}))
+
+    assert (copy.of, again.is_original) == ("a", True)
+    assert index.vacuum().expired == 0
+    assert index.verify().wrong == 0

@@ -147,6 +147,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
     sources = inputs.Sources(named.files)
     if named.url is not None:
         with options.open_index(named.url) as index:
+            output.warn_of_expiry(index)
             yield index, sources, reading.into_lasting()
         return
     named.await_input()
@@ -208,6 +209,7 @@ def dedup(
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
         with _open(named, deduplication, index_choice, choice, output) as index, opened as report:
+            output.warn_of_expiry(index)
             done = deduplication.run(index.in_collection(collection))
             if report is not None:
                 # To import it takes longer than to decide a few documents.

@@ -130,6 +130,11 @@ class Output:
         if not self.quiet:
             self.error(text)
 
+    def warn_of_expiry(self, index: Index) -> None:
+        """Warn where all documents have expired by the clock, since it may be ahead."""
+        if warning := index.expiry_warning():
+            self.note(f"warning: {warning}")
+
     def made(self, make: Callable[[], Index]) -> Index:
         """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""
         from simhash_hbase.api import WeakHashWarning

@@ -427,6 +427,24 @@ def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
         )
 
 
+def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
+    """Say so where all documents have expired, by the first page of them; None else, and without a time to live."""
+    if profile.ttl_ms is None:
+        return None
+    page = next(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), [])
+    seen = [
+        state.seen for _, state in decode_cells(page, profile.bands)[0] if not (state.is_gone or state.is_undecided)
+    ]
+    if not seen or max(seen) >= profile.oldest(now):
+        return None
+    count = f"all {len(seen):,}" if len(page) < PAGE else f"the first {len(seen):,}"
+    return (
+        f"{count} documents of {store.url} have expired: the latest was seen at {clock.rfc3339(max(seen))}, the time "
+        f"to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if the clock is right, copies "
+        "of them are originals now; if it is ahead, stop and set it"
+    )
+
+
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
     cutoff = cutoff_of(store, profile, now)
     doomed: list[Cell] = []

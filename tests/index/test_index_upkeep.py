@@ -166,6 +166,20 @@ def test_a_duplicate_of_nothing_or_of_itself_is_wrong(index, of):
     assert index.verify().undecodable == 1
 
 
+def test_a_duplicate_whose_original_nobody_has_is_counted(index, make_index):
+    index.claim_entries(entries({"copy": BASE}))
+    row = document_row(id_digest("copy"))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    fields = msgspec.msgpack.decode(cell.value)
+    assert index.verify().without_original == 0
+    value = encode_fields([*fields[:7], "nobody", *fields[8:]])
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, value)])
+
+    found = index.verify()
+
+    assert (found.without_original, found.stale_copies) == (1, 1)
+
+
 @pytest.mark.parametrize("name", ["profile", "digest", "secret"])
 def test_a_changed_or_missing_row_of_the_index_itself_is_found(index, name):
     key = index_row(name), VALUE_QUALIFIER

@@ -249,7 +249,7 @@ def _run(words: list[str]) -> tuple[int, str]:
         with suppress(OSError):
             click.echo(err=True)
         number = error.number if isinstance(error, terminal.Stopped) else signal.SIGINT
-        how = f"ended by {signal.Signals(number).name}" if isinstance(error, terminal.Stopped) else "interrupted"
+        how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
         return exits.SIGNAL_CODES + number, f"{how}; {state.interrupted}"
     except click.ClickException as error:
         return exits.WRONG_USAGE, exits.usage_sentence(error)

@@ -161,6 +161,17 @@ def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[Docume
     return missing
 
 
+def count_without_original(store: Store, states: Sequence[DocumentState]) -> int:
+    """Count the duplicates whose original no query finds."""
+    originals = _read_documents(store, [id_digest(state.of) for state in states if state.is_duplicate and state.of])
+    count = 0
+    for original in originals:
+        # One that does not decode is counted itself.
+        with suppress(CorruptIndex):
+            count += original is None or decode_document(original.value).found() is None
+    return count
+
+
 def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
     """Read the document cells of ids with these digests, each once."""
     distinct = sorted(set(digests))

@@ -140,6 +140,13 @@ class Index(ABC):
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
         """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
 
+    def expiry_warning(self) -> str | None:
+        """Say so where all documents have expired by the clock of this machine, which may be ahead; None else.
+
+        A service goes by a clock of its own.
+        """
+        return None
+
     def _check_open(self) -> None:
         """Raise `IndexClosed` after `close`."""
         if self._closed.is_set():

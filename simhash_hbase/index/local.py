@@ -11,6 +11,7 @@ import numpy as np
 
 from simhash_hbase.errors import (
     ClaimContended,
+    CorruptIndex,
     IndexExists,
     InvalidArgument,
     SimhashError,
@@ -39,9 +40,9 @@ from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import Timer
-from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, vacuum, verify
+from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
-from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
+from simhash_hbase.index.upkeep.walk import DamageCallback, ProgressCallback, scan_documents
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.inputs import Document
 from simhash_hbase.profile import Profile
@@ -325,13 +326,29 @@ class LocalIndex(Index):
         """List the duplicates of an original; see `Index.copies`."""
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
-    def export(self, *, watch: ProgressCallback | None = None) -> Iterator[Stored]:
-        """Read all documents in the order of their ids' digests, a page at a time."""
-        for states in scan_documents(self.store, watch):
+    def export(
+        self, *, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
+    ) -> Iterator[Stored]:
+        """Read all documents in the order of their ids' digests, a page at a time.
+
+        Parameters
+        ----------
+        watch : callable, optional
+            Is told how far it is.
+        on_damage : callable, optional
+            Is called with the row of each damaged cell, and with the error. A damaged document cell is left out then,
+            whatever its collection was; a document whose member is damaged comes without what that holds.
+
+        Raises
+        ------
+        CorruptIndex
+            At the first damaged cell, without `on_damage`.
+        """
+        for states in scan_documents(self.store, watch, on_damage):
             oldest = self._oldest()
             own = filter(lambda state: self.collection.holds(state.id), states)
             live = [shown for state in own if (shown := state.shown(oldest))]
-            for state, member in zip(live, self._members(live), strict=True):
+            for state, member in zip(live, self._members(live, on_damage), strict=True):
                 yield stored_document(self.collection, state, member)
 
     def _read(self, ids: Iterable[str]) -> list[tuple[DocumentState, Member | None] | None]:
@@ -343,10 +360,21 @@ class LocalIndex(Index):
         members = iter(self._members([state for state in states if state is not None]))
         return [None if state is None else (state, next(members)) for state in states]
 
-    def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
+    def _members(self, states: Sequence[DocumentState], on_damage: DamageCallback | None = None) -> list[Member | None]:
         """Read the members of documents; of a duplicate, its cell among the copies of its original."""
         cells = self.store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in states])
-        return [None if cell is None else decode_member(cell.value, bands=self.profile.bands) for cell in cells]
+        members: list[Member | None] = []
+        for cell in cells:
+            member = None
+            if cell is not None:
+                try:
+                    member = decode_member(cell.value, bands=self.profile.bands)
+                except CorruptIndex as error:
+                    if on_damage is None:
+                        raise
+                    on_damage(cell.row, error)
+            members.append(member)
+        return members
 
     def dedup_many(
         self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None
@@ -440,6 +468,14 @@ class LocalIndex(Index):
         if isinstance(self.store, OnDisk):
             self.store.check_readable()
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
+
+    def expiry_warning(self) -> str | None:
+        """Say so where all documents have expired by this machine's clock, which may be ahead; None else.
+
+        Nobody may have written for longer than the time to live, or a clock is ahead: then copies of documents that are
+        still wanted become originals. Reads a page of documents.
+        """
+        return expiry_warning(self.store, self.profile, self._clock())
 
     def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
         """Delete what no answer needs any more.

@@ -12,8 +12,16 @@ import msgspec
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.rows import clock
-from simhash_hbase.rows.keys import copies_row, document_key, id_digest, member_key
-from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SIMHASH_BITS, SKETCH_BYTES
+from simhash_hbase.rows.keys import copies_row, document_key, id_digest, member_key, member_row, row_digest, row_simhash
+from simhash_hbase.rows.layout import (
+    COUNT_BYTES,
+    ID_DIGEST_BYTES,
+    MEMBER_ROW_BYTES,
+    SEGMENT_BYTES,
+    SIMHASH_BITS,
+    SKETCH_BYTES,
+    TEXT_BYTES,
+)
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=clock.LAST_MS)]
@@ -345,14 +353,35 @@ def decode_document(value: bytes) -> DocumentState:
         raise CorruptIndex(f"a document cell does not decode: {error}; a verification counts all such cells") from error
 
 
-def damage(row_digest: bytes, state: DocumentState) -> str | None:
-    """Say why a document cell that decodes cannot be that of its row; None for one that can.
-
-    `row_digest`: the digest of an id that its row has.
-    """
-    if id_digest(state.id) != row_digest:
-        return "it has another id than its row"
+def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
+    """Decode the document cell at this row and qualifier; raise `CorruptIndex` where it cannot be that."""
+    state = decode_document(value)
     decision = state.in_force()
+    if state.key != key:
+        raise CorruptIndex("a document cell is not in the row of its id; a verification counts all such cells")
     if decision is not None and decision.is_duplicate and decision.of in {None, decision.id}:
-        return "it is a duplicate of nothing, or of itself"
-    return None
+        raise CorruptIndex(
+            "a document cell says duplicate of nothing, or of itself; a verification counts all such cells"
+        )
+    return state
+
+
+def is_member_of(key: tuple[bytes, bytes], member: Member) -> bool:
+    """Return whether a member cell can be the one at this row and qualifier.
+
+    A member that was made again from its document has no digest, while its key still has that of the text.
+    """
+    row, qualifier = key
+    digest, text = qualifier[:ID_DIGEST_BYTES], qualifier[ID_DIGEST_BYTES:]
+    return (
+        len(row) == MEMBER_ROW_BYTES
+        and row == member_row(row_simhash(row))
+        and digest == id_digest(member.id)
+        and (not member.digest or text == member.digest[:TEXT_BYTES])
+    )
+
+
+def is_copy_of(key: tuple[bytes, bytes], copy: Member) -> bool:
+    """Return whether a cell among the copies of an original can be the one at this row and qualifier."""
+    row, qualifier = key
+    return row == copies_row(row_digest(row)) and qualifier == id_digest(copy.id)

@@ -1,6 +1,7 @@
 """``claim``, and ``--collection``: commands of one collection see and change nothing of another."""
 
 import random
+import time
 from collections import Counter
 
 import pytest
@@ -131,3 +132,18 @@ def test_a_run_is_not_resumed_in_another_collection(cli, empty, few, tmp_path):
 @pytest.mark.parametrize("command", [("spark", "dedup", "a.jsonl"), ("explain", "one text", "another text")])
 def test_a_collection_of_no_index_is_refused(cli, command):
     assert "a collection is part of an index: name the index by" in cli(*command, "--collection", "news").usage_error
+
+
+@pytest.mark.parametrize("command", ["claim", "dedup"])
+def test_a_clock_by_which_everything_has_expired_is_a_warning(cli, url, corpus_file, monkeypatch, command):
+    cli("create", url, "--analyzer", "shingle", "--ttl", 7)
+    first = cli(command, url, corpus_file)
+    now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now + 8 * 86_400 * 10**9)
+
+    ahead = cli(command, url, corpus_file)
+
+    assert "warning" not in first.err
+    assert ahead.code == 0
+    assert "warning: all 60 documents" in ahead.err
+    assert "if the clock is right" in ahead.err

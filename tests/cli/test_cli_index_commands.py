@@ -4,8 +4,12 @@ import re
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
+from support.rows import all_cells
 
-from simhash_hbase import __version__
+from simhash_hbase import CorruptIndex, __version__, open_index
+from simhash_hbase.rows.keys import document_row, id_digest, row_flag
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Cell
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -75,6 +79,36 @@ def test_get_and_export_print_documents_and_get_tells_what_is_missing(cli, fille
     assert TIME.fullmatch(record["added"])
     assert record in exported.records
     assert sorted(r["id"] for r in exported.records) == sorted(document["id"] for document in corpus)
+
+
+def test_export_goes_on_past_damaged_cells_and_names_them(cli, filled, corpus):
+    rows = [document_row(id_digest(document["id"])) for document in corpus[:3]]
+    with open_index(filled) as index:
+        [other] = index.store.get(FAMILY_DOCUMENTS, [(rows[2], STATE_QUALIFIER)])
+        index.store.put(FAMILY_DOCUMENTS, [Cell(rows[0], STATE_QUALIFIER, b"\xc1")])
+        index.store.put(FAMILY_DOCUMENTS, [Cell(rows[1], STATE_QUALIFIER, other.value)])
+        with pytest.raises(CorruptIndex):
+            list(index.export())
+
+    exported = cli("export", filled)
+
+    assert exported.code == 3
+    assert len(exported.records) == 58
+    assert f"simhash-hbase: row {rows[0].hex()}: a document cell does not decode" in exported.err
+    assert f"simhash-hbase: row {rows[1].hex()}: a document cell is not in the row of its id" in exported.err
+    assert "export: 58 documents, 2 refused" in exported.err
+
+
+def test_export_names_a_damaged_member_and_prints_its_document_without_it(cli, filled):
+    with open_index(filled) as index:
+        [cell] = [cell for cell in all_cells(index.store) if row_flag(cell.row) == FLAG_MEMBERS][:1]
+        index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=cell.value[:-1], timestamp=None)])
+
+    exported = cli("export", filled)
+
+    assert (exported.code, len(exported.records)) == (3, 60)
+    assert f"simhash-hbase: row {cell.row.hex()}: a member cell does not decode" in exported.err
+    assert [len(record) for record in exported.records].count(5) == 1
 
 
 def test_remove_says_of_each_id_that_is_named_or_in_a_file_whether_it_was_there(cli, filled, tmp_path):

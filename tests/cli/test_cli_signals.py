@@ -23,6 +23,21 @@ pathlib.Path({marker!r}).touch()
 time.sleep(600)
 """
 
+# Numpy looks in Python for a type that structured arrays have in common, and replaces any error by one of its own.
+SIGNAL_IN_NUMPY = """
+import signal
+import numpy as np
+from simhash_hbase.cli import main
+from simhash_hbase.corpus import documents
+
+def compare(*_, **__):
+    np._core._internal._promote_fields = lambda *_: signal.raise_signal({number})
+    return np.zeros(2, "i4,i4") == np.zeros(2, "i8,i4")
+
+documents.analyse = compare
+main({words})
+"""
+
 
 def temporary(folder):
     """Make an own folder for temporary files; returns it and the environment that names it."""
@@ -84,6 +99,21 @@ def test_an_interrupted_command_says_how_to_go_on(cli, empty, monkeypatch, corpu
     [sentence] = ended.err.split("\n")[-2:-1]
     assert sentence.startswith("simhash-hbase: interrupted; ")
     assert sentence.endswith(advice.replace("RESULTS", places["RESULTS"]))
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM"), (signal.SIGHUP, "ended by SIGHUP")],
+)
+def test_a_signal_that_a_library_turns_into_an_error_of_its_own_ends_as_a_signal(tmp_path, number, message):
+    words = [f"file:{tmp_path / 'i'}", str(write_jsonl(tmp_path / "a.jsonl", near_copies(3, 2))), "--create", "--quiet"]
+    script = SIGNAL_IN_NUMPY.format(number=int(number), words=["dedup", *words])
+
+    # In a process of its own: numpy keeps the function that it has found once.
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 128 + number
+    assert ended.stderr.splitlines()[-1].startswith(f"simhash-hbase: {message}; ")
 
 
 @pytest.mark.slow

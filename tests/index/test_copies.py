@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from support.bruteforce import BASE, FAR, entries
 from support.cost import NotingStore
@@ -183,6 +184,12 @@ def test_a_copy_that_is_offered_again_is_written_anew_where_documents_expire(mak
     assert index.copies("a").copies[0].seen > index.copies("a").copies[0].added
 
 
+def renamed(cell, name):
+    """Make the entry of another copy."""
+    value = msgspec.msgpack.encode([name, *msgspec.msgpack.decode(cell.value)[1:]])
+    return cell._replace(qualifier=id_digest(name), value=value)
+
+
 def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_index, index):
     claim(index, {"c": BASE}, "wire")
     make_index.clock.advance(ms=200_000)
@@ -190,7 +197,7 @@ def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_in
     index.store.delete(FAMILY_DOCUMENTS, [of_b])
     strangers = [
         of_c._replace(row=copies_row(id_digest("gone"))),
-        of_c._replace(qualifier=id_digest("nobody")),
+        renamed(of_c, "nobody"),
         of_c._replace(row=copies_row(id_digest("b"))),
     ]
     index.store.put(FAMILY_DOCUMENTS, strangers)
@@ -223,7 +230,7 @@ def test_an_original_that_comes_back_lists_what_is_decided_then_and_after_a_repa
 def test_a_repair_leaves_an_entry_alone_whose_decision_may_be_under_way(make_index):
     index = with_a_copy(make_index, grace_s=3_600)
     [cell] = cells(index, "a")
-    index.store.put(FAMILY_DOCUMENTS, [cell._replace(qualifier=id_digest("under way"))])
+    index.store.put(FAMILY_DOCUMENTS, [renamed(cell, "under way")])
     repaired = index.verify(repair=True).repaired_copies
     assert repaired == (0 if index.verify().stale_copies else 1)
     assert len(cells(index, "a")) == 2 - repaired

@@ -15,7 +15,7 @@ from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
 from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, index_row, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER, VALUE_QUALIFIER
-from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.base import Cell, Transactional
 
 DAY_MS = 86_400_000
 
@@ -40,9 +40,8 @@ def document(name, state, stamp, *, seen=None, timestamp=None):
     return Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(held), timestamp)
 
 
-@pytest.mark.parametrize("name", ["far", "nobody"])
-def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_index, name):
-    index.store.put(FAMILY_DOCUMENTS, [member(name, BASE, make_index.clock() - 5)])
+def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_index):
+    index.store.put(FAMILY_DOCUMENTS, [member("far", BASE, make_index.clock() - 5)])
 
     # A writer puts its member before its document.
     found = index.verify(repair=True)
@@ -52,6 +51,25 @@ def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_
     assert answered(index.query_simhash(FAR)) == [("far", 0)]
     assert index.vacuum().stale_members == 1
     assert (index.verify().stale_members, index.verify().members) == (0, 3)
+
+
+def test_a_member_without_any_document_is_a_lost_document_where_no_crash_leaves_one(index, make_index):
+    index.store.put(FAMILY_DOCUMENTS, [member("nobody", BASE, make_index.clock() - 5)])
+
+    found = index.verify(repair=True)
+
+    is_lost = isinstance(index.store, Transactional)
+    assert (found.restored, found.stale_members, found.wrong) == ((1, 0, 0) if is_lost else (0, 1, 0))
+    make_index.clock.advance(ms=10)
+    index.vacuum()
+    assert ("nobody", 0) in answered(index.query_simhash(BASE)) or not is_lost
+
+
+def test_a_load_that_was_not_finished_lacks_no_documents(index, make_index):
+    index.store.put(FAMILY_DOCUMENTS, [member("nobody", BASE, make_index.clock() - 5)])
+    begin_load(index.store, "token")
+
+    assert index.verify().missing_documents == 0
 
 
 def test_a_lost_member_is_put_back_without_its_sketch(index, make_index):
@@ -146,6 +164,20 @@ def test_a_duplicate_of_nothing_or_of_itself_is_wrong(index, of):
     index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode_fields([*fields[:7], of, *fields[8:]]))])
 
     assert index.verify().undecodable == 1
+
+
+def test_a_duplicate_whose_original_nobody_has_is_counted(index, make_index):
+    index.claim_entries(entries({"copy": BASE}))
+    row = document_row(id_digest("copy"))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    fields = msgspec.msgpack.decode(cell.value)
+    assert index.verify().without_original == 0
+    value = encode_fields([*fields[:7], "nobody", *fields[8:]])
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, value)])
+
+    found = index.verify()
+
+    assert (found.without_original, found.stale_copies) == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["profile", "digest", "secret"])
@@ -355,3 +387,39 @@ def test_vacuum_of_a_few_documents_does_not_ask(make_index):
     make_index.clock.advance(days=8)
 
     assert index.vacuum().expired == 9
+
+
+@pytest.mark.parametrize(("days", "is_said"), [(6, False), (8, True)])
+def test_a_clock_by_which_everything_has_expired_is_said(make_index, days, is_said):
+    index = make_index(ttl_days=7)
+    assert index.expiry_warning() is None
+    index.add_entries(entries({"a": BASE, "b": FAR}))
+    make_index.clock.advance(days=days)
+
+    warning = index.expiry_warning()
+
+    assert (warning is not None) == is_said
+    assert not is_said or "all 2 documents" in warning
+    index.add_entries(entries({"new": BASE}))
+    assert index.expiry_warning() is None
+
+
+def test_an_index_without_a_time_to_live_expires_by_no_clock(make_index):
+    index = make_index()
+    index.add_entries(entries({"a": BASE}))
+    make_index.clock.advance(days=10_000)
+
+    assert index.expiry_warning() is None
+
+
+def test_a_clock_two_hours_behind_decides_alike_and_leaves_nothing_wrong(make_index, monkeypatch):
+    index = make_index(ttl_days=7)
+    index.claim_entries(entries({"a": BASE, "far": FAR}))
+    monkeypatch.setattr(index, "_shared", type(index._shared)())
+    make_index.clock.advance(ms=-2 * 3_600_000)
+
+    [copy, again] = index.claim_entries(entries({"copy": BASE ^ 1, "a": BASE}))
+
+    assert (copy.of, again.is_original) == ("a", True)
+    assert index.vacuum().expired == 0
+    assert index.verify().wrong == 0

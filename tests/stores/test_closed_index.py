@@ -48,6 +48,7 @@ CALLS = {
     "export": lambda index: list(index.export()),
     "stats": lambda index: index.stats(),
     "verify": lambda index: index.verify(),
+    "expiry_warning": lambda index: index.expiry_warning(),
     "vacuum": lambda index: index.vacuum(),
     "backup": lambda index: index.backup("nowhere"),
     "note_backup": lambda index: index.note_backup("1h"),

@@ -13,7 +13,7 @@ import click
 from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput
+from simhash_hbase.errors import CorruptIndex, DocumentMissing, InvalidArgument, InvalidInput
 from simhash_hbase.profile import defaults
 from simhash_hbase.rows.clock import now_ms
 
@@ -257,17 +257,27 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
 @options.url
 @options.collection
 @options.output
-def export(url: str, collection: str | None, output: Output) -> None:
-    """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
+def export(url: str, collection: str | None, output: Output) -> int:
+    """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed.
+
+    Damaged cells are named by their rows, in hex, and left out; the exit code is 3 then.
+    """
     from simhash_hbase.index.answers import stored_record
 
-    count = 0
+    count = damaged = 0
+
+    def name_damage(row: bytes, error: CorruptIndex) -> None:
+        nonlocal damaged
+        damaged += 1
+        output.error(f"simhash-hbase: row {row.hex()}: {error}")
+
     with (
         output,
         options.open_local_index(url, collection=collection, readonly=True) as index,
         output.walk("export") as watch,
     ):
-        for stored in index.export(watch=watch):
+        for stored in index.export(watch=watch, on_damage=name_damage):
             output.line(stored_record(stored))
             count += 1
-    output.summary("export", count)
+    output.summary("export", count, refused=damaged)
+    return exits.after(damaged)

@@ -144,6 +144,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
     sources = inputs.Sources(named.files)
     if named.url is not None:
         with options.open_index(named.url) as index:
+            output.warn_of_expiry(index)
             yield index, sources, reading.into_lasting()
         return
     named.await_input()
@@ -205,6 +206,7 @@ def dedup(
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
         with _open(named, deduplication, index_choice, choice, output) as index, opened as report:
+            output.warn_of_expiry(index)
             done = deduplication.run(index.in_collection(collection))
             seconds = output.seconds()
             if report is not None:

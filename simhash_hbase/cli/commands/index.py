@@ -206,6 +206,11 @@ def verify(url: str, repair: bool, output: options.Output) -> int:
         result = index.verify(repair=repair, watch=watch)
         output.record(asdict(result))
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
+    if result.without_original:
+        output.note(
+            f"verify: {result.without_original:,} duplicates name an original that no query finds: it was removed, has "
+            "expired, or is damaged"
+        )
     if result.not_repaired:
         output.note(
             f"verify: {result.not_repaired:,} could not be repaired: a document's cell agrees with nothing else (add "

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from simhash_hbase.index.index import Index
     from simhash_hbase.index.local import LocalIndex
 
 FLUSH_BYTES = 1 << 16
@@ -129,6 +130,11 @@ class Output:
         """Print a message for people; standard error."""
         if not self.quiet:
             self.error(text)
+
+    def warn_of_expiry(self, index: Index) -> None:
+        """Warn where all documents have expired by the clock, since it may be ahead."""
+        if warning := index.expiry_warning():
+            self.note(f"warning: {warning}")
 
     def made(self, make: Callable[[], LocalIndex]) -> LocalIndex:
         """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""

@@ -20,6 +20,7 @@ DEFAULT_ENCODING = "utf-8"
 # Written as \u6c49 is better than not at all: an output's encoding is seldom what its user chose.
 UNWRITABLE = "backslashreplace"
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+STOPPING = (signal.SIGINT, *ENDING)
 
 # A password may hold a slash that should have been percent-encoded.
 _SECRET = re.compile(r"\b((?:rediss?|hbase(?:\+https?)?):(?://)?)\S*@|\b(https?://)[^\s/]*@", re.IGNORECASE)
@@ -129,36 +130,50 @@ class _NamedFile(io.FileIO):
 
 
 class Stopped(KeyboardInterrupt):
-    """SIGTERM or SIGHUP has come; raised where the work is, as Ctrl-C is."""
+    """A signal of `STOPPING` has come; raised where the work is, as Python does it for Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
 
 
+_stopped_by: list[int] = []  # The signals that have come within `stoppable`.
+
+
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP raise in the block, so that it closes and removes what it opened."""
+    """Let Ctrl-C, SIGTERM and SIGHUP raise `Stopped` in the block, so that it closes and removes what it opened.
+
+    A library may turn that exception into one of its own, as numpy does where it compares structured arrays. After a
+    signal, whatever comes out of the block is therefore `Stopped`.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    _stopped_by.clear()
+    before = {number: signal.getsignal(number) for number in STOPPING}
     if before[signal.SIGINT] is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _stop)
     for number in ENDING:
         if before[number] is signal.SIG_DFL:
             signal.signal(number, _stop)
     try:
         yield
+    except BaseException as error:
+        if _stopped_by and not isinstance(error, KeyboardInterrupt):
+            raise Stopped(_stopped_by[0]) from error
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
-    # A terminal that is closed sends its signal twice: the second must not end the cleaning up.
-    for ending in ENDING:
-        signal.signal(ending, signal.SIG_IGN)
+    _stopped_by.append(number)
+    if number in ENDING:
+        # A terminal that is closed sends its signal twice: the second must not end the cleaning up.
+        for ending in ENDING:
+            signal.signal(ending, signal.SIG_IGN)
     raise Stopped(number)
 
 
@@ -168,8 +183,7 @@ def whole() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    ours = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
-    ours = {number: handler for number, handler in ours.items() if handler in (signal.default_int_handler, _stop)}
+    ours = {number: handler for number in STOPPING if (handler := signal.getsignal(number)) is _stop}
     asked: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

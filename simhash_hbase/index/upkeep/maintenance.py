@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
 from simhash_hbase.index import documentrows, indexrows
-from simhash_hbase.index.copies import missing_copies, stale_copies
+from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
 from simhash_hbase.index.timestamps import MARGIN_MS, cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
@@ -49,6 +49,9 @@ class Verified:
     orphan_rows: int = 0
     """Block rows without members, and sketch rows of which no member has the segment: removing leaves them to
     `vacuum`."""
+    missing_documents: int = 0
+    """Members with all their rows whose document cell is lost, so that nothing finds them. Counted where there are
+    transactions: elsewhere a crash leaves such members, and they are stale."""
     missing_members: int = 0  # Documents without a member cell: no query finds them.
     incomplete: int = 0  # Documents that lack some of their block rows: some queries miss them.
     malformed_rows: int = 0
@@ -56,6 +59,8 @@ class Verified:
     undecodable: int = 0
     """Cells that do not decode, or cannot be of their row; repairing removes them, and with a document's cell the
     document."""
+    without_original: int = 0
+    """Duplicates whose original no query finds: it was removed, has expired, or never was there, as after damage."""
     copies: int = 0  # Entries in the originals' lists of copies.
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
@@ -63,8 +68,8 @@ class Verified:
     repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
     repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
     restored: int = 0
-    """Documents whose damaged cell was written anew from their member, before all else was counted; one that was the
-    original of others is ``added`` then."""
+    """Documents whose damaged or lost cell was written anew from their member, or put back into its row, before all
+    else was counted; one that was the original of others may be ``added`` then."""
     without_sketch: int = 0
     """Of these, members that were made again: their sketch is lost, so their documents are judged by distance alone;
     add them again with their texts."""
@@ -80,7 +85,8 @@ class Verified:
     @property
     def wrong(self) -> int:
         """Number of things wrong that were not repaired."""
-        return self.missing_members + self.incomplete + self.malformed_rows + self.undecodable - self.repaired
+        found = self.missing_documents + self.missing_members + self.incomplete + self.malformed_rows
+        return found + self.undecodable - self.repaired
 
 
 def verify(
@@ -138,16 +144,27 @@ class _Verification(NamedTuple):
             latest = self.times.cleaning
             store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
             result.count_repairs(len(damaged), len(damaged) - len(_still_there(store, damaged)))
+            # The page of a document may be an earlier one than that of its member.
+            self._check_found(_owners(store, [cell for cell in damaged if _is_member(cell)]))
         found = [state for state in states if state.is_found]
         result.documents += len(found)
         result.duplicates += sum(state.is_duplicate for state in states)
         self._check_found(found)
-        members = [cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_MEMBERS]
+        doubtful = {(cell.row, cell.qualifier) for cell in damaged}
+        sound = [cell for cell in cells if (cell.row, cell.qualifier) not in doubtful]
+        members = [cell for cell in sound if _is_member(cell)]
+        lonely = _without_document(store, self.profile, members)
         result.members += len(members)
-        result.stale_members += len(_still_there(store, stale_members(store, members)))
-        copies = [cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES]
+        result.missing_documents += len(lonely)
+        result.stale_members += len(_still_there(store, stale_members(store, members))) - len(lonely)
+        self._check_copies([cell for cell in sound if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
+
+    def _check_copies(self, copies: Sequence[Cell], states: Sequence[documentcells.DocumentState]) -> None:
+        """Compare the lists of copies with the decisions."""
+        result, store = self.result, self.store
         stale = _still_there(store, stale_copies(store, copies))
         missing = missing_copies(store, states)
+        result.without_original += count_without_original(store, states)
         result.copies += len(copies)
         result.stale_copies += len(stale)
         result.missing_copies += len(missing)
@@ -228,13 +245,15 @@ class _Verification(NamedTuple):
 
 
 def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
-    """Write damaged document cells anew from their members, where all rows of a member are there.
+    """Write damaged and lost document cells anew from their members, where all rows of a member are there.
 
-    Return how many. A document cell is damaged if it does not decode, has another id than its row, or names a
+    Return how many. A document cell is damaged if it does not decode, is in another row than that of its id, or names a
     fingerprint under which it has no member. Member and rows are then several witnesses against one. The document is
-    ``added`` where its cell does not say what it was.
+    ``added`` where its cell does not say what it was. A cell in another row goes back into its own.
     """
-    lost: dict[bytes, tuple[Cell, documentcells.DocumentState | None]] = {}
+    restored = 0
+    # By the digest of the id: the value of the document cell, and what it says.
+    lost: dict[bytes, tuple[bytes | None, documentcells.DocumentState | None]] = {}
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         decoded, damaged = decode_cells(cells, profile.bands)
         found = [(cell, state) for cell, state in decoded if state.is_found]
@@ -243,36 +262,92 @@ def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
         )
         for (cell, state), member in zip(found, members, strict=True):
             if member is None:
-                lost[keys.row_digest(cell.row)] = cell, state
+                lost[keys.row_digest(cell.row)] = cell.value, state
         for cell in damaged:
-            if keys.row_flag(cell.row) == layout.FLAG_DOCUMENT:
-                lost[keys.row_digest(cell.row)] = cell, None
-    restored = 0
+            digest = keys.row_digest(cell.row)
+            if (cell.row, cell.qualifier) == keys.document_key(digest):
+                lost[digest] = cell.value, None
+        restored += _put_back(store, damaged)
+        for cell in _without_document(store, profile, [cell for cell in cells if _is_member(cell)]):
+            lost[cell.qualifier[: layout.ID_DIGEST_BYTES]] = None, None
     for cells in store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE) if lost else ():
         for cell in cells:
-            named = lost.get(cell.qualifier[: layout.ID_DIGEST_BYTES])
-            if named is not None and keys.row_flag(cell.row) == layout.FLAG_MEMBERS:
-                restored += _restore_document(store, profile, cell, *named)
+            digest = cell.qualifier[: layout.ID_DIGEST_BYTES]
+            if _is_member(cell) and digest in lost:
+                restored += _restore_document(store, profile, cell, *lost[digest])
     return restored
 
 
+def _put_back(store: Store, damaged: Sequence[Cell]) -> int:
+    """Write document cells that are in another row than that of their id into their own, if nothing is there.
+
+    Only those with which a member or an entry among copies goes: otherwise the id may be what is damaged.
+    """
+    misplaced = []
+    for cell in damaged:
+        with suppress(CorruptIndex):
+            state = documentcells.decode_document(cell.value)
+            if state.key != (cell.row, cell.qualifier):
+                misplaced.append((cell, state))
+    kept_keys = [state.kept_key(keys.id_digest(state.id)) for _, state in misplaced]
+    kept = store.get(layout.FAMILY_DOCUMENTS, kept_keys)
+    pairs = [pair for pair, member in zip(misplaced, kept, strict=True) if member is not None]
+    return sum(store.compare_and_set([Swap(*state.key, None, cell.value) for cell, state in pairs]))
+
+
 def _restore_document(
-    store: Store, profile: Profile, cell: Cell, document: Cell, old: documentcells.DocumentState | None
+    store: Store, profile: Profile, cell: Cell, value: bytes | None, old: documentcells.DocumentState | None
 ) -> bool:
+    member = _whole_member(store, profile, cell)
+    if member is None:
+        return False
+    stamp = min(max(old.stamp if old else 0, cell.timestamp or 0), clock.LAST_MS)
+    simhash, digest = keys.row_simhash(cell.row), cell.qualifier[layout.ID_DIGEST_BYTES :]
+    made = documentcells.DocumentState(member.id, simhash, "added", member.added, stamp, (member.added, 0))
+    new = msgspec.structs.replace(old or made, simhash=simhash, digest=digest, stamp=stamp)
+    return store.compare_and_set([Swap(*made.key, value, documentcells.encode(new))]) == [True]
+
+
+def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.Member | None:
+    """Decode a member that is in its place and has all its rows; else None."""
     try:
         member = documentcells.decode_member(cell.value, bands=profile.bands)
     except CorruptIndex:
-        return False
-    simhash = keys.row_simhash(cell.row)
-    rows = documentrows.stored_rows(profile, np.array([simhash], np.uint64), [member.sketch])
-    if keys.id_digest(member.id) != keys.row_digest(document.row) or not store.has_rows(rows).all():
-        return False
-    stamp = min(max(old.stamp if old else 0, cell.timestamp or 0), clock.LAST_MS)
-    digest = cell.qualifier[layout.ID_DIGEST_BYTES :]
-    made = documentcells.DocumentState(member.id, simhash, "added", member.added, stamp, (member.added, 0))
-    new = msgspec.structs.replace(old or made, simhash=simhash, digest=digest, stamp=stamp)
-    swap = Swap(document.row, document.qualifier, document.value, documentcells.encode(new))
-    return store.compare_and_set([swap]) == [True]
+        return None
+    if not documentcells.is_member_of((cell.row, cell.qualifier), member):
+        return None
+    simhash = np.array([keys.row_simhash(cell.row)], np.uint64)
+    rows = documentrows.stored_rows(profile, simhash, [member.sketch])
+    return member if store.has_rows(rows).all() else None
+
+
+def _without_document(store: Store, profile: Profile, members: Sequence[Cell]) -> list[Cell]:
+    """Select the members with all their rows whose document cell is lost.
+
+    None in a store without transactions, or while a load is not finished: a crash leaves such members there.
+    """
+    if not members or not isinstance(store, Transactional) or indexrows.read_open_load(store) is not None:
+        return []
+    cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
+    documents = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
+    lonely = [cell for cell, document in zip(members, documents, strict=True) if document is None]
+    # Not those that a writer has removed since they were read.
+    return [cell for cell in _still_there(store, lonely) if _whole_member(store, profile, cell) is not None]
+
+
+def _owners(store: Store, members: Sequence[Cell]) -> list[documentcells.DocumentState]:
+    """Read the documents that queries find under the ids that the keys of members have."""
+    digests = sorted({cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in members})
+    owners = []
+    for cell in store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests))):
+        with suppress(CorruptIndex):
+            if cell is not None and (state := documentcells.document_at(cell[:2], cell.value).found()):
+                owners.append(state)
+    return owners
+
+
+def _is_member(cell: Cell) -> bool:
+    return keys.row_flag(cell.row) == layout.FLAG_MEMBERS
 
 
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
@@ -352,6 +427,24 @@ def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
         )
 
 
+def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
+    """Say so where all documents have expired, by the first page of them; None else, and without a time to live."""
+    if profile.ttl_ms is None:
+        return None
+    page = next(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), [])
+    seen = [
+        state.seen for _, state in decode_cells(page, profile.bands)[0] if not (state.is_gone or state.is_undecided)
+    ]
+    if not seen or max(seen) >= profile.oldest(now):
+        return None
+    count = f"all {len(seen):,}" if len(page) < PAGE else f"the first {len(seen):,}"
+    return (
+        f"{count} documents of {store.url} have expired: the latest was seen at {clock.rfc3339(max(seen))}, the time "
+        f"to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if the clock is right, copies "
+        "of them are originals now; if it is ahead, stop and set it"
+    )
+
+
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
     cutoff = cutoff_of(store, profile, now)
     doomed: list[Cell] = []
@@ -377,7 +470,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
         elif not state.is_undecided and state.seen < profile.oldest(now):
             result.expired += 1
             doomed += [cell, Cell(*keys.member_key(state.text, keys.row_digest(cell.row)), b"", state.stamp)]
-    members = [cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_MEMBERS]
+    members = [cell for cell in cells if _is_member(cell)]
     stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
     result.stale_members += len(stale)
     copies = [
@@ -403,17 +496,15 @@ def decode_cells(
     decoded, damaged = [], []
     for cell in cells:
         try:
-            if keys.row_flag(cell.row) == layout.FLAG_DOCUMENT:
-                state = documentcells.decode_document(cell.value)
-                if documentcells.damage(keys.row_digest(cell.row), state) is None:
-                    decoded.append((cell, state))
-                else:
-                    damaged.append(cell)
-            else:
-                member = documentcells.decode_member(cell.value, bands=bands)
-                is_member = keys.row_flag(cell.row) == layout.FLAG_MEMBERS
-                if is_member and keys.id_digest(member.id) != cell.qualifier[: layout.ID_DIGEST_BYTES]:
-                    damaged.append(cell)
+            key, flag = (cell.row, cell.qualifier), keys.row_flag(cell.row)
+            if flag == layout.FLAG_DOCUMENT:
+                decoded.append((cell, documentcells.document_at(key, cell.value)))
+                continue
+            member = documentcells.decode_member(cell.value, bands=bands)
+            is_member = flag == layout.FLAG_MEMBERS and documentcells.is_member_of(key, member)
+            is_copy = flag == layout.FLAG_COPIES and documentcells.is_copy_of(key, member)
+            if not (is_member or is_copy):
+                damaged.append(cell)
         except CorruptIndex:
             damaged.append(cell)
     return decoded, damaged

@@ -6,6 +6,7 @@ The progress of a walk is told by its keys: these spread evenly, so nothing has 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.rows import documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store
 
@@ -15,6 +16,10 @@ T = TypeVar("T")
 
 ProgressCallback = Callable[[int, float], None]
 """Called with the number of cells and rows that are done with, and with the share of the work that is, 0 to 1."""
+
+
+DamageCallback = Callable[[bytes, CorruptIndex], None]
+"""Called with the row of each damaged cell, and with what is wrong with it."""
 
 
 class Walk:
@@ -43,11 +48,24 @@ class Walk:
                 self._watch(self._count, (before + prefix / keys.ALL_PREFIXES) / self._passes)
 
 
-def scan_documents(store: Store, watch: ProgressCallback | None = None) -> Iterator[list[documentcells.DocumentState]]:
-    """Read all document cells, a page at a time, in the order of the ids' digests."""
+def scan_documents(
+    store: Store, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
+) -> Iterator[list[documentcells.DocumentState]]:
+    """Read all document cells, a page at a time, in the order of the ids' digests.
+
+    A damaged cell is left out if `on_damage` takes it; else it raises `CorruptIndex`.
+    """
     walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
-        if states := [
-            documentcells.decode_document(c.value) for c in cells if keys.row_flag(c.row) == layout.FLAG_DOCUMENT
-        ]:
+        states = []
+        for cell in cells:
+            if keys.row_flag(cell.row) != layout.FLAG_DOCUMENT:
+                continue
+            try:
+                states.append(documentcells.document_at((cell.row, cell.qualifier), cell.value))
+            except CorruptIndex as error:
+                if on_damage is None:
+                    raise
+                on_damage(cell.row, error)
+        if states:
             yield states

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.json import schema_components
 
-from simhash_hbase.index.answers import Answer, Decision, Match, Stored
+from simhash_hbase.index.answers import Added, Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.rows.analysed import MAX_ID_BYTES
 from simhash_hbase.service.problems import PROBLEM_TYPE
@@ -91,6 +91,7 @@ def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str
     return defstruct(kind.__name__, columns, namespace={"__doc__": kind.__doc__}, kw_only=True)
 
 
+_ADDED = _shape(Added, absent={"known", "moved"})
 _DECISION = _shape(
     Decision, absent={"is_original", "near"}, optional={"of_removed"}, status=Literal["original", "duplicate"]
 )
@@ -118,13 +119,6 @@ _PROBLEM = defstruct(
     ],
     namespace={"__doc__": "Why there is no result."},
 )
-
-
-class Added(Struct):
-    """A document that was written."""
-
-    id: Id
-    simhash: Simhash
 
 
 class Removed(Struct):
@@ -203,7 +197,7 @@ def _document(name: str, examples: list[Schema], required: list[str], *, id_alon
 _EXAMPLE_PAIR = {"distance": 1, "similarity": 0.8711, "containment": 0.9311}
 _EXAMPLE_MATCH = {"id": "a", **_EXAMPLE_PAIR, "exact": False, "added": "2026-11-21T09:30:00.000Z"}
 _EXAMPLES: dict[type, Schema | None] = {
-    Added: {"id": "a", "simhash": "fd239d0b3ee32c91"},
+    _ADDED: {"id": "a", "simhash": "fd239d0b3ee32c91"},
     _DECISION: {"id": "b", "status": "duplicate", "of": "a", **_EXAMPLE_PAIR, "short": False},
     Removed: {"id": "a", "removed": True},
     _ANSWER: {"query": "b", "matches": [_EXAMPLE_MATCH], "truncated": False, "complete": False, "short": False},

@@ -22,8 +22,8 @@ try:
 except ImportError as error:
     raise missing_extra("tools for agents need mcp", "mcp") from error
 
-from simhash_hbase.index.answers import answer_record, copies_record, decision_record, plain
 from simhash_hbase.index.arguments import LEASES
+from simhash_hbase.index.forms import COPIES, DECISION, answer_record
 from simhash_hbase.index.index import Index
 
 MATCHES = 10
@@ -145,7 +145,7 @@ class _Tools:
         with _sentences():
             if (found := self._index.copies(id)) is None:
                 raise DocumentMissing(f"the index does not hold a document with the id {id!r}")
-            return {name: plain(value) for name, value in copies_record(found).items()}
+            return COPIES.write(found)
 
     def remember(self, id: IdArgument, text: TextArgument) -> dict[str, object]:
         """Store a document unless a near copy of it is known.
@@ -155,7 +155,7 @@ class _Tools:
         """
         with _sentences():
             claimed = self._index.claim(id, text, deadline_s=LEASES * self._index.profile.lease_s)
-            return {name: plain(value) for name, value in decision_record(claimed).items()}
+            return DECISION.write(claimed)
 
     def forget(self, id: IdArgument) -> dict[str, object]:
         """Remove a document by its id; `removed` says whether it was there.

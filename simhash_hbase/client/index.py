@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC
-from typing import TYPE_CHECKING, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 import msgspec
 
 from simhash_hbase import errors
-from simhash_hbase.index.answers import Added, Answer, Decision, Stored, hex_simhash
+from simhash_hbase.index.answers import Added, Answer, Decision, Stored
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, Search, SearchOptions, checked_ids
 from simhash_hbase.index.copies import Copies
+from simhash_hbase.index.forms import hex_simhash
 from simhash_hbase.index.index import Index
+from simhash_hbase.index.operations import ADD, CLAIM, COPIES, GET, QUERY, REMOVE, Operation
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
@@ -121,7 +122,7 @@ class RemoteIndex(Index):
 
     def added(self, chunk: Chunk) -> Iterator[tuple[Document, Added | errors.SimhashError]]:
         """Add the documents of a chunk; see `Index.added`."""
-        return self._sent("/v1/documents", _storable(chunk.kept), _added)
+        return self._sent(ADD, _storable(chunk.kept))
 
     def claimed(
         self, chunk: Chunk, *, deadline_s: float | None = None
@@ -131,37 +132,37 @@ class RemoteIndex(Index):
         The service waits for other writers for two leases, so `deadline_s` may not be less.
         """
         self._check_deadline(deadline_s)
-        return self._sent("/v1/claims", _storable(chunk.kept), _decision)
+        return self._sent(CLAIM, _storable(chunk.kept))
 
     def answered(self, chunk: Chunk, search: Search) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
         """Find the near-duplicates of the documents of a chunk; see `Index.answered`."""
         asked = [replace(document, metadata=None) for document in chunk.kept]
-        return self._sent("/v1/queries", asked, _answer, self._parameters(search))
+        return self._sent(QUERY, asked, self._parameters(search))
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
         document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
-        return self._single("/v1/queries", document, _answer, self._parameters(Search(**search)))
+        return self._single(QUERY, document, self._parameters(Search(**search)))
 
     def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
         """Find the near-duplicates of a stored document; see `Index.query_id`."""
         parameters = self._parameters(Search(**search))
         try:
-            return self._single("/v1/queries", document_id, _answer, parameters)
+            return self._single(QUERY, document_id, parameters)
         except errors.DocumentMissing:
             return None
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; see `Index.remove_many`."""
-        for name, outcome in self._streamed("/v1/removals", checked_ids(ids), _removed):
+        for name, outcome in self._streamed(REMOVE, checked_ids(ids)):
             if isinstance(outcome, errors.SimhashError):
                 raise outcome
-            yield name, outcome
+            yield name, outcome.removed
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids; see `Index.get_many`."""
         stored: list[Stored | None] = []
-        for _, outcome in self._streamed("/v1/lookups", checked_ids(ids), _stored):
+        for _, outcome in self._streamed(GET, checked_ids(ids)):
             if isinstance(outcome, errors.SimhashError) and not isinstance(outcome, errors.DocumentMissing):
                 raise outcome
             stored.append(outcome if isinstance(outcome, Stored) else None)
@@ -171,10 +172,10 @@ class RemoteIndex(Index):
         """List what was decided a duplicate of an original; see `Index.copies`."""
         id_digest(document_id)
         try:
-            record = self._service.get("/v1/documents/copies", id=exact(document_id))
+            record = self._service.get(COPIES.path, id=exact(document_id))
         except errors.DocumentMissing:
             return None
-        return self._checked(document_id, record, _copies)
+        return self._checked(COPIES, document_id, record)
 
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
         """Count documents, rows and bytes, as the service does: by a sample where the index is large.
@@ -215,62 +216,54 @@ class RemoteIndex(Index):
         return parameters
 
     def _sent(
-        self,
-        path: str,
-        documents: list[Document],
-        decode: Callable[[JsonObject], A],
-        parameters: Parameters | None = None,
+        self, operation: Operation[A], documents: list[Document], parameters: Parameters | None = None
     ) -> Iterator[tuple[Document, A | errors.SimhashError]]:
         """Send documents: more than one by a stream, one by a request, which the service joins with those of others."""
         # A document that may be too large for a body is refused by itself in a stream.
         if len(documents) != 1 or len(documents[0].text or "") > PIECE_BYTES:
-            yield from self._streamed(path, documents, decode, parameters)
+            yield from self._streamed(operation, documents, parameters)
             return
         [document] = documents
         try:
-            yield document, self._single(path, document, decode, parameters)
+            yield document, self._single(operation, document, parameters)
         except OF_ONE_DOCUMENT as error:
             yield document, error
 
-    def _single(
-        self, path: str, item: Document | str, decode: Callable[[JsonObject], A], parameters: Parameters | None = None
-    ) -> A:
+    def _single(self, operation: Operation[A], item: Document | str, parameters: Parameters | None = None) -> A:
         """Send one document or id."""
         if _is_blank(item):
             raise errors.EmptyDocument(errors.no_words(_id(item)))
         try:
-            record = self._service.request("POST", path, parameters, body=_line(item))
+            record = self._service.request("POST", operation.path, parameters, body=_line(item))
         except errors.EmptyDocument as error:
             raise errors.EmptyDocument(errors.no_words(_id(item))) from error
-        return self._checked(_id(item), record, decode)
+        return self._checked(operation, _id(item), record)
 
     def _streamed(
-        self, path: str, items: Iterable[T], decode: Callable[[JsonObject], A], parameters: Parameters | None = None
+        self, operation: Operation[A], items: Iterable[T], parameters: Parameters | None = None
     ) -> Iterator[tuple[T, A | errors.SimhashError]]:
         """Send a stream piece by piece, and yield what was sent with its outcome."""
         for piece in _pieces((item, _line(item)) for item in items):
-            answers = self._service.stream(path, parameters or {}, [line for _, line in piece])
+            answers = self._service.stream(operation.path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
-                yield item, self._outcome(item, record, decode)
+                outcome = self._outcome(operation, item, record)
+                yield item, outcome
 
-    def _outcome(
-        self, item: Document | str, record: JsonObject, decode: Callable[[JsonObject], A]
-    ) -> A | errors.SimhashError:
+    def _outcome(self, operation: Operation[A], item: Document | str, record: JsonObject) -> A | errors.SimhashError:
         """Read the line that answers for a document or an id; a refusal may leave the id out."""
         name, error = _id(item), self._http.line_error(record)
         if error is None:
-            return self._checked(name, record, decode)
+            return self._checked(operation, name, record)
         if record.get("id", name) != name:
             raise self._http.no_answer(OTHER)
         # The service calls a blank text no document.
         return errors.EmptyDocument(errors.no_words(name)) if _is_blank(item) else error
 
-    def _checked(self, name: str, record: JsonObject, decode: Callable[[JsonObject], A]) -> A:
+    def _checked(self, operation: Operation[A], name: str, record: JsonObject) -> A:
         """Read the answer for an id."""
-        answered = record.get("query" if decode is _answer else "id")
-        if answered != (name or None):
+        if record.get(operation.form.id_field) != (name or None):
             raise self._http.no_answer(OTHER)
-        return self._http.checked(decode, record)
+        return self._http.checked(operation.form.read, record)
 
 
 def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]:
@@ -335,39 +328,5 @@ def _is_blank(item: Document | str) -> bool:
     return isinstance(item, Document) and item.text is not None and not item.text.strip()
 
 
-def _simhash(record: JsonObject) -> int:
-    if not re.fullmatch("[0-9a-f]{16}", record["simhash"]):
-        raise ValueError("no fingerprint")
-    return int(record["simhash"], 16)
-
-
-def _added(record: JsonObject) -> Added:
-    return Added(msgspec.convert(record["id"], str), _simhash(record))
-
-
-def _removed(record: JsonObject) -> bool:
-    return msgspec.convert(record["removed"], bool)
-
-
-def _stored(record: JsonObject) -> Stored:
-    return msgspec.convert({**record, "simhash": _simhash(record)}, Stored)
-
-
-def _copies(record: JsonObject) -> Copies:
-    return msgspec.convert(record, Copies)
-
-
 def _stats(record: JsonObject) -> Stats:
     return msgspec.convert(record, Stats, str_keys=True)
-
-
-def _decision(record: JsonObject) -> Decision:
-    status = msgspec.convert(record["status"], Literal["original", "duplicate"])
-    decision = msgspec.convert({**record, "is_original": status == "original"}, Decision)
-    if decision.is_original != (decision.of is None):
-        raise ValueError("an original of another document")
-    return decision
-
-
-def _answer(record: JsonObject) -> Answer:
-    return msgspec.convert(record, Answer)

@@ -21,8 +21,9 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.workers import Workers
 from simhash_hbase.files.local import RecordFile
 from simhash_hbase.index import documentrows, exact, indexrows
-from simhash_hbase.index.answers import Decision, decision_record
+from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Deduplicator
+from simhash_hbase.index.forms import DECISION
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Place, Preference, Sources, total_bytes
 from simhash_hbase.profile.defaults import SEED
@@ -287,7 +288,7 @@ class _Run:
 
     def _write(self, raw: bytes | None, place: Place, decision: Decision) -> None:
         self.progress.originals += decision.is_original
-        self._decisions.line(decision_record(decision))
+        self._decisions.line(DECISION.write(decision))
         if decision.is_original:
             self._kept.write(raw or b"", decision.id, place)
         elif isinstance(self._kept, KeptCaptures):

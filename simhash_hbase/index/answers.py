@@ -1,16 +1,12 @@
-"""What an index answers, and the forms it is shown in.
+"""What an index answers: matches of a query, decisions, and what is held of a document.
 
-Matches of a query, decisions, and what is held of a document; as JSON for the command line and the HTTP service, and as
-small HTML tables for notebooks, in which whatever comes from documents is escaped and cut.
+Notebooks show them as small HTML tables, in which whatever comes from documents is escaped and cut.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-
-import msgspec
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 
 from simhash_hbase.index.candidates import Queries
-from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import Metadata
@@ -76,6 +72,16 @@ class Added:
     """Whether the index held the id before; None where a service does not say so."""
     moved: bool | None = None
     """Whether it held it with another text; None where a service does not say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Whether a document was there to be removed."""
+
+    id: str
+    """The document's id, as its caller gave it."""
+    removed: bool
+    """Whether the index held it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,70 +211,6 @@ def as_decision(
         of_removed,
         near,
     )
-
-
-def hex_simhash(simhash: int) -> str:
-    """Write a fingerprint the way it is read: 16 lower-case hex digits."""
-    return f"{simhash:016x}"
-
-
-def plain(value: object) -> object:
-    """Turn results into what JSON knows; numbers with four decimals, as similarities have them."""
-    # Most values are one of these: a tenth of the time of `dedup` was spent on looking for more.
-    if value is None or isinstance(value, str | int):
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, float):
-        return rounded(value)
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return [plain(item) for item in value]
-    return value
-
-
-def json_line(record: Mapping[str, object]) -> bytes:
-    """Encode one result, with its line end."""
-    return msgspec.json.encode(plain(record)) + b"\n"
-
-
-def answer_record(name: str | None, answer: Answer) -> dict[str, object]:
-    """Make the JSON form of a query's answer; `name` says what was looked for."""
-    return {
-        "query": name,
-        "matches": plain(answer.matches),
-        "truncated": answer.truncated,
-        "complete": answer.complete,
-        "short": answer.short,
-    }
-
-
-def decision_record(decision: Decision) -> dict[str, object]:
-    """Make the JSON form of an original-or-duplicate decision."""
-    record: dict[str, object] = {
-        "id": decision.id,
-        "status": "original" if decision.is_original else "duplicate",
-        "of": decision.of,
-        "distance": decision.distance,
-        "similarity": decision.similarity,
-        "containment": decision.containment,
-        "short": decision.short,
-    }
-    if decision.near is not None:
-        record["near"] = decision.near
-    return {**record, "of_removed": True} if decision.of_removed else record
-
-
-def stored_record(stored: Stored) -> dict[str, object]:
-    """Make the JSON form of a stored document; what is unknown is left out."""
-    record = {**asdict(stored), "simhash": hex_simhash(stored.simhash)}
-    return {name: value for name, value in record.items() if value is not None}
-
-
-def copies_record(found: Copies) -> dict[str, object]:
-    """Make the JSON form of the copies of an original."""
-    return asdict(found)
 
 
 def html_of(value: object) -> str:

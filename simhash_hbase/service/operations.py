@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -17,9 +18,12 @@ import msgspec
 from simhash_hbase.errors import ClaimContended, Retryable
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.chunks import analyse_chunk, payload
-from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
+from simhash_hbase.index import operations
+from simhash_hbase.index.answers import Added, Removed
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES, Search
+from simhash_hbase.index.forms import answer_record
 from simhash_hbase.index.local import LocalIndex
+from simhash_hbase.index.operations import Operation
 from simhash_hbase.inputs import Document
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine
@@ -39,22 +43,26 @@ COLLECTIONS = 1024
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Operation:
+class BatchOperation:
     """A function of documents, of ids, or of either; lists in, lists of the same length out."""
 
-    name: str
+    operation: Operation[Any]
     on_entries: Callable[[LocalIndex, Entries], Iterable[ItemAnswer]] | None = None
     on_ids: Callable[[LocalIndex, Sequence[str]], Iterable[ItemAnswer]] | None = None
-    needs_id: bool = True
     batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
-    hurried: "Operation | None" = None
+    hurried: "BatchOperation | None" = None
     """Does the same for several clients at once, and refuses, for now, what would keep them waiting for long."""
     is_shared: bool = False  # Whether the batches of one key wait for each other, since each takes much memory.
     outcome: Callable[[dict[str, object]], str]  # Names what became of a document, for the metrics.
 
+    @property
+    def name(self) -> str:
+        """Its name in metrics and logs."""
+        return self.operation.name
+
     def wanted(self, *, is_line: bool = False) -> Wanted:
         """Say what a body, or a line of a stream, has to be."""
-        return Wanted(self.on_entries is not None, self.on_ids is not None, self.needs_id, is_line)
+        return Wanted(self.operation.documents, self.operation.ids, self.operation.needs_id, is_line)
 
     def outcome_of(self, record: ItemAnswer) -> str:
         """Name what became of a document or an id; of refused ones, the code of the error."""
@@ -138,44 +146,53 @@ def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, An
 def _add(index: LocalIndex, entries: Entries) -> list[ItemAnswer]:
     index.add_entries(entries)
     named = zip(entries.ids, entries.simhashes.tolist(), strict=True)
-    return [{"id": name, "simhash": hex_simhash(simhash)} for name, simhash in named]
+    return [operations.ADD.form.write(Added(name, simhash)) for name, simhash in named]
 
 
 def _claim(index: LocalIndex, entries: Entries, *, deadline_s: float | None = None) -> list[ItemAnswer]:
     # It must outwait a crashed writer even after its own client has gone.
     claimed = index.claim_entries(entries, deadline_s=deadline_s or LEASES * index.profile.lease_s)
-    return [of_error(what) if isinstance(what, ClaimContended) else decision_record(what) for what in claimed]
+    write = operations.CLAIM.form.write
+    return [of_error(what) if isinstance(what, ClaimContended) else write(what) for what in claimed]
+
+
+def _remove(index: LocalIndex, ids: Sequence[str]) -> list[ItemAnswer]:
+    return [operations.REMOVE.form.write(Removed(name, removed)) for name, removed in index.remove_many(ids)]
+
+
+def _get(index: LocalIndex, ids: Sequence[str]) -> list[ItemAnswer]:
+    return [_missing() if one is None else operations.GET.form.write(one) for one in index.get_many(ids)]
+
+
+def _copies(index: LocalIndex, ids: Sequence[str]) -> list[ItemAnswer]:
+    return [_missing() if one is None else operations.COPIES.form.write(one) for one in map(index.copies, ids)]
 
 
 def _missing() -> Problem:
     return Problem("document_missing", "the index does not hold a document of this id")
 
 
-ADD = Operation(name="add", on_entries=_add, outcome=lambda record: "added")
-_HURRIED_CLAIM = Operation(
-    name="claim", on_entries=partial(_claim, deadline_s=HURRIED_S), outcome=lambda record: str(record["status"])
+ADD = BatchOperation(operation=operations.ADD, on_entries=_add, outcome=lambda record: "added")
+_HURRIED_CLAIM = BatchOperation(
+    operation=operations.CLAIM,
+    on_entries=partial(_claim, deadline_s=HURRIED_S),
+    outcome=lambda record: str(record["status"]),
 )
 CLAIM = replace(_HURRIED_CLAIM, on_entries=_claim, hurried=_HURRIED_CLAIM)
-REMOVE = Operation(
-    name="remove",
-    on_ids=lambda index, ids: [{"id": name, "removed": removed} for name, removed in index.remove_many(ids)],
-    outcome=lambda record: "removed" if record["removed"] else "absent",
+REMOVE = BatchOperation(
+    operation=operations.REMOVE, on_ids=_remove, outcome=lambda record: "removed" if record["removed"] else "absent"
 )
-GET = Operation(
-    name="get",
-    on_ids=lambda index, ids: [_missing() if one is None else stored_record(one) for one in index.get_many(ids)],
-    outcome=lambda record: "found",
-)
-COPIES = Operation(
-    name="copies",
-    on_ids=lambda index, ids: [_missing() if one is None else copies_record(one) for one in map(index.copies, ids)],
+GET = BatchOperation(operation=operations.GET, on_ids=_get, outcome=lambda record: "found")
+COPIES = BatchOperation(
+    operation=operations.COPIES,
+    on_ids=_copies,
     batch=8,  # A list of copies may have thousands of entries: few lists are in memory at a time.
     outcome=lambda record: "found",
 )
 
 
 @lru_cache(COLLECTIONS)
-def within(operation: Operation, collection: str | None) -> Operation:
+def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
     """Make an operation on the documents of one collection; a batch never has those of two."""
     if collection is None:
         return operation
@@ -189,7 +206,7 @@ def within(operation: Operation, collection: str | None) -> Operation:
 
 
 @lru_cache(QUERIES)
-def query(search: Search) -> Operation:
+def query(search: Search) -> BatchOperation:
     """Make the operation that finds near-duplicates, of documents or of stored ones."""
 
     def of_entries(index: LocalIndex, entries: Entries) -> Iterator[ItemAnswer]:
@@ -202,11 +219,10 @@ def query(search: Search) -> Operation:
             answer = index.query_id(name, **search.options)
             yield _missing() if answer is None else answer_record(name, answer)
 
-    return Operation(
-        name="query",
+    return BatchOperation(
+        operation=operations.QUERY,
         on_entries=of_entries,
         on_ids=of_ids,
-        needs_id=False,
         batch=max(1, MATCHES // (search.limit or MATCHES)),
         is_shared=True,
         outcome=lambda record: "matched" if record["matches"] else "unmatched",
@@ -235,9 +251,9 @@ class Batcher:
         self._engine = engine
         self._most = min(MOST_TOGETHER, most)
         # A queue lasts as long as somebody waits in it.
-        self._queues: WeakValueDictionary[Operation, _Queue] = WeakValueDictionary()
+        self._queues: WeakValueDictionary[BatchOperation, _Queue] = WeakValueDictionary()
 
-    async def answer(self, operation: Operation, item: Item | Ready) -> ItemAnswer:
+    async def answer(self, operation: BatchOperation, item: Item | Ready) -> ItemAnswer:
         """Wait for the answer to an id, or to a document, which may be analysed already."""
         queue = self._queues.get(operation)
         if queue is None:
@@ -252,7 +268,7 @@ class Batcher:
 class _Queue:
     """The requests of one operation."""
 
-    def __init__(self, engine: Engine, operation: Operation, most: int) -> None:
+    def __init__(self, engine: Engine, operation: BatchOperation, most: int) -> None:
         self._engine = engine
         self._operation = operation
         self._most = min(most, operation.batch)

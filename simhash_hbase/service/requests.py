@@ -24,7 +24,7 @@ from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.operations import Batcher, ItemAnswer, Operation, analyse_raw, within
+from simhash_hbase.service.operations import Batcher, BatchOperation, ItemAnswer, analyse_raw, within
 from simhash_hbase.service.problems import Problem, busy, internal, of_error
 from simhash_hbase.service.schemas import JSON, NDJSON
 
@@ -257,7 +257,7 @@ class Service:
         # Bytes of large bodies and lines.
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
 
-    async def respond(self, request: Request, operation: Operation) -> Response:
+    async def respond(self, request: Request, operation: BatchOperation) -> Response:
         """Answer a body of one JSON document."""
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         wanted = operation.wanted()
@@ -303,12 +303,12 @@ class Service:
             raise Problem("request_timeout", "the body did not arrive in time") from error
         return bytes(body)
 
-    async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
+    async def answer(self, request: Request, operation: BatchOperation, item: Item) -> Response:
         """Answer for one document or id."""
         operation = within_key(operation, request.state.trail)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
-    async def _answered(self, request: Request, operation: Operation, work: Awaitable[ItemAnswer]) -> Response:
+    async def _answered(self, request: Request, operation: BatchOperation, work: Awaitable[ItemAnswer]) -> Response:
         trail: Trail = request.state.trail
         try:
             record = await self.outcome(request, work)
@@ -348,7 +348,7 @@ class Service:
         trail.waits = False
 
 
-def within_key(operation: Operation, trail: Trail) -> Operation:
+def within_key(operation: BatchOperation, trail: Trail) -> BatchOperation:
     """Return the operation in the collection that a request names; a key bound to collections has to name one."""
     if trail.collections is not None and trail.collection is None:
         named = f"?collection={quote(min(trail.collections), safe='')}"

@@ -10,8 +10,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError, StoreFull, StoreReadonly
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.answers import plain
 from simhash_hbase.index.arguments import MOST_MATCHES, Search
+from simhash_hbase.index.forms import plain
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import Side, compare

@@ -1,21 +1,17 @@
 """The JSON forms in the OpenAPI description.
 
-msgspec makes the schemas of what is sent, from the library's own classes and the structs below; the records themselves
-are made by `simhash_hbase.index.answers`, as for the command line. The forms of documents are written by hand: a
-document holds exactly one of three contents, which neither msgspec nor pydantic can say, and its text is checked by the
-same rules as that of a file. The tests send requests made from this description, and compare the answers with it.
+Answers are described by `simhash_hbase.index.forms`, which writes them, too; the rest of what is sent by the structs
+below. The forms of documents are written by hand: a document holds exactly one of three contents, which neither msgspec
+nor pydantic can say, and its text is checked by the same rules as that of a file. The tests send requests made from
+this description, and compare the answers with it.
 """
 
-from collections.abc import Collection
-from dataclasses import fields
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec import Meta, Struct, defstruct
 from msgspec.json import schema_components
 
-from simhash_hbase.index.answers import Added, Answer, Decision, Match, Stored
-from simhash_hbase.index.copies import Copies, Copy
-from simhash_hbase.rows.analysed import MAX_ID_BYTES
+from simhash_hbase.index.forms import FORMS, HEX, Distance, Id, KeptMetadata, Similarity, said
 from simhash_hbase.service.problems import PROBLEM_TYPE
 
 LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.
@@ -27,105 +23,20 @@ Schema = dict[str, Any]
 
 TEXT = "今天，市政府召开会议，讨论城市东部的新地铁线路规划。会议决定，工程将在明年三月开始，预计三年完成。"
 _NOT_BLANK = r"^[^\x00]*[^\s\x00][^\x00]*$"
-_HEX = "^[0-9a-f]{16}$"
 
-
-def _said(description: str) -> Meta:
-    return Meta(description=description)
-
-
-Id = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=MAX_ID_BYTES,
-        description="The caller's own: any text, a URL for one.",
-        examples=["https://example.org/a?page=1"],
-    ),
-]
-Simhash = Annotated[str, Meta(pattern=_HEX)]
-Distance = Annotated[int, Meta(ge=0, le=64)]
-Similarity = Annotated[float, Meta(ge=0, le=1, description="Of 0 to 1, with four decimals.")]
-Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Compared = Annotated[str, Meta(min_length=1, max_length=LONGEST_COMPARED, pattern=_NOT_BLANK)]
-KeptMetadata = Annotated[
-    dict[str, Any], Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}])
-]
-_FIELDS: dict[str, Any] = {
-    "id": Id,
-    "simhash": Simhash,
-    "state": Literal["added", "original", "duplicate"],
-    "distance": Distance,
-    "similarity": Similarity,
-    "containment": Annotated[float, Meta(ge=0, le=1, description="Share of its shingles that the other text has.")],
-    "exact": Annotated[bool, _said("The normalised texts are equal.")],
-    "short": Annotated[bool, _said("A text so short that near copies may be missed.")],
-    "of": Annotated[str, _said("Of a duplicate, the id of its original.")],
-    "of_removed": Annotated[bool, _said("The original was removed, or has another text since.")],
-    "added": Annotated[Time, _said("When it was added or decided.")],
-    "seen": Time,
-    "length": Annotated[int, _said("Characters of the text.")],
-    "features": int,
-    "metadata": KeptMetadata,
-    "count": int,
-    "first": Annotated[Time, _said("When the first of them was decided.")],
-    "last": Annotated[Time, _said("When one of them was last seen.")],
-    "complete": Annotated[bool, _said("Every document within the asked distance is there.")],
-    "truncated": Annotated[bool, _said("A limit kept something from being read or returned.")],
-}
-
-
-def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str] = (), **others: Any) -> type[Struct]:  # noqa: ANN401
-    """Describe a class of the library as it is sent: its fields but for the `absent` ones, and `others` in their place.
-
-    A field that is None is sent as null, or not at all if it is `optional`.
-    """
-    hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in absent}
-    columns: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for name, hint in {**hints, **others}.items():
-        form = others[name] if name in others else _FIELDS[name]
-        if name in optional:
-            columns.append((name, form | UnsetType, UNSET))
-        else:
-            columns.append((name, form | None if type(None) in get_args(hint) else form))
-    return defstruct(kind.__name__, columns, namespace={"__doc__": kind.__doc__}, kw_only=True)
-
-
-_ADDED = _shape(Added, absent={"known", "moved"})
-_DECISION = _shape(
-    Decision, absent={"is_original", "near"}, optional={"of_removed"}, status=Literal["original", "duplicate"]
-)
-_MATCH = _shape(Match)
-_ANSWER = _shape(
-    Answer,
-    query=Annotated[str | None, _said("The id that was sent.")],
-    matches=list[_MATCH],  # type: ignore[valid-type]
-)
-_STORED = _shape(Stored, optional={field.name for field in fields(Stored) if field.default is None})
-_COPIES = _shape(
-    Copies,
-    of=Annotated[str, _said("The original: the id itself, or of a copy the one that it duplicates.")],
-    truncated=Annotated[bool, _said("The original has more copies than are listed.")],
-    copies=list[_shape(Copy)],  # type: ignore[misc]
-)
+_ADDED, _REMOVED, _DECISION, _STORED, _COPIES, _ANSWER = (form.shape() for form in FORMS)
 _PROBLEM = defstruct(
     "Problem",
     [
         ("status", int),
-        ("code", Annotated[str, _said("For programs.")]),
-        ("detail", Annotated[str, _said("For people.")]),
-        ("retryable", Annotated[bool, _said("The same request may succeed later.")]),
+        ("code", Annotated[str, said("For programs.")]),
+        ("detail", Annotated[str, said("For people.")]),
+        ("retryable", Annotated[bool, said("The same request may succeed later.")]),
         ("request_id", str),
     ],
     namespace={"__doc__": "Why there is no result."},
 )
-
-
-class Removed(Struct):
-    """Whether a document was there."""
-
-    id: Id
-    removed: bool
 
 
 class Pair(Struct, forbid_unknown_fields=True):
@@ -148,16 +59,16 @@ class Comparison(Struct):
 
     distance: Distance
     similarity: Similarity | None
-    found: Annotated[bool, _said("With one of them in the index, a query for the other finds it.")]
-    cosine: Annotated[float, _said("Of the weighted features.")]
+    found: Annotated[bool, said("With one of them in the index, a query for the other finds it.")]
+    cosine: Annotated[float, said("Of the weighted features.")]
     bits: Annotated[str, Meta(pattern="^[01]{64}$", description="1 where the fingerprints differ.")]
-    block_widths: Annotated[list[int], _said("Bits of each block.")]
-    pieces: Annotated[list[Piece], _said("Both texts from beginning to end, cut where their words differ.")]
+    block_widths: Annotated[list[int], said("Bits of each block.")]
+    pieces: Annotated[list[Piece], said("Both texts from beginning to end, cut where their words differ.")]
 
 
 _CONTENTS: dict[str, Schema] = {
     "text": {"type": "string", "minLength": 1, "pattern": _NOT_BLANK},
-    "simhash": {"type": "string", "pattern": _HEX, "description": "A fingerprint of the caller's own."},
+    "simhash": {"type": "string", "pattern": HEX, "description": "A fingerprint of the caller's own."},
     "features": {
         "type": "array",
         "minItems": 1,
@@ -199,7 +110,7 @@ _EXAMPLE_MATCH = {"id": "a", **_EXAMPLE_PAIR, "exact": False, "added": "2026-11-
 _EXAMPLES: dict[type, Schema | None] = {
     _ADDED: {"id": "a", "simhash": "fd239d0b3ee32c91"},
     _DECISION: {"id": "b", "status": "duplicate", "of": "a", **_EXAMPLE_PAIR, "short": False},
-    Removed: {"id": "a", "removed": True},
+    _REMOVED: {"id": "a", "removed": True},
     _ANSWER: {"query": "b", "matches": [_EXAMPLE_MATCH], "truncated": False, "complete": False, "short": False},
     _STORED: None,
     _COPIES: None,

@@ -27,7 +27,7 @@ from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document
 from simhash_hbase.service.keys import LOOK_S
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket
 from simhash_hbase.service.logs import logger
-from simhash_hbase.service.operations import Operation, analyse_raw
+from simhash_hbase.service.operations import BatchOperation, analyse_raw
 from simhash_hbase.service.problems import Problem, busy, internal, of_error
 from simhash_hbase.service.requests import Service, Trail, media_type, within_key
 from simhash_hbase.service.schemas import NDJSON
@@ -197,7 +197,7 @@ _ENDS = {
 class _Answers:
     """Answers the lines of one request."""
 
-    def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
+    def __init__(self, service: Service, operation: BatchOperation, trail: Trail) -> None:
         self._service, self._operation, self._trail = service, operation, trail
         self._engine, self._limits = service.engine, service.limits
         self._waiting: deque[asyncio.Task[Ready]] = deque()
@@ -363,7 +363,7 @@ class _Answers:
 class StreamResponse(Response):
     """Answers lines while they are read; the framework's own response would read the whole body first."""
 
-    def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
+    def __init__(self, service: Service, operation: BatchOperation, trail: Trail) -> None:
         super().__init__(media_type=NDJSON)
         del self.headers["content-length"]
         self._service = service
@@ -397,7 +397,7 @@ class StreamResponse(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def respond(service: Service, request: Request, operation: Operation, *, one: bool = True) -> Response:
+async def respond(service: Service, request: Request, operation: BatchOperation, *, one: bool = True) -> Response:
     """Answer a body: one JSON document at once, lines of JSON as they come; `one`: whether a document is allowed."""
     trail: Trail = request.state.trail
     operation = within_key(operation, trail)

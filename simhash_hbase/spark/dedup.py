@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from simhash_hbase.api import open_local_index
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index import candidates, documentrows
-from simhash_hbase.index.answers import Decision, decision_record, json_line
+from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Rank, rank_of
+from simhash_hbase.index.forms import DECISION, json_line
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.profile import Profile
@@ -245,6 +246,6 @@ def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
             standing, of_text = (text and Text(**text) for text in (row["standing"], row["of_text"]))
             decision = replace(decision, of_removed=is_of_removed(of_text, standing))
         short = profile.is_short(row["features"], row["length"])
-        return json_line(decision_record(replace(decision, short=short)))[:-1].decode()
+        return json_line(DECISION.write(replace(decision, short=short)))[:-1].decode()
 
     return by_batch(answers, LINES, lambda batch: batch_of(LINES, value=list(map(line, batch.to_pylist()))))

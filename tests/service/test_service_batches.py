@@ -12,7 +12,7 @@ from support.corpus import near_copies, text
 from support.serving import NDJSON, lines, ndjson, wait_for
 
 from simhash_hbase import ClaimContended, LocalIndex, StoreUnavailable, create_index
-from simhash_hbase.index.answers import decision_record
+from simhash_hbase.index.forms import DECISION
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import Limits, create_app, operations
 from simhash_hbase.service.engine import Engine
@@ -186,7 +186,7 @@ async def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(pl
         answers = [await answer for answer in (first, *rest)]
 
     with create_index("memory:", analyzer="shingle") as model:
-        decided = {d["id"]: decision_record(model.claim(d["id"], d["text"])) for d in documents}
+        decided = {d["id"]: DECISION.write(model.claim(d["id"], d["text"])) for d in documents}
     by_id = {answer.json()["id"]: answer.json() for answer in answers if "id" in answer.json()}
     for name, decision in decided.items():
         assert {**by_id[name], "short": None} == {**decision, "short": None}

@@ -14,7 +14,7 @@ from support.duplex import Duplex
 from support.serving import JSON, NDJSON, lines, serving
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.index.answers import answer_record, decision_record
+from simhash_hbase.index.forms import DECISION, answer_record
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.schemas import LONGEST_COMPARED
 
@@ -44,7 +44,7 @@ def test_long_texts_get_the_library_s_answers(client, url):
 
     assert min(len(words) for _, words in documents[::2]) > LARGE_BYTES
     with create_index("memory:", analyzer="shingle") as model:
-        assert answers == [json.loads(json.dumps(decision_record(what))) for _, what in model.claim_many(documents)]
+        assert answers == [json.loads(json.dumps(DECISION.write(what))) for _, what in model.claim_many(documents)]
     assert end["summary"] == {"complete": True, "last_line": 3, "outcomes": {"original": 2, "duplicate": 1}}
     with open_index(url) as index:
         assert found == json.loads(json.dumps(answer_record(None, index.query(LONG)), default=str)) | {

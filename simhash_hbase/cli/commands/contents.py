@@ -42,7 +42,7 @@ def add(
     FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. Whatever was
     printed, or counted in the summary, is durable.
     """
-    from simhash_hbase.index.answers import hex_simhash
+    from simhash_hbase.index.forms import hex_simhash
 
     counts: Counter[str] = Counter()
     with (
@@ -166,7 +166,7 @@ def query(
 
 
 def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str, Answer]]:
-    from simhash_hbase.index.answers import hex_simhash
+    from simhash_hbase.index.forms import hex_simhash
 
     for text in choice.texts:
         yield text, index.query(text, **search.options)
@@ -182,7 +182,7 @@ def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:
     """Print an answer; of a table a row a match, or one that says that there is none."""
-    from simhash_hbase.index.answers import answer_record
+    from simhash_hbase.index.forms import answer_record
 
     if output.format != "table":
         output.line(answer_record(name, answer))
@@ -205,13 +205,13 @@ def _print_answer(output: Output, name: str, answer: Answer) -> None:
 @options.output
 def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
-    from simhash_hbase.index.answers import stored_record
+    from simhash_hbase.index.forms import STORED
 
     with output, options.open_index(url, collection=collection, readonly=True) as index:
         found = index.get_many(ids)
         for stored in found:
             if stored is not None:
-                output.line(stored_record(stored))
+                output.line(STORED.write(stored))
     missing = [name for name, stored in zip(ids, found, strict=True) if stored is None]
     return _report_missing(missing, output)
 
@@ -223,7 +223,7 @@ def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) 
 @options.output
 def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
-    from simhash_hbase.index import answers
+    from simhash_hbase.index.forms import COPIES
 
     missing = []
     with output, options.open_index(url, collection=collection, readonly=True) as index:
@@ -232,7 +232,7 @@ def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Outpu
                 missing.append(name)
                 continue
             if output.format != "table":
-                output.line(answers.copies_record(found))
+                output.line(COPIES.write(found))
                 continue
             there = f"{'at least ' if found.truncated else ''}{found.count:,} copies"
             note = "removed or changed since" if found.of_removed else ""
@@ -262,7 +262,7 @@ def export(url: str, collection: str | None, output: Output) -> int:
 
     Damaged cells are named by their rows, in hex, and left out; the exit code is 3 then.
     """
-    from simhash_hbase.index.answers import stored_record
+    from simhash_hbase.index.forms import STORED
 
     count = damaged = 0
 
@@ -277,7 +277,7 @@ def export(url: str, collection: str | None, output: Output) -> int:
         output.walk("export") as watch,
     ):
         for stored in index.export(watch=watch, on_damage=name_damage):
-            output.line(stored_record(stored))
+            output.line(STORED.write(stored))
             count += 1
     output.summary("export", count, refused=damaged)
     return exits.after(damaged)

@@ -112,7 +112,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
     the same text gets the same answer, now and later: repeat a command that was interrupted. Without URL the index is
     a temporary one, with an idf that is learned from FILEs.
     """
-    from simhash_hbase.index.answers import decision_record
+    from simhash_hbase.index.forms import DECISION
 
     originals = 0
     with (
@@ -124,7 +124,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
         for decisions in documents.acted(view, partial(view.claimed, deadline_s=deadline_s)):
             for _, decision in decisions:
                 originals += decision.is_original
-                output.line(decision_record(decision))
+                output.line(DECISION.write(decision))
             output.flush()
     output.summary(
         "claim",

@@ -22,7 +22,7 @@ import msgspec
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
 from simhash_hbase.corpus.options import Watch
-from simhash_hbase.index.answers import plain
+from simhash_hbase.index.forms import plain
 from simhash_hbase.inputs.meter import Meter, Unit, counted, per_second, silent
 
 if TYPE_CHECKING:

@@ -1,0 +1,259 @@
+"""The JSON form of each answer: its fields, how it is written, and how it is read.
+
+The command line, the service with its description, its client and the tools for agents use these: an answer looks the
+same wherever it comes from.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+
+from simhash_hbase.index.answers import Added, Answer, Decision, Match, NearCopy, Removed, Stored
+from simhash_hbase.index.copies import Copies, Copy
+from simhash_hbase.profile.matching import rounded
+from simhash_hbase.rows.analysed import MAX_ID_BYTES
+
+T = TypeVar("T")
+
+Record = dict[str, Any]
+"""A JSON object."""
+
+HEX = "^[0-9a-f]{16}$"
+
+Id = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_ID_BYTES,
+        description="The caller's own: any text, a URL for one.",
+        examples=["https://example.org/a?page=1"],
+    ),
+]
+Simhash = Annotated[str, Meta(pattern=HEX)]
+Distance = Annotated[int, Meta(ge=0, le=64)]
+Similarity = Annotated[float, Meta(ge=0, le=1, description="Of 0 to 1, with four decimals.")]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+KeptMetadata = Annotated[
+    dict[str, Any], Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}])
+]
+
+
+def said(description: str) -> Meta:
+    """Describe a field."""
+    return Meta(description=description)
+
+
+_FIELDS: dict[str, Any] = {
+    "id": Id,
+    "simhash": Simhash,
+    "state": Literal["added", "original", "duplicate"],
+    "status": Literal["original", "duplicate"],
+    "distance": Distance,
+    "similarity": Similarity,
+    "containment": Annotated[float, Meta(ge=0, le=1, description="Share of its shingles that the other text has.")],
+    "exact": Annotated[bool, said("The normalised texts are equal.")],
+    "short": Annotated[bool, said("A text so short that near copies may be missed.")],
+    "of": Annotated[str, said("Of a duplicate, the id of its original.")],
+    "of_removed": Annotated[bool, said("The original was removed, or has another text since.")],
+    "added": Annotated[Time, said("When it was added or decided.")],
+    "seen": Time,
+    "length": Annotated[int, said("Characters of the text.")],
+    "features": int,
+    "metadata": KeptMetadata,
+    "count": int,
+    "first": Annotated[Time, said("When the first of them was decided.")],
+    "last": Annotated[Time, said("When one of them was last seen.")],
+    "complete": Annotated[bool, said("Every document within the asked distance is there.")],
+    "truncated": Annotated[bool, said("A limit kept something from being read or returned.")],
+    "removed": Annotated[bool, said("Whether the index held it.")],
+}
+
+
+def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str] = (), **others: Any) -> type[Struct]:  # noqa: ANN401
+    """Describe a class as it is sent: its fields but for the `absent` ones, and `others` in their place or beside them.
+
+    A field that is None is sent as null, or not at all if it is `optional`.
+    """
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in absent}
+    columns: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for name, hint in {**hints, **others}.items():
+        form = others[name] if name in others else _FIELDS[name]
+        if name in optional:
+            columns.append((name, form | UnsetType, UNSET))
+        else:
+            columns.append((name, form | None if type(None) in get_args(hint) else form))
+    return defstruct(kind.__name__, columns, namespace={"__doc__": kind.__doc__}, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[T]):
+    """How an answer stands in JSON."""
+
+    kind: type[T]
+    shape: Callable[[], type[Struct]]
+    """Make the description from which schemas are made."""
+    write: Callable[[T], Record]
+    """Make the JSON object of an answer."""
+    read: Callable[[Record], T]
+    """Make the answer of a JSON object.
+
+    Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` where it is none; fields that no answer
+    has are passed over, so that a later service may have more.
+    """
+    id_field: str = "id"
+    """The field that names the document which the answer is for."""
+
+
+def hex_simhash(simhash: int) -> str:
+    """Write a fingerprint the way it is read: 16 lower-case hex digits."""
+    return f"{simhash:016x}"
+
+
+def parse_hex_simhash(text: object) -> int:
+    """Read a fingerprint as `hex_simhash` writes it, or raise `ValueError`."""
+    if not isinstance(text, str) or len(text) != 16 or not set(text) <= set("0123456789abcdef"):  # noqa: PLR2004
+        raise ValueError("no fingerprint")
+    return int(text, 16)
+
+
+def _fields(value: object) -> Record:
+    """Make a record of a dataclass without other dataclasses in it: as `asdict`, which takes six times as long."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def _write_added(added: Added) -> Record:
+    return {"id": added.id, "simhash": hex_simhash(added.simhash)}
+
+
+def _read_added(record: Record) -> Added:
+    return Added(msgspec.convert(record["id"], str), parse_hex_simhash(record["simhash"]))
+
+
+def _write_decision(decision: Decision) -> Record:
+    record: Record = {
+        "id": decision.id,
+        "status": "original" if decision.is_original else "duplicate",
+        "of": decision.of,
+        "distance": decision.distance,
+        "similarity": decision.similarity,
+        "containment": decision.containment,
+        "short": decision.short,
+    }
+    if decision.near is not None:
+        record["near"] = _fields(decision.near)
+    return {**record, "of_removed": True} if decision.of_removed else record
+
+
+def _read_decision(record: Record) -> Decision:
+    status = msgspec.convert(record["status"], _FIELDS["status"])
+    decision = msgspec.convert({**record, "is_original": status == "original"}, Decision)
+    if decision.is_original != (decision.of is None):
+        raise ValueError("an original of another document")
+    return decision
+
+
+def _write_answer(answer: Answer) -> Record:
+    return {
+        "query": None,
+        "matches": list(map(_fields, answer.matches)),
+        "truncated": answer.truncated,
+        "complete": answer.complete,
+        "short": answer.short,
+    }
+
+
+def _read_answer(record: Record) -> Answer:
+    return msgspec.convert(record, Answer)
+
+
+def _write_stored(stored: Stored) -> Record:
+    record = {**_fields(stored), "simhash": hex_simhash(stored.simhash)}
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def _read_stored(record: Record) -> Stored:
+    return msgspec.convert({**record, "simhash": parse_hex_simhash(record["simhash"])}, Stored)
+
+
+def _read_copies(record: Record) -> Copies:
+    return msgspec.convert(record, Copies)
+
+
+def _read_removed(record: Record) -> Removed:
+    return msgspec.convert(record, Removed)
+
+
+ADDED = Form(Added, lambda: _shape(Added, absent={"known", "moved"}), _write_added, _read_added)
+REMOVED = Form(Removed, lambda: _shape(Removed), _fields, _read_removed)
+DECISION = Form(
+    Decision,
+    lambda: _shape(
+        Decision,
+        absent={"is_original", "near"},
+        optional={"near", "of_removed"},
+        status=_FIELDS["status"],
+        near=Annotated[
+            _shape(NearCopy), said("Of dedup: an original that is near and holds too little of it to drop it.")
+        ],
+    ),
+    _write_decision,
+    _read_decision,
+)
+STORED = Form(
+    Stored,
+    lambda: _shape(Stored, optional={field.name for field in fields(Stored) if field.default is None}),
+    _write_stored,
+    _read_stored,
+)
+COPIES = Form(
+    Copies,
+    lambda: _shape(
+        Copies,
+        of=Annotated[str, said("The original: the id itself, or of a copy the one that it duplicates.")],
+        truncated=Annotated[bool, said("The original has more copies than are listed.")],
+        copies=list[_shape(Copy)],  # type: ignore[misc]
+    ),
+    lambda found: {**_fields(found), "copies": list(map(_fields, found.copies))},
+    _read_copies,
+)
+ANSWER = Form(
+    Answer,
+    lambda: _shape(
+        Answer,
+        query=Annotated[str | None, said("The id that was sent.")],
+        matches=list[_shape(Match)],  # type: ignore[misc]
+    ),
+    _write_answer,
+    _read_answer,
+    id_field="query",
+)
+FORMS: tuple[Form[Any], ...] = (ADDED, REMOVED, DECISION, STORED, COPIES, ANSWER)
+
+
+def plain(value: object) -> object:
+    """Turn results into what JSON knows; numbers with four decimals, as similarities have them."""
+    # Most values are one of these: a tenth of the time of `dedup` was spent on looking for more.
+    if value is None or isinstance(value, str | int):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return rounded(value)
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [plain(item) for item in value]
+    return value
+
+
+def json_line(record: Mapping[str, object]) -> bytes:
+    """Encode one result, with its line end."""
+    return msgspec.json.encode(plain(record)) + b"\n"
+
+
+def answer_record(query: str | None, answer: Answer) -> Record:
+    """Make the JSON object of an answer; `query` is the id that was sent, or what was looked for."""
+    return {**_write_answer(answer), "query": query}

@@ -1,0 +1,35 @@
+"""What can be asked of an index by documents and ids, a row an operation: for the service and its client."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from simhash_hbase.index import forms
+from simhash_hbase.index.answers import Added, Answer, Decision, Removed, Stored
+from simhash_hbase.index.copies import Copies
+from simhash_hbase.index.forms import Form
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[T]):
+    """An operation on documents, on ids, or on either."""
+
+    name: str
+    path: str
+    """Where the service takes streams of them, and single ones in a body."""
+    form: Form[T]
+    """What answers a document or an id."""
+    documents: bool = False
+    ids: bool = False
+    needs_id: bool = True
+    """Whether a document must have an id of its own."""
+
+
+ADD: Operation[Added] = Operation("add", "/v1/documents", forms.ADDED, documents=True)
+CLAIM: Operation[Decision] = Operation("claim", "/v1/claims", forms.DECISION, documents=True)
+QUERY: Operation[Answer] = Operation("query", "/v1/queries", forms.ANSWER, documents=True, ids=True, needs_id=False)
+REMOVE: Operation[Removed] = Operation("remove", "/v1/removals", forms.REMOVED, ids=True)
+GET: Operation[Stored] = Operation("get", "/v1/lookups", forms.STORED, ids=True)
+COPIES: Operation[Copies] = Operation("copies", "/v1/documents/copies", forms.COPIES, ids=True)
+OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES)

@@ -1,0 +1,125 @@
+"""Each act of the face, written once: an index in every place, and behind a service, answers as one in memory does."""
+
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass, replace
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from support.corpus import text
+from support.places import CLAIMING_PLACES, HBASE_PLACES
+from support.serving import new_index, serving
+
+from simhash_hbase import LocalIndex, Profile, SimhashError, create_index
+from simhash_hbase.client import RemoteIndex
+from simhash_hbase.rows.clock import now_ms
+
+TIMES = ("added", "seen", "first", "last")
+IDS = [*"abcd", "名", "a b"]
+ids = st.sampled_from(IDS)
+texts = st.builds(text, st.sampled_from("xy"), changed=st.integers(0, 6)) | st.sampled_from(["…", "早安", "早 安"])
+metadata = st.none() | st.just({"source": "here"})
+documents = st.lists(st.tuples(ids, texts, metadata), max_size=6)
+options = st.fixed_dictionaries(
+    {}, optional={"limit": st.integers(1, 3), "since": st.sampled_from(["1d", "2100-01-01", "soon"])}
+)
+rules = st.none() | st.fixed_dictionaries(
+    {}, optional={"match": st.sampled_from(["distance", "verified"]), "distance": st.integers(0, 16)}
+)
+ACTS = {
+    "add": (lambda index, *given: index.add(given[0], given[1], metadata=given[2]), (ids, texts, metadata)),
+    "add_many": (lambda index, many: list(index.add_many(many)), (documents,)),
+    "claim": (lambda index, *given: index.claim(given[0], given[1], metadata=given[2]), (ids, texts, metadata)),
+    "claim_many": (lambda index, many: list(index.claim_many(many)), (documents,)),
+    "query": (lambda index, one, rule, more: index.query(one, **asked(index, rule, more)), (texts, rules, options)),
+    "query_many": (
+        lambda index, many, rule, more: list(index.query_many(many, **asked(index, rule, more))),
+        (documents, rules, options),
+    ),
+    "query_id": (
+        lambda index, name, rule, more: index.query_id(name, **asked(index, rule, more)),
+        (ids, rules, options),
+    ),
+    "query_simhash": (
+        lambda index, simhash, more: index.query_simhash(simhash, **more),
+        (st.sampled_from([0, 2**64 - 1]), options),
+    ),
+    "get": (lambda index, name: index.get(name), (ids,)),
+    "get_many": (lambda index, names: index.get_many(names), (st.lists(ids, max_size=4),)),
+    "contains": (lambda index, name: name in index, (ids,)),
+    "copies": (lambda index, name: index.copies(name), (ids,)),
+    "remove": (lambda index, name: index.remove(name), (ids,)),
+    "remove_many": (lambda index, names: list(index.remove_many(names)), (st.lists(ids, max_size=4),)),
+}
+steps = st.lists(
+    st.sampled_from(sorted(ACTS)).flatmap(lambda name: st.tuples(st.just(name), st.tuples(*ACTS[name][1]))),
+    min_size=4,
+    max_size=16,
+)
+
+
+def asked(index, rule, more):
+    return more if rule is None else {**more, "rule": index.rule(**rule)}
+
+
+def outcome(index, name, given):
+    """Carry out one act; an error is an outcome, too."""
+    try:
+        return timeless(ACTS[name][0](index, *given))
+    except SimhashError as error:
+        return type(error)
+
+
+def timeless(value):
+    """Leave out times, which differ between two indexes, and the order that they give the copies of an original."""
+    if isinstance(value, list | tuple):
+        return [timeless(item) for item in value]
+    if not is_dataclass(value):
+        return value
+    told = {field.name: timeless(getattr(value, field.name)) for field in fields(value) if field.name not in TIMES}
+    if "copies" in told:
+        told["copies"].sort(key=lambda copy: copy["id"])
+    return told
+
+
+@pytest.fixture(params=[
+    "embedded", "swapping", "redis", pytest.param("service", marks=pytest.mark.server),
+    *(pytest.param(name, marks=pytest.mark.hbase) for name in HBASE_PLACES),
+])  # fmt: skip
+def place(request, tmp_path):
+    """Return an empty index in one kind of place."""
+    with ExitStack() as stack:
+        if request.param == "service":
+            server = stack.enter_context(serving(new_index(tmp_path), tmp_path))
+            yield stack.enter_context(RemoteIndex(server.address, key=server.keys["all"]))
+        else:
+            store = {**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, now_ms).create()
+            yield stack.enter_context(LocalIndex.create(store, Profile.resolve(analyzer="shingle")))
+
+
+@pytest.mark.slow
+def test_every_act_has_the_same_outcome_in_every_place(place):
+    numbers = count()
+    with create_index("memory:", analyzer="shingle") as model:
+
+        @settings(
+            max_examples=25,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+        )
+        @given(steps)
+        def check(steps):
+            # Each example has a collection of its own, since an index takes a second to make.
+            name = f"example {next(numbers)}"
+            there, here = place.in_collection(name), model.in_collection(name)
+            for act, given in steps:
+                assert outcome(there, act, given) == outcome(here, act, given), act
+
+        check()
+
+
+def test_a_wrong_answer_is_seen():
+    with create_index("memory:", analyzer="shingle") as index:
+        index.claim("a", text("x"))
+        [match] = index.query(text("x")).matches
+    assert timeless(match) == timeless(replace(match, added="another time")) != timeless(replace(match, distance=1))

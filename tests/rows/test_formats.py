@@ -50,10 +50,11 @@ def test_an_index_of_a_released_format_answers_as_before(url, known):
         ]
         assert Profile.decode(json.dumps(known["profile"]).encode()) == index.profile
         assert json.loads(index.profile.encode()) == known["profile"]
-        assert stored == known["stored"]
+        # Answers of 1.0.0 had similarities as they were estimated.
+        assert stored == [[*one[:5], rounded(one[5]), one[6]] for one in known["stored"]]
         for name, text in known["documents"]:
             found = [[m.id, m.distance, m.similarity, m.containment, m.exact] for m in index.query(text).matches]
-            assert found == known["answers"][name]
+            assert found == [[*one[:2], rounded(one[2]), *one[3:]] for one in known["answers"][name]]
         assert index.stats(exact=True).rows == known["rows"]
 
 

@@ -8,6 +8,7 @@ import pytest
 from support.released import answers_of, stored_of
 
 from simhash_hbase import Profile, create_index, open_index
+from simhash_hbase.profile.matching import rounded
 from simhash_hbase.profile.profile import LATER_FIELDS
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 

@@ -166,7 +166,7 @@ class Watch:
                 if stands and self._is_near(added, made.text):
                     return f"two originals: {self._name(added)} was added before the claim began"
             return None
-        if made.of == NO_TEXT or not (made.of == made.text or frozenset((made.of, made.text)) in self._near):
+        if made.of == NO_TEXT or frozenset((made.of, made.text)) not in self._near:
             return "a wrong duplicate: its original is not within its reach"
         held = self._decision(self.documents[made.of].id)
         stands = held is not None and held.state in FOUND and held.text == made.of

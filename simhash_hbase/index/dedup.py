@@ -244,6 +244,9 @@ class UndecidedBatch:
     def take_hit(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
         state = hit.state
+        if state.id == self.queries.entries.ids[at]:
+            # Another writer has added the document since its cell was read: it is no original of itself.
+            return False
         if state.seen < self._oldest:
             self.expired.add(state.id)
             return False

@@ -20,6 +20,7 @@ from support.bruteforce import Written, matches, similarity
 from claim_simulator.schedule import Document
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documentcells import DocumentState, decode_document
 from simhash_hbase.rows.layout import TEXT_BYTES
@@ -134,7 +135,7 @@ class Watch:
         self._states[name] = new
         if shown := new.shown():
             text = self._texts[name, *shown.text]
-            self._stood.add(Stood(text, shown.is_found, shown.of, shown.distance, shown.similarity))
+            self._stood.add(Stood(text, shown.is_found, shown.of, shown.distance, rounded(shown.similarity)))
 
     def wrong_state(self) -> str | None:
         """Say what is wrong with what the server holds, if anything is."""
@@ -165,7 +166,7 @@ class Watch:
                 if stands and self._is_near(added, made.text):
                     return f"two originals: {self._name(added)} was added before the claim began"
             return None
-        if made.of == NO_TEXT or not (made.of == made.text or frozenset((made.of, made.text)) in self._near):
+        if made.of == NO_TEXT or frozenset((made.of, made.text)) not in self._near:
             return "a wrong duplicate: its original is not within its reach"
         held = self._decision(self.documents[made.of].id)
         stands = held is not None and held.state in FOUND and held.text == made.of

@@ -45,7 +45,7 @@ class PlainDedup:
         ranked = sorted(self._near(document))
         if ranked:
             distance, opposite, _, original = ranked[0]
-            likeness = None if -opposite == UNKNOWN else -opposite
+            likeness = None if -opposite == UNKNOWN else round(-opposite, 4)
             self.documents[name], self.decisions[name] = document, (name, False, original, distance, likeness)
         else:
             self.add(name, document)

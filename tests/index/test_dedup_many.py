@@ -3,8 +3,12 @@
 import random
 
 import pytest
+from support.bruteforce import entries
+from support.server_doubles import SwappingOnly
 
-from simhash_hbase.index import arguments
+from simhash_hbase import LocalIndex, Profile
+from simhash_hbase.index import dedup
+from simhash_hbase.stores.memory import MemoryStore
 
 LETTERS = random.Random(0)
 WORDS = ["".join(LETTERS.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(2_000)]
@@ -28,7 +32,7 @@ def index(make_index):
 
 @pytest.mark.parametrize("batch", [1, 7, 2_000])
 def test_decisions_come_in_order_and_do_not_depend_on_the_batch(make_index, monkeypatch, batch):
-    monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", batch)
+    monkeypatch.setattr(LocalIndex, "_batch_documents", batch)
     documents, (index, other) = corpus(60), (make_index() for _ in range(2))
     decided = list(index.dedup_many(documents))
 
@@ -49,7 +53,7 @@ def test_a_text_without_words_has_no_decision_and_disturbs_none(index):
 
 @pytest.mark.parametrize("batch", [1, 2, 2_000])
 def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(index, monkeypatch, batch):
-    monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", batch)
+    monkeypatch.setattr(LocalIndex, "_batch_documents", batch)
     [(_, text), (_, other)] = corpus(2)
     outcomes = [
         ("a", text, True),
@@ -71,7 +75,7 @@ def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(index, 
 
 
 def test_documents_are_read_a_batch_at_a_time(index, monkeypatch):
-    monkeypatch.setattr(arguments, "BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr(LocalIndex, "_batch_documents", 3)
     read = []
     decided = index.dedup_many(read.append(document) or document for document in corpus(9))
 
@@ -87,3 +91,22 @@ def test_metadata_is_kept_with_a_document_of_many(index, method):
     [(a, text), (b, other)] = corpus(2)
     assert [name for name, _ in getattr(index, method)([(a, text, {"source": "x"}), (b, other)])] == [a, b]
     assert [stored.metadata for stored in index.get_many([a, b])] == [{"source": "x"}, None]
+
+
+def test_a_document_that_another_writer_adds_meanwhile_is_no_duplicate_of_itself(monkeypatch):
+    index = LocalIndex.create(SwappingOnly(MemoryStore()), Profile.resolve(analyzer="shingle", match="distance"))
+    document, read, added = entries({"a": 5}), dedup.read_states, []
+
+    def read_before_the_other_writer(*given):
+        states = read(*given)
+        if not added:
+            added.append(index.add_entries(document))
+        return states
+
+    monkeypatch.setattr(dedup, "read_states", read_before_the_other_writer)
+    [decision] = index.dedup_entries(document, index.deduplicator())
+
+    assert added
+    assert decision.is_original
+    assert [match.id for match in index.query_simhash(5).matches] == ["a"]
+    assert index.verify().wrong == 0

@@ -18,7 +18,7 @@ from simhash_hbase.rows.analysed import MAX_ID_BYTES
 
 T = TypeVar("T")
 
-Record = dict[str, Any]
+JsonRecord = dict[str, Any]
 """A JSON object."""
 
 HEX = "^[0-9a-f]{16}$"
@@ -95,9 +95,9 @@ class Form(Generic[T]):
     kind: type[T]
     shape: Callable[[], type[Struct]]
     """Make the description from which schemas are made."""
-    write: Callable[[T], Record]
+    write: Callable[[T], JsonRecord]
     """Make the JSON object of an answer."""
-    read: Callable[[Record], T]
+    read: Callable[[JsonRecord], T]
     """Make the answer of a JSON object.
 
     Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` where it is none; fields that no answer
@@ -119,21 +119,21 @@ def parse_hex_simhash(text: object) -> int:
     return int(text, 16)
 
 
-def _fields(value: object) -> Record:
+def _fields(value: object) -> JsonRecord:
     """Make a record of a dataclass without other dataclasses in it: as `asdict`, which takes six times as long."""
     return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
-def _write_added(added: Added) -> Record:
+def _write_added(added: Added) -> JsonRecord:
     return {"id": added.id, "simhash": hex_simhash(added.simhash)}
 
 
-def _read_added(record: Record) -> Added:
+def _read_added(record: JsonRecord) -> Added:
     return Added(msgspec.convert(record["id"], str), parse_hex_simhash(record["simhash"]))
 
 
-def _write_decision(decision: Decision) -> Record:
-    record: Record = {
+def _write_decision(decision: Decision) -> JsonRecord:
+    record: JsonRecord = {
         "id": decision.id,
         "status": "original" if decision.is_original else "duplicate",
         "of": decision.of,
@@ -147,7 +147,7 @@ def _write_decision(decision: Decision) -> Record:
     return {**record, "of_removed": True} if decision.of_removed else record
 
 
-def _read_decision(record: Record) -> Decision:
+def _read_decision(record: JsonRecord) -> Decision:
     status = msgspec.convert(record["status"], _FIELDS["status"])
     decision = msgspec.convert({**record, "is_original": status == "original"}, Decision)
     if decision.is_original != (decision.of is None):
@@ -155,7 +155,7 @@ def _read_decision(record: Record) -> Decision:
     return decision
 
 
-def _write_answer(answer: Answer) -> Record:
+def _write_answer(answer: Answer) -> JsonRecord:
     return {
         "query": None,
         "matches": list(map(_fields, answer.matches)),
@@ -165,24 +165,24 @@ def _write_answer(answer: Answer) -> Record:
     }
 
 
-def _read_answer(record: Record) -> Answer:
+def _read_answer(record: JsonRecord) -> Answer:
     return msgspec.convert(record, Answer)
 
 
-def _write_stored(stored: Stored) -> Record:
+def _write_stored(stored: Stored) -> JsonRecord:
     record = {**_fields(stored), "simhash": hex_simhash(stored.simhash)}
     return {name: value for name, value in record.items() if value is not None}
 
 
-def _read_stored(record: Record) -> Stored:
+def _read_stored(record: JsonRecord) -> Stored:
     return msgspec.convert({**record, "simhash": parse_hex_simhash(record["simhash"])}, Stored)
 
 
-def _read_copies(record: Record) -> Copies:
+def _read_copies(record: JsonRecord) -> Copies:
     return msgspec.convert(record, Copies)
 
 
-def _read_removed(record: Record) -> Removed:
+def _read_removed(record: JsonRecord) -> Removed:
     return msgspec.convert(record, Removed)
 
 
@@ -254,6 +254,6 @@ def json_line(record: Mapping[str, object]) -> bytes:
     return msgspec.json.encode(plain(record)) + b"\n"
 
 
-def answer_record(query: str | None, answer: Answer) -> Record:
+def answer_record(query: str | None, answer: Answer) -> JsonRecord:
     """Make the JSON object of an answer; `query` is the id that was sent, or what was looked for."""
     return {**_write_answer(answer), "query": query}

@@ -292,7 +292,9 @@ class LocalIndex(Index):
 
     def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
         """Find the near-duplicates of a stored document; see `Index.query_id`."""
-        asked, entries = Search(**search), self.entries_of(document_id)
+        # Bad options are refused whether the document is there or not.
+        asked = Search(**search).begun(self._clock())
+        entries = self.entries_of(document_id)
         if entries is None:
             return None
         [answer] = self.answer_entries(entries, asked)

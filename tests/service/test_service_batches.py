@@ -13,10 +13,11 @@ from support.serving import NDJSON, lines, ndjson, wait_for
 
 from simhash_hbase import ClaimContended, LocalIndex, StoreUnavailable, create_index
 from simhash_hbase.index.forms import DECISION
+from simhash_hbase.index.operations import REMOVE
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import Limits, create_app, operations
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.operations import BATCHES, MOST_TOGETHER, Batcher, Operation
+from simhash_hbase.service.operations import BATCHES, MOST_TOGETHER, Batcher, BatchOperation
 from simhash_hbase.service.problems import Problem
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -33,7 +34,7 @@ class Work:
         self._bad = bad or {}
         if is_open:
             self.gate.set()
-        self._operation = Operation(name="work", on_ids=self._on_ids, outcome=lambda record: "done")
+        self._operation = BatchOperation(operation=REMOVE, on_ids=self._on_ids, outcome=lambda record: "done")
 
     async def ask(self, *ids, until=0):
         """Begin requests in an order, and wait until so many batches have begun."""

@@ -344,6 +344,8 @@ def _resolved(
 ) -> tuple[Profile, IdfTable | None, Sample | None]:
     if learn_from is not None and options.get("analyzer") not in (None, "learned"):
         raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out the sample to learn from")
+    if isinstance(learn_from, str | bytes | os.PathLike):
+        raise InvalidArgument(f"learn_from is {learn_from!r}: wanted texts, such as a list of them, or a generator")
     profile = Profile.resolve(**options)
     if profile.analyzer in SEGMENTING:
         # The dictionary that this machine has.

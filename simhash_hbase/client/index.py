@@ -70,11 +70,10 @@ class RemoteIndex(Index):
     Notes
     -----
     Texts are sent, and the service analyses them. Answers are those of the index behind it. An answer has at most 1,000
-    matches; more is said as ``truncated``. The methods with ``_many`` in their names send pieces of a stream, of which
-    one is in memory, and yield in the order of the input. While the service is away, what it has not answered is sent
-    again: a claim gets the answer that it would have got. A removal may say that the document was not there, because
-    the first try removed it. What needs the rows is
-    in `LocalIndex` alone. Threads may share one.
+    matches; more is said as ``truncated``. The methods with ``_many`` in their names read 1,000 documents, or fewer
+    long ones, send them as a stream, and yield in the order of the input. While the service is away, what it has not
+    answered is sent again: a claim gets the answer that it would have got. A removal may say that the document was not
+    there, because the first try removed it. What needs the rows is in `LocalIndex` alone. Threads may share one.
     """
 
     _batch_documents = PIECE_LINES

@@ -74,7 +74,7 @@ def _check_writable(places: Mapping[str, str]) -> None:
         path = places[name]
         if not is_remote(path):
             # At the beginning, not after hours.
-            if not (parent := Path(path).parent).is_dir():
+            if not (parent := Path(followed(path)).parent).is_dir():
                 raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{name} {path}")
             if not os.path.isdir(followed(path)):  # The input's form tells whether `output` is one.
                 target_of(path)
@@ -377,7 +377,7 @@ class Documents:
     def acted(
         self, index: Index, act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]]
     ) -> Iterator[Iterator[tuple[Document, T]]]:
-        """Read, analyse and act: yield for each chunk, which is acknowledged as a whole, its documents with results.
+        """Read, analyse and act: yield for each chunk its documents with results.
 
         Parameters
         ----------

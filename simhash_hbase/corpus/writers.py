@@ -254,8 +254,15 @@ class KeptRows:
 
 
 def _plain_json(line: str) -> bytes:
-    """Return a line of JSON as other programs read it: NaN and infinite numbers as null."""
-    return msgspec.json.encode(json.loads(line)) if NOT_A_NUMBER.search(line) else line.encode()
+    """Return a line of JSON as other programs read it: NaN, and numbers that are infinite or too large, as null."""
+    if NOT_A_NUMBER.search(line) is None:
+        try:
+            msgspec.json.decode(line)
+            return line.encode()
+        except msgspec.ValidationError:
+            # Such as 1e999, which Python reads as infinite.
+            pass
+    return msgspec.json.encode(json.loads(line))
 
 
 def _csv(rows: Iterable[Sequence[str | None]], delimiter: str) -> bytes:

@@ -93,7 +93,10 @@ class Index(ABC):
 
     @abstractmethod
     def added(self, chunk: "Chunk") -> Iterable[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk; an error in place of a result is of that document alone."""
+        """Add the documents of a chunk; an error in place of a result is of that document alone.
+
+        Nothing need be done before the results are read, as with `claimed` and `answered`.
+        """
 
     @abstractmethod
     def claimed(
@@ -163,6 +166,7 @@ class Index(ABC):
 
     def _chunk(self, documents: Sequence[Document]) -> "Chunk":
         """Make documents with texts ready for `added`, `claimed` and `answered`."""
+        self._check_open()
         # Look-ups need none of it, and its expressions take longer to compile than a look-up.
         from simhash_hbase.features.chunks import whole_chunk  # noqa: PLC0415
 
@@ -195,6 +199,8 @@ class Index(ABC):
             for at, document in enumerate(batch):
                 outcome = next(outcomes)[1] if at in kept else None
                 yield document.id, None if isinstance(outcome, EmptyDocument) else outcome
+            # What comes after the last result may be an error.
+            next(outcomes, None)
 
     def rule(
         self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None

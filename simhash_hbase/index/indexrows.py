@@ -10,7 +10,7 @@ from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.digests import blake2b, digest_of
 from simhash_hbase.rows.keys import index_row
-from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
 T = TypeVar("T")
@@ -28,7 +28,19 @@ PIECE_BYTES = 256 * 1024
 def find_profile(store: Store) -> Profile | None:
     """Read the profile of the index in a store; None where there is none."""
     cell = _read(store, _PROFILE_ROW)
-    return cell and Profile.decode(cell.value)
+    if cell is None:
+        _check_no_documents(store)
+        return None
+    return Profile.decode(cell.value)
+
+
+def _check_no_documents(store: Store) -> None:
+    """Raise `CorruptIndex` where there are documents, but no profile: what makes an index writes none before it."""
+    if any(next(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1), [])):
+        raise CorruptIndex(
+            f"the profile at {store.url} is missing, and there are documents: restore a backup, since no other profile "
+            "finds them"
+        )
 
 
 def read_profile(store: Store) -> Profile:
@@ -47,6 +59,7 @@ def _profile_cell(store: Store) -> Cell:
     """Read the profile; raise `CorruptIndex` where it is not the one that the index was made with."""
     cell, digest = store.get(FAMILY_INDEX, [(_PROFILE_ROW, VALUE_QUALIFIER), (_DIGEST_ROW, VALUE_QUALIFIER)])
     if cell is None:
+        _check_no_documents(store)
         raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
     # An index of 1.0.0 has no digest.
     if digest is not None and digest.value != digest_of(cell.value).encode():

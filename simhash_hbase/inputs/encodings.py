@@ -26,6 +26,25 @@ MARK_BYTES = 4
 
 # Big5 in use has the characters of ETEN and of Hong Kong.
 _SAME = {"big5": "big5hkscs", "utf-8-sig": UTF8, "ascii": UTF8, "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+# Labels of browsers that Python does not know: the Encoding Standard of the WHATWG.
+_OF_BROWSERS = {
+    "x-gbk": "gbk",
+    "csgb2312": "gbk",
+    "windows-936": "gbk",
+    "cn-big5": "big5hkscs",
+    "x-x-big5": "big5hkscs",
+    "x-sjis": "cp932",
+    "x-euc-jp": "euc_jp",
+    "cseucpkdfmtjapanese": "euc_jp",
+    "csksc56011987": "cp949",
+    "x-cp1250": "cp1250",
+    "x-cp1251": "cp1251",
+    "x-cp1252": "cp1252",
+    "x-cp1253": "cp1253",
+    "x-cp1254": "cp1254",
+    "x-mac-roman": "mac_roman",
+    "x-mac-cyrillic": "mac_cyrillic",
+}
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
 
 
@@ -38,7 +57,7 @@ def checked_codec(name: str) -> str:
     ('gbk', 'iso8859-1', 'utf-16-le')
     """
     try:
-        canonical = codecs.lookup(name).name
+        canonical = codecs.lookup(_OF_BROWSERS.get(name.strip(" \"'").lower(), name)).name
         canonical = _SAME.get(canonical, canonical)
         usable = canonical in WIDE or "\n".encode(canonical) == b"\n"
     except (LookupError, UnicodeError, ValueError, TypeError) as error:

@@ -359,6 +359,8 @@ def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
     decision = state.in_force()
     if state.key != key:
         raise CorruptIndex("a document cell is not in the row of its id; a verification counts all such cells")
+    if decision is not None and decision.is_found and decision.of is not None:
+        raise CorruptIndex("a document cell says original of another document; a verification counts all such cells")
     if decision is not None and decision.is_duplicate and decision.of in {None, decision.id}:
         raise CorruptIndex(
             "a document cell says duplicate of nothing, or of itself; a verification counts all such cells"

@@ -14,7 +14,7 @@ from simhash_hbase.api import open_index, temporary_index
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.features.chunks import analyse, whole_chunk
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.arguments import batches
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS, document_batches
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.local import LocalIndex
@@ -217,7 +217,7 @@ class Request:
             raise InvalidArgument("exact needs the address of the index itself, not of a service")
         if self.keep.by != "first":
             raise InvalidArgument(f"keep={self.keep.by!r} needs the address of the index itself, not of a service")
-        batched = batches(_first_ones(records, refused))
+        batched = document_batches(_first_ones(records, refused), BATCH_DOCUMENTS)
         for document, outcome in chain.from_iterable(
             index.claimed(whole_chunk(batch, index.analysis)) for batch in batched
         ):

@@ -261,9 +261,10 @@ def test_a_value_of_csv_keeps_its_line_ends_in_the_output(cli, tmp_path, end):
     assert kept.read_bytes() == path.read_bytes()
 
 
-def test_a_number_that_is_none_is_null_in_another_format(cli, tmp_path):
+@pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
+def test_a_number_that_is_none_is_null_in_another_format(cli, tmp_path, number):
     path, kept = tmp_path / "a.jsonl", tmp_path / "kept.csv"
-    path.write_text(f'{{"id": "a", "text": "{text(1)}", "score": NaN}}\n')
+    path.write_text(f'{{"id": "a", "text": "{text(1)}", "score": {number}}}\n')
 
     assert cli("dedup", path, "--output", kept).code == 0
     assert kept.read_text().splitlines() == ["id,text,score", f"a,{text(1)},"]

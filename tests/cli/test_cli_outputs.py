@@ -169,13 +169,15 @@ def test_an_existing_file_is_replaced_and_not_written_through_another_of_its_nam
 
 
 @pytest.mark.parametrize("option", PLACES)
-@pytest.mark.parametrize("kind", ["pipe", "socket", "folder"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "link"])
 def test_a_place_that_is_no_file_is_one_sentence_and_no_wait(url, tmp_path, source, option, kind):
     place = tmp_path / "out.jsonl"
     if kind == "pipe":
         os.mkfifo(place)
     elif kind == "folder":
         place.mkdir()
+    elif kind == "link":
+        place.symlink_to(tmp_path / "no folder" / "out.jsonl")
     else:
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(place))

@@ -3,13 +3,14 @@
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
 from support.bruteforce import answered, entries
 
-from simhash_hbase import InvalidArgument, LocalIndex
+from simhash_hbase import InvalidArgument, LocalIndex, create_index
 
 TEXT = "A document long enough to leave some features. "
 
@@ -190,3 +191,9 @@ def test_an_id_of_64_and_metadata_of_one_kilobyte_are_kept_as_they_are(make_inde
     index.add(name, TEXT, metadata=metadata)
     stored = index.get(name)
     assert (stored.id, stored.metadata) == (name, metadata)
+
+
+@pytest.mark.parametrize("texts", ["one text", b"one text", Path("texts.txt")])
+def test_one_string_is_no_list_of_texts_to_learn_from(texts):
+    with pytest.raises(InvalidArgument, match="wanted texts"):
+        create_index("memory:", learn_from=texts)

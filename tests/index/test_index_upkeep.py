@@ -423,3 +423,21 @@ def test_a_clock_two_hours_behind_decides_alike_and_leaves_nothing_wrong(make_in
     assert (copy.of, again.is_original) == ("a", True)
     assert index.vacuum().expired == 0
     assert index.verify().wrong == 0
+
+
+def test_an_index_whose_profile_is_lost_is_not_made_again_over_its_documents(make_memory_index):
+    index = make_memory_index()
+    index.add_entries(entries({"a": BASE}))
+    [cell] = index.store.get("m", [(index_row("profile"), VALUE_QUALIFIER)])
+    index.store.delete("m", [cell])
+
+    for opened in (lambda: LocalIndex(index.store), lambda: LocalIndex.create(index.store, index.profile)):
+        with pytest.raises(CorruptIndex, match="restore a backup"):
+            opened()
+
+
+def test_an_original_of_another_document_is_damage(index):
+    [[state, _]] = read_states(index.store, ["a"])
+    other = msgspec.structs.replace(state, of="b")
+    index.store.put(FAMILY_DOCUMENTS, [Cell(*state.key, encode(other))])
+    assert index.verify().undecodable == 1

@@ -5,6 +5,7 @@ from support.crawls import Crawl, page, read_bytes, url
 from support.languages import read_passages
 
 from simhash_hbase.inputs import Reject
+from simhash_hbase.inputs.encodings import checked_codec
 
 PASSAGES = read_passages()
 TEXTS = {
@@ -139,3 +140,11 @@ def test_auto_detects_a_file_of_text(tmp_path, name, codec):
     text = TEXTS[name].encode(codec, "ignore").decode(codec)
     (found,) = read_bytes(tmp_path, text.encode(codec), "a.txt", encoding="auto")
     assert found.text == text
+
+
+@pytest.mark.parametrize(
+    ("label", "codec"),
+    [("x-gbk", "gbk"), ("CSGB2312", "gbk"), ("cn-big5", "big5hkscs"), ("x-cp1251", "cp1251"), ('"gb2312', "gb2312")],
+)
+def test_labels_of_browsers_are_known(label, codec):
+    assert checked_codec(label) == codec

@@ -63,7 +63,7 @@ def _profile_cell(store: Store) -> Cell:
         raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
     # An index of 1.0.0 has no digest.
     if digest is not None and digest.value != digest_of(cell.value).encode():
-        raise CorruptIndex(f"the profile at {store.url} is not the one that the index was made with")
+        raise CorruptIndex(f"the profile at {store.url} is not the one that the index was made with: restore a backup")
     return cell
 
 
@@ -106,7 +106,10 @@ def read_secret(store: Store, profile: Profile) -> bytes | None:
         return None
     cell = _read(store, _SECRET_ROW)
     if cell is None or digest_of(cell.value) != profile.secret:
-        raise CorruptIndex(f"the secret at {store.url} is not the one that its profile names")
+        raise CorruptIndex(
+            f"the secret at {store.url} is not the one that its profile names: restore a backup; documents of no "
+            "collection are read as before"
+        )
     return cell.value
 
 
@@ -117,9 +120,12 @@ def read_idf(store: Store, profile: Profile) -> IdfTable | None:
     pieces: list[bytes] = []
     while cell := _read(store, _piece_row(len(pieces))):
         pieces.append(cell.value)
-    table = IdfTable.decode(b"".join(pieces))
+    try:
+        table = IdfTable.decode(b"".join(pieces))
+    except CorruptIndex as error:
+        raise CorruptIndex(f"the idf table at {store.url} is damaged: restore a backup") from error
     if table.digest() != profile.idf:
-        raise CorruptIndex(f"the idf table at {store.url} is not the one that its profile names")
+        raise CorruptIndex(f"the idf table at {store.url} is not the one that its profile names: restore a backup")
     return table
 
 
@@ -127,12 +133,12 @@ def _piece_row(number: int) -> bytes:
     return index_row(f"idf/{number:06d}")
 
 
-def _read_json(store: Store, row: bytes, form: type[T], name: str) -> T | None:
+def _read_json(store: Store, row: bytes, form: type[T], name: str, way_out: str) -> T | None:
     cell = _read(store, row)
     try:
         return cell and msgspec.json.decode(cell.value, type=form)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"the row of {name} at {store.url} does not decode: {error}") from error
+        raise CorruptIndex(f"the row of {name} at {store.url} is damaged: {way_out}") from error
 
 
 class OpenLoad(msgspec.Struct, frozen=True):
@@ -144,14 +150,14 @@ class OpenLoad(msgspec.Struct, frozen=True):
 
 def read_open_load(store: Store) -> OpenLoad | None:
     """Read which load is under way."""
-    load = _read_json(store, _LOAD_ROW, OpenLoad, "loads")
+    load = _read_json(store, _LOAD_ROW, OpenLoad, "loads", "a load with `take_over` writes it anew")
     return load if load and load.is_open else None
 
 
 def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
     """Open a load; return the server's time, which it takes for its own."""
-    found = read_open_load(store)
-    if found is not None and found.token != token and not take_over:
+    found = None if take_over else read_open_load(store)
+    if found is not None and found.token != token:
         raise StoreBusy(
             f"another load into {store.url} was not finished: repeat its command where it ran, or add `take_over`"
         )
@@ -179,7 +185,7 @@ class NotedBackup(msgspec.Struct, frozen=True):
 
 def read_last_backup(store: Store) -> int | None:
     """Read when the last backup began, in ms since 1970; None if none was noted."""
-    backup = _read_json(store, _BACKUP_ROW, NotedBackup, "backups")
+    backup = _read_json(store, _BACKUP_ROW, NotedBackup, "backups", "`note_backup` of the latest one writes it anew")
     return None if backup is None else backup.time
 
 

@@ -441,3 +441,16 @@ def test_an_original_of_another_document_is_damage(index):
     other = msgspec.structs.replace(state, of="b")
     index.store.put(FAMILY_DOCUMENTS, [Cell(*state.key, encode(other))])
     assert index.verify().undecodable == 1
+
+
+def test_a_damaged_note_of_a_backup_or_a_load_is_written_anew(index):
+    for name in ("backup", "load"):
+        index.store.put("m", [Cell(index_row(name), VALUE_QUALIFIER, b"{")])
+        with pytest.raises(CorruptIndex, match="writes it anew"):
+            index.verify()
+        if name == "backup":
+            index.note_backup("1h")
+        else:
+            begin_load(index.store, "token", take_over=True)
+            end_load(index.store, "token")
+        assert index.verify().wrong == 0

@@ -228,6 +228,11 @@ def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
     )
 
 
+def _line_of(decision: Decision) -> str:
+    """Write a decision; a function of the module, since a form cannot be sent to Spark's workers."""
+    return json_line(DECISION.write(decision))[:-1].decode()
+
+
 def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
     """Write decisions as ``dedup`` prints them."""
 
@@ -246,6 +251,6 @@ def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
             standing, of_text = (text and Text(**text) for text in (row["standing"], row["of_text"]))
             decision = replace(decision, of_removed=is_of_removed(of_text, standing))
         short = profile.is_short(row["features"], row["length"])
-        return json_line(DECISION.write(replace(decision, short=short)))[:-1].decode()
+        return _line_of(replace(decision, short=short))
 
     return by_batch(answers, LINES, lambda batch: batch_of(LINES, value=list(map(line, batch.to_pylist()))))

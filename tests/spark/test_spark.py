@@ -129,7 +129,7 @@ def test_load_by_the_command_warns_of_ids_that_are_file_and_line(tmp_path, monke
     done = LoadCounts(2, resumed=False, cells=9, unnamed=Place("a.jsonl", 2))
     monkeypatch.setattr("simhash_hbase.spark.load", lambda *_, **__: done)
     # No cluster and no HBase: it is the command that warns.
-    for name in ("spark.session", "spark.measured", "bulk.places.find_tools", "api.open_index"):
+    for name in ("spark.session", "spark.measured", "bulk.places.find_tools", "api.open_local_index"):
         monkeypatch.setattr(f"simhash_hbase.{name}", MagicMock())
     monkeypatch.setattr(import_module("simhash_hbase.spark.load"), "WorkPlace", MagicMock())
     monkeypatch.setattr(import_module("simhash_hbase.spark.load"), "Loader", MagicMock())

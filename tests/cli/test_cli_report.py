@@ -280,7 +280,7 @@ def test_a_long_id_and_a_long_reason_are_cut(cli, url, page, tmp_path):
 
 
 def test_a_secret_in_the_address_stays_out(cli, page, corpus_file, monkeypatch):
-    monkeypatch.setattr(api, "open_index", lambda *_, **__: api.create_index("memory:", analyzer="shingle"))
+    monkeypatch.setattr(api, "open_local_index", lambda *_, **__: api.create_index("memory:", analyzer="shingle"))
 
     done = cli("dedup", "redis://user:hunter2@127.0.0.1:6379/0", corpus_file, "--report", page)
 

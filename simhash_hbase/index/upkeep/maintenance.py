@@ -187,9 +187,11 @@ class _Verification(NamedTuple):
         now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
-        # Where no block row has the fingerprint either, the document cell itself may be damaged.
+        # Where no block row has the fingerprint either, the document cell itself may be damaged. Without transactions
+        # that is what a snapshot of a table in use has of a document that was being added.
         blocks = keys.block_rows(self.profile.blocks, np.array([state.simhash for state in missing], np.uint64))
-        standing = set(blocks.simhashes[store.has_rows(blocks)].tolist()) if missing else set()
+        trusted = store.has_rows(blocks) if isinstance(store, Transactional) else np.ones(len(blocks.simhashes), bool)
+        standing = set(blocks.simhashes[trusted].tolist()) if missing else set()
         doubtful = [state.simhash for state in missing if state.simhash not in standing]
         if self.times and missing:
             lost = [state for state in missing if state.simhash in standing]

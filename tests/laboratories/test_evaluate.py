@@ -56,7 +56,7 @@ def test_missed_figures_are_said():
     ]
 
 
-@pytest.mark.parametrize(("words", "rows"), [([], 7), (["--exact"], 2)])
+@pytest.mark.parametrize(("words", "rows"), [([], 8), (["--exact"], 2)])
 def test_a_set_has_its_table(monkeypatch, tmp_path, capsys, corpus, words, rows):
     monkeypatch.setenv("SIMHASH_HBASE_DATA", str(tmp_path))
     with gzip.open(tmp_path / "docs.made.jsonl.gz", "wt") as file:

@@ -182,8 +182,7 @@ class _LoadPass:
 
 def check_empty(index: LocalIndex) -> None:
     """Refuse an index that holds documents."""
-    pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)
-    if next(iter(pages), None) is not None:
+    if indexrows.has_documents(index.store):
         raise InvalidArgument(
             f"{index.store.url} already holds documents: add `into_existing`, or load into an empty index"
         )

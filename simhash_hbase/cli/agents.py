@@ -22,8 +22,9 @@ try:
 except ImportError as error:
     raise missing_extra("tools for agents need mcp", "mcp") from error
 
+from simhash_hbase.index.answers import Removed
 from simhash_hbase.index.arguments import LEASES
-from simhash_hbase.index.forms import COPIES, DECISION, answer_record
+from simhash_hbase.index.forms import COPIES, DECISION, REMOVED, answer_record
 from simhash_hbase.index.index import Index
 
 MATCHES = 10
@@ -164,7 +165,7 @@ class _Tools:
         and is not found by its text. The next new document with such a text becomes an original.
         """
         with _sentences():
-            return {"id": id, "removed": self._index.remove(id)}
+            return REMOVED.write(Removed(id, self._index.remove(id)))
 
 
 @contextmanager

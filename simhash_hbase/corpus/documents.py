@@ -74,9 +74,10 @@ def _check_writable(places: Mapping[str, str]) -> None:
         path = places[name]
         if not is_remote(path):
             # At the beginning, not after hours.
-            if not (parent := Path(followed(path)).parent).is_dir():
+            target = followed(path)
+            if not (parent := Path(target).parent).is_dir():
                 raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{name} {path}")
-            if not os.path.isdir(followed(path)):  # The input's form tells whether `output` is one.
+            if not os.path.isdir(target):  # The input's form tells whether `output` is one.
                 target_of(path)
         elif name != "`output`":
             raise InvalidArgument(f"{name} {shown(path)}: only `output` can be written to an object store")

@@ -131,13 +131,8 @@ def analyse(
 
 
 def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chunk:
-    """Make one analysed chunk of documents, not pages, that have all a text, all features or all a fingerprint."""
-    chunk = Chunk(list(documents), records=len(documents))
-    if analysis is None:
-        return _analysed(chunk, None)
-    # Without the search for pages, which takes a single query a tenth of its time.
-    kind, ids, what, metadata = payload(documents)
-    return finish(chunk, Done(getattr(analysis, kind)(ids, what, metadata), {}))
+    """Make one analysed chunk of documents that have all a text, all features or all a fingerprint."""
+    return _analysed(Chunk(list(documents), records=len(documents)), analysis)
 
 
 def _next(waiting: deque[tuple[Chunk, Future[Done]]], analysis: Analysis) -> Chunk:

@@ -34,9 +34,14 @@ def find_profile(store: Store) -> Profile | None:
     return Profile.decode(cell.value)
 
 
+def has_documents(store: Store) -> bool:
+    """Return whether a store holds documents, or what is left of some."""
+    return next(iter(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)), None) is not None
+
+
 def _check_no_documents(store: Store) -> None:
     """Raise `CorruptIndex` where there are documents, but no profile: what makes an index writes none before it."""
-    if any(next(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1), [])):
+    if has_documents(store):
         raise CorruptIndex(
             f"the profile at {store.url} is missing, and there are documents: restore a backup, since no other profile "
             "finds them"
@@ -185,7 +190,7 @@ class NotedBackup(msgspec.Struct, frozen=True):
 
 def read_last_backup(store: Store) -> int | None:
     """Read when the last backup began, in ms since 1970; None if none was noted."""
-    backup = _read_json(store, _BACKUP_ROW, NotedBackup, "backups", "`note_backup` of the latest one writes it anew")
+    backup = _read_json(store, _BACKUP_ROW, NotedBackup, "backups", "to note the latest backup writes it anew")
     return None if backup is None else backup.time
 
 

@@ -83,9 +83,14 @@ Record = Document | Reject
 Scanned = Record | Page
 
 
+def came_before(document_id: str) -> str:
+    """Return the reason to refuse a document whose id came before."""
+    return f"the id {document_id!r} came before in this input"
+
+
 def repeated_id(document_id: str, place: Place) -> str:
     """Return the reason to refuse a document whose id came before, with the way out where files share ids."""
-    reason = f"the id {document_id!r} came before in this input"
+    reason = came_before(document_id)
     if not place.line and place.file.endswith(f"{os.sep}{document_id}"):
         return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
     if not place.line or _ADDRESS.match(document_id) or document_id.startswith(id_in_file("", place, "file")):

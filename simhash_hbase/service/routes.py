@@ -12,6 +12,7 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError, St
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.arguments import MOST_MATCHES, Search
 from simhash_hbase.index.forms import plain
+from simhash_hbase.index.operations import QUERY
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import Side, compare
@@ -59,7 +60,7 @@ DocumentId = Annotated[
 
 
 @claims.post(
-    "/v1/claims",
+    CLAIM.operation.path,
     summary="Claim documents",
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Decision", lines=_DECISIONS), **problems(409)},
@@ -75,7 +76,7 @@ async def claim(request: Request, service: WritingService) -> Response:
 
 
 @documents.post(
-    "/v1/documents",
+    ADD.operation.path,
     summary="Add documents",
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"), **problems()},
@@ -94,7 +95,7 @@ async def get(request: Request, service: ReadingService, name: DocumentId) -> Re
 
 
 @documents.get(
-    "/v1/documents/copies",
+    COPIES.operation.path,
     summary="List the copies of an original",
     responses={**found("Copies"), **problems(404, 422, body=False)},
 )
@@ -112,7 +113,7 @@ async def remove(request: Request, service: WritingService, name: DocumentId) ->
 
 
 @documents.post(
-    "/v1/lookups",
+    GET.operation.path,
     summary="Get many documents",
     openapi_extra=body(None, _IDS),
     responses={**found("Stored", lines="…\n" + _END % "found"), **problems()},
@@ -123,7 +124,7 @@ async def get_many(request: Request, service: ReadingService) -> Response:
 
 
 @documents.post(
-    "/v1/removals",
+    REMOVE.operation.path,
     summary="Remove many documents",
     openapi_extra=body(None, _IDS),
     responses={**found("Removed", lines='{"id":"a","removed":true}\n…\n' + _END % "removed"), **problems()},
@@ -151,7 +152,7 @@ async def _selection(
 
 
 @queries.post(
-    "/v1/queries",
+    QUERY.path,
     summary="Find near-duplicates",
     openapi_extra=body("Query", _QUERIES),
     responses={**found("Answer", lines=_ANSWERS), **problems(404)},

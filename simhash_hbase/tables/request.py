@@ -21,7 +21,7 @@ from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import DOCUMENT_BYTES, Document, InputOptions, Place, Preference, Record, Reject
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.parquet import record_of, values_of
-from simhash_hbase.inputs.records import Builder, listed
+from simhash_hbase.inputs.records import Builder, came_before, listed
 from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.addresses import Address
@@ -88,7 +88,7 @@ class RefusedRows(UserWarning):
 
 
 def _repeated_row(document_id: str, _: Place) -> str:
-    return f"the id {document_id!r} came before in this input"
+    return came_before(document_id)
 
 
 class _Refused:

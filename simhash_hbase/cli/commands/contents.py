@@ -42,7 +42,7 @@ def add(
     FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. Whatever was
     printed, or counted in the summary, is durable.
     """
-    from simhash_hbase.index.forms import hex_simhash
+    from simhash_hbase.index.forms import ADDED
 
     counts: Counter[str] = Counter()
     with (
@@ -56,7 +56,7 @@ def add(
                 if added.known is not None:
                     counts.update(known=added.known, with_another_text=bool(added.moved))
                 if verbose:
-                    output.line({"id": added.id, "simhash": hex_simhash(added.simhash)})
+                    output.line(ADDED.write(added))
             output.flush()
     output.summary("add", documents.read, **counts, refused=documents.refused)
     return exits.after(documents.refused)
@@ -71,7 +71,9 @@ def add(
 @options.output
 def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
     """Remove documents by id."""
+    from simhash_hbase.index.answers import Removed
     from simhash_hbase.index.arguments import BATCH_DOCUMENTS
+    from simhash_hbase.index.forms import REMOVED
 
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
@@ -101,7 +103,7 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
                 for name, done in index.remove_many(some):
                     asked += 1
                     removed += done
-                    output.line({"id": name, "removed": done})
+                    output.line(REMOVED.write(Removed(name, done)))
                 output.flush()
                 meter.show(asked, consumed.bytes_read)
     output.summary("remove", asked, removed=removed)

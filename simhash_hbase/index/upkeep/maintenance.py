@@ -189,12 +189,13 @@ class _Verification(NamedTuple):
         result.missing_members += len(missing)
         # Where no block row has the fingerprint either, the document cell itself may be damaged. Without transactions
         # that is what a snapshot of a table in use has of a document that was being added.
-        blocks = keys.block_rows(self.profile.blocks, np.array([state.simhash for state in missing], np.uint64))
-        trusted = store.has_rows(blocks) if isinstance(store, Transactional) else np.ones(len(blocks.simhashes), bool)
-        standing = set(blocks.simhashes[trusted].tolist()) if missing else set()
-        doubtful = [state.simhash for state in missing if state.simhash not in standing]
+        doubtful: list[int] = []
+        if missing and isinstance(store, Transactional):
+            blocks = keys.block_rows(self.profile.blocks, np.array([state.simhash for state in missing], np.uint64))
+            standing = set(blocks.simhashes[store.has_rows(blocks)].tolist())
+            doubtful = [state.simhash for state in missing if state.simhash not in standing]
         if self.times and missing:
-            lost = [state for state in missing if state.simhash in standing]
+            lost = [state for state in missing if state.simhash not in doubtful]
             made = self._make_cells(lost, self.times) if lost else 0
             result.count_repairs(len(missing), made)
             result.without_sketch += made if self.profile.sketch else 0

@@ -362,10 +362,14 @@ class Environment:
     def _believed_bytes(self) -> int:
         return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])
 
-    def _begin(self) -> Transaction:
-        """Begin to write in a map of which at most half is used; the caller holds the lock."""
+    def check_permission(self) -> None:
+        """Raise `StoreReadonly` where the files may not be written to."""
         if not self.writable:
             raise StoreReadonly(f"{self.path}: no write permission on its files")
+
+    def _begin(self) -> Transaction:
+        """Begin to write in a map of which at most half is used; the caller holds the lock."""
+        self.check_permission()
         while True:
             transaction = self._follow(lambda: self._env.begin(write=True))
             size = self.map_bytes

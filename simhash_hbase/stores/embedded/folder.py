@@ -7,15 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from threading import Lock
 
-from simhash_hbase.errors import (
-    CorruptIndex,
-    IndexExists,
-    IndexMissing,
-    InvalidArgument,
-    NotAnIndex,
-    SimhashError,
-    StoreReadonly,
-)
+from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, NotAnIndex, SimhashError
 from simhash_hbase.stores.embedded.environment import DATABASES, EmbeddedOptions, Environment, Transaction
 from simhash_hbase.stores.embedded.translate import lmdb_errors
 
@@ -123,8 +115,7 @@ _NO_TEST_FILE = (errno.EACCES, errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 def check_writable(environment: Environment) -> None:
     """Raise `StoreReadonly` or `StoreFull` where a commit would fail."""
     path = environment.path
-    if not environment.writable:
-        raise StoreReadonly(f"{path}: no write permission on its files")
+    environment.check_permission()
     with lmdb_errors(path):
         system = os.statvfs(path)
         if system.f_flag & os.ST_RDONLY:

@@ -354,9 +354,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def _band_problem(self, tables: int) -> str | None:
         for name, value in (("near", self.near), ("free_distance", self.free_distance)):
             if value is not None and not self.bands:
-                return (
-                    f"{name} {value}: it goes with bands, groups of a sketch's minima, and this index has none"
-                )
+                return f"{name} {value}: it goes with bands, groups of a sketch's minima, and this index has none"
         if (self.band_bins is None, self.band_distance is None) != (not self.bands,) * 2:
             return f"bands {self.bands}: band_bins and band_distance go with bands, and bands with both"
         if self.band_distance is not None and list(self.band_distance) != sorted(self.band_distance):

@@ -18,7 +18,7 @@ from simhash_hbase.stores.base import Cell
 ELSEWHERE = BASE ^ 0xFFFFFFFF
 
 
-@pytest.fixture(params=[*SERVERLESS_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
+@pytest.fixture(params=[*SERVERLESS_PLACES, pytest.param("thrift2", marks=pytest.mark.hbase)])
 def make_index(request, tmp_path, clock):
     maker = IndexMaker({**SERVERLESS_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
     yield maker

@@ -16,7 +16,7 @@ TEXTS = {
     "bread": "a recipe for bread needs flour, water, salt and yeast, and about six hours of patience before baking",
 }
 COPY = "copy"
-STEP = 11  # One of so many ways to damage a cell is tried: 1 takes minutes.
+STEP = 29  # One of so many ways to damage a cell is tried: 1 takes minutes.
 KINDS = {FLAG_MEMBERS: "member", FLAG_DOCUMENT: "document", FLAG_COPIES: "copy"}
 
 

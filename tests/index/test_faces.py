@@ -103,7 +103,7 @@ def test_every_act_has_the_same_outcome_in_every_place(place):
     with create_index("memory:", analyzer="shingle") as model:
 
         @settings(
-            max_examples=25,
+            max_examples=12,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
         )

@@ -327,5 +327,5 @@ class CollectionMachine(TextMachine):
 def test_any_sequence_of_operations_leaves_right_answers(place, kind):
     machine = type("Machine", (kind,), {"place": place})
     slowly = [HealthCheck.too_slow]
-    checked = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=slowly)
+    checked = settings(max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=slowly)
     run_state_machine_as_test(machine, settings=checked)

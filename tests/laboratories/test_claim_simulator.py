@@ -18,7 +18,7 @@ from simhash_hbase.stores.base import Cell
 ROOT = Path(__file__).parents[2]
 # Far more than it takes on a slow machine: one that hangs is to fail.
 PATIENCE_S = 1800
-SCHEDULES = 4_000
+SCHEDULES = 3_000
 
 
 def simulate_claims(*arguments, hash_seed="random"):
@@ -33,9 +33,8 @@ def simulate_claims(*arguments, hash_seed="random"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [1, 1 + SCHEDULES])
-def test_no_schedule_is_wrong(first):
-    code, said = simulate_claims("--first", str(first), "--schedules", str(SCHEDULES))
+def test_no_schedule_is_wrong():
+    code, said = simulate_claims("--schedules", str(SCHEDULES))
 
     assert code == 0, said
     had = {name: int(count.replace(",", "")) for count, name in re.findall(r"([\d,]+) ([a-z_]+)(?:,|\n)", said)}

@@ -233,6 +233,13 @@ class Transactional(Protocol):
         without an exception. Other threads and processes wait: keep the block short. Transactions do not nest.
         """
 
+    def gathered(self) -> AbstractContextManager[None]:
+        """Gather the transactions of this thread inside the block in one.
+
+        They take effect together when the block ends without an exception, and not at all otherwise: leave the block
+        with the exception of a transaction that failed. Where the store has no room for many, each stands alone.
+        """
+
 
 def atomically(store: Store) -> AbstractContextManager[None]:
     """Return a transaction of the store, or a block that does nothing where it has none."""

@@ -97,6 +97,8 @@ DATABASES = {FAMILY_BLOCKS: True, FAMILY_DOCUMENTS: False, FAMILY_INDEX: False, 
 """The name of each database, and whether its keys have many values of one size."""
 # LMDB reuses the pages that a commit frees from the next commit but one on.
 SAFE_COMMITS = 1
+GATHERED_BYTES = 1 << 30
+"""Free bytes of the map from which transactions are gathered in one: 65,536 documents need some 300 MB."""
 UNDISTURBED_S = 20.0
 PAUSE_S = 0.002
 
@@ -185,6 +187,7 @@ class Environment:
         self._owner: int | None = None
         self._open: Transaction = None
         self._outgrown = 0
+        self._is_gathering = False
         self.has_failed = False  # A write, by the driver or the system.
         with translate.lmdb_errors(path):
             self._env, self._unseen = open_map(path, options, writable=self.writable)
@@ -253,10 +256,27 @@ class Environment:
                         raise
 
     @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Make all transactions of this thread one, where the map has room for many of them."""
+        with self._writing:
+            if self.map_bytes - self._believed_bytes() < GATHERED_BYTES:
+                yield
+                return
+            with self.transaction():
+                self._is_gathering = True
+                try:
+                    yield
+                finally:
+                    self._is_gathering = False
+
+    @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make all reads and writes of this thread one transaction."""
+        """Make all reads and writes of this thread one transaction, or part of one that gathers them."""
         if self._owner == get_ident():
-            raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
+            if not self._is_gathering:
+                raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
+            yield
+            return
         with self._writing:
             with translate.lmdb_errors(self.path):
                 transaction = self._begin()
@@ -378,10 +398,12 @@ class Environment:
             transaction.abort()
             self._move_map(2 * size)
 
-    def _full(self) -> StoreBusy:
+    def _full(self) -> StoreBusy | StoreFull:
         """Return the error of a transaction that the map has no room for."""
         # The map cannot grow under an open transaction: it grows at the end of the block.
         self._outgrown = self.map_bytes
+        if self._is_gathering:
+            return StoreFull(f"{self.path}: the memory map was full and has grown; the last batches were not written")
         return StoreBusy(f"{self.path}: the memory map was full and has grown; repeat the whole transaction")
 
     def _grow(self, outgrown: int) -> None:

@@ -9,19 +9,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Self
 
-from simhash_hbase.index.indexrows import has_documents
-from simhash_hbase.stores.base import Store, Transactional
+from simhash_hbase.stores.base import OnDisk, Store
 
 GROUP_DOCUMENTS = 65_536
 """Documents of a group: their pages take 200 to 500 MB of memory until they are written."""
-ALONE_S = 60.0
-"""Longest time of a group in an index that was empty before: nobody waits to write into it."""
-SHARED_S = 2.0
-"""The same in an index that holds documents: other writers wait as long."""
+GROUP_S = 60.0
+"""Longest time of a group."""
 
 
 class WriteGroups:
-    """Gathers batches of writes until they are many, or take long; a store without transactions gathers none.
+    """Gathers batches of writes until they are many, take long, or another writer waits.
+
+    A store that is no folder has no pages to spare: each batch stands alone there.
 
     Parameters
     ----------
@@ -32,10 +31,7 @@ class WriteGroups:
     """
 
     def __init__(self, store: Store, *, gathers: bool = True) -> None:
-        self._store = store if gathers and isinstance(store, Transactional) else None
-        self._longest_s = ALONE_S
-        if self._store is not None and has_documents(store):
-            self._longest_s = SHARED_S
+        self._store = store if gathers and isinstance(store, OnDisk) else None
         self._group = ExitStack()
         self._documents = 0
         self._since = 0.0
@@ -68,7 +64,8 @@ class WriteGroups:
             self._group.__exit__(type(error), error, error.__traceback__)
             raise
         self._documents += documents
-        if self._documents >= GROUP_DOCUMENTS or time.monotonic() - self._since >= self._longest_s:
+        is_long = time.monotonic() - self._since >= GROUP_S
+        if is_long or self._documents >= GROUP_DOCUMENTS or self._store.is_awaited():
             self.commit()
 
     def commit(self) -> None:

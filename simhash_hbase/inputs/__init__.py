@@ -35,6 +35,7 @@ __all__ = [
     "Scanned",
     "Source",
     "Sources",
+    "are_files_here",
     "as_sources",
     "extract",
     "format_of",
@@ -43,7 +44,6 @@ __all__ = [
     "repeated_id",
     "scan",
     "title_of",
-    "are_files_here",
     "total_bytes",
 ]
 

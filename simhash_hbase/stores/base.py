@@ -233,13 +233,6 @@ class Transactional(Protocol):
         without an exception. Other threads and processes wait: keep the block short. Transactions do not nest.
         """
 
-    def gathered(self) -> AbstractContextManager[None]:
-        """Gather the transactions of this thread inside the block in one.
-
-        They take effect together when the block ends without an exception, and not at all otherwise: leave the block
-        with the exception of a transaction that failed. Where the store has no room for many, each stands alone.
-        """
-
 
 def atomically(store: Store) -> AbstractContextManager[None]:
     """Return a transaction of the store, or a block that does nothing where it has none."""
@@ -262,6 +255,16 @@ class OnDisk(Protocol):
 
     def backup(self, destination: str) -> None:
         """Write a consistent copy while the store is in use, to a path that does not exist yet."""
+
+    def gathered(self) -> AbstractContextManager[None]:
+        """Gather the transactions of this thread inside the block in one.
+
+        They take effect together when the block ends without an exception, and not at all otherwise: leave the block
+        with the exception of a transaction that failed. Where the store has no room for many, each stands alone.
+        """
+
+    def is_awaited(self) -> bool:
+        """Return whether another writer waits for a block of `gathered` to end."""
 
     def check_readable(self) -> None:
         """Read everything in another process, which damage may end; raise `CorruptIndex` then."""

@@ -13,8 +13,12 @@ from simhash_hbase.stores.base import OnDisk, Store
 
 GROUP_DOCUMENTS = 65_536
 """Documents of a group: their pages take 200 to 500 MB of memory until they are written."""
-GROUP_S = 60.0
-"""Longest time of a group."""
+GROUP_CHARACTERS = 64 << 20
+"""Characters of texts of a group, where they are held until it is durable."""
+GROUP_S = 30.0
+"""Longest time of a group: as long may a run be repeated that was killed."""
+SHARED_S = 60.0
+"""After another writer had to wait, each batch stands alone for this time: two that gather would work in turns."""
 
 
 class WriteGroups:
@@ -24,17 +28,18 @@ class WriteGroups:
 
     Parameters
     ----------
-    store : Store
-        The place that is written to.
+    store : Store or None
+        The place that is written to; None where it is not here.
     gathers : bool
         False where the next batch may be long in coming, such as from a pipe: a group keeps other writers waiting.
     """
 
-    def __init__(self, store: Store, *, gathers: bool = True) -> None:
+    def __init__(self, store: Store | None, *, gathers: bool = True) -> None:
         self._store = store if gathers and isinstance(store, OnDisk) else None
         self._group = ExitStack()
-        self._documents = 0
-        self._since = 0.0
+        self._is_open = False
+        self._documents = self._characters = 0
+        self._since = self._alone_until = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -46,29 +51,51 @@ class WriteGroups:
     @property
     def is_durable(self) -> bool:
         """Whether all that was written is durable."""
-        return not self._documents
+        return not self._is_open
+
+    @property
+    def gathers(self) -> bool:
+        """Whether batches are gathered at all."""
+        return self._store is not None
 
     @contextmanager
-    def batch(self, documents: int) -> Iterator[None]:
-        """Write a batch in the block; an error undoes it, and the batches before it that are not durable yet."""
-        if self._store is None:
+    def batch(self, documents: int, characters: int = 0) -> Iterator[None]:
+        """Write a batch in the block; an error undoes it, and the batches before it that are not durable yet.
+
+        Parameters
+        ----------
+        documents : int
+            How many there are, 1 or more.
+        characters : int
+            Of their texts, where these are held until the group is durable.
+        """
+        if self._store is None or time.monotonic() < self._alone_until:
             yield
             return
-        if not self._documents:
+        if not self._is_open:
             self._group.enter_context(self._store.gathered())
+            self._is_open = True
             self._since = time.monotonic()
         try:
             yield
         except BaseException as error:
-            self._documents = 0
+            self._reset()
             self._group.__exit__(type(error), error, error.__traceback__)
             raise
         self._documents += documents
-        is_long = time.monotonic() - self._since >= GROUP_S
-        if is_long or self._documents >= GROUP_DOCUMENTS or self._store.is_awaited():
+        self._characters += characters
+        now = time.monotonic()
+        if self._store.is_awaited():
+            self._alone_until = now + SHARED_S
+        is_large = self._documents >= GROUP_DOCUMENTS or self._characters >= GROUP_CHARACTERS
+        if is_large or now < self._alone_until or now - self._since >= GROUP_S:
             self.commit()
 
     def commit(self) -> None:
         """Make durable what was written."""
-        self._documents = 0
+        self._reset()
         self._group.close()
+
+    def _reset(self) -> None:
+        self._is_open = False
+        self._documents = self._characters = 0

@@ -221,6 +221,7 @@ class LocalIndex(Index):
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
         """Return what gathers batches of writes; see `WriteGroups`."""
+        self._check_open()
         return WriteGroups(self.store, gathers=gathers)
 
     def claimed(

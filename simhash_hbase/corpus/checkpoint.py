@@ -36,13 +36,14 @@ class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class HandedDecisions:
-    """Hands decisions to the caller as they come."""
+    """Hands decisions to the caller when the index has committed them."""
 
     start: Checkpoint | None = None
 
     def __init__(self, lines: Lines | None, *, remember: bool) -> None:
         self.progress = Checkpoint()
         self._lines = lines
+        self._waiting: list[Mapping[str, object]] = []
         self._copy = open_temporary() if remember else None
 
     def __enter__(self) -> Self:
@@ -53,9 +54,9 @@ class HandedDecisions:
             self._copy.close()
 
     def line(self, record: Mapping[str, object]) -> None:
-        """Hand on one decision."""
+        """Take one decision."""
         if self._lines is not None:
-            self._lines.line(record)
+            self._waiting.append(record)
         if self._copy is not None:
             self._copy.write(json_line(record))
 
@@ -70,17 +71,20 @@ class HandedDecisions:
         return iter(())
 
     def commit(self, progress: Checkpoint) -> None:
-        """Let the caller hand on what it has."""
+        """Hand on what was taken."""
         if self._lines is not None:
+            waiting, self._waiting = self._waiting, []
+            for record in waiting:
+                self._lines.line(record)
             self._lines.flush()
 
 
 class FileDecisions:
-    """Writes decisions to a file, and beside it a checkpoint after each batch.
+    """Writes decisions to a file, and beside it a checkpoint after each group of batches that the index commits.
 
-    The order is: the index commits a batch, its lines reach the disk, then the checkpoint replaces the one before.
+    The order is: the index commits a group, its lines reach the disk, then the checkpoint replaces the one before.
     A crash in between leaves lines after the checkpoint, which a restart cuts; their documents get the decisions
-    that the index recorded, so the file ends with the same bytes.
+    that the index recorded, or the same ones anew, so the file ends with the same bytes.
     """
 
     def __init__(self, path: str, new: Checkpoint, *, resume: bool) -> None:

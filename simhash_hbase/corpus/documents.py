@@ -24,7 +24,18 @@ from simhash_hbase.features.chunks import Chunk, analyse
 from simhash_hbase.files.local import followed, is_regular, open_growing, open_new, target_of
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, Place, Progress, Reject, Sources, as_sources, repeated_id, scan, total_bytes
+from simhash_hbase.inputs import (
+    Document,
+    Place,
+    Progress,
+    Reject,
+    Sources,
+    are_files_here,
+    as_sources,
+    repeated_id,
+    scan,
+    total_bytes,
+)
 from simhash_hbase.inputs.meter import counted
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.versions import extractor_versions
@@ -376,7 +387,7 @@ class Documents:
                 self._watch.note(note)
 
     def acted(
-        self, index: Index, act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]]
+        self, index: Index, act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]], *, writes: bool = False
     ) -> Iterator[Iterator[tuple[Document, T]]]:
         """Read, analyse and act: yield for each chunk its documents with results.
 
@@ -387,9 +398,23 @@ class Documents:
         act : callable
             `Index.added`, `Index.claimed` or `Index.answered` of it. A document with an error in place of a result is
             refused.
+        writes : bool
+            Whether it writes: of files of this machine the batches are gathered then.
         """
-        for chunk in self.chunks(index.analysis, index.profile):
-            yield self._results(act(chunk))
+        waiting: list[list[tuple[Document, T | SimhashError]]] = []
+        with index.write_groups(gathers=writes and are_files_here(self._sources)) as groups:
+            for chunk in self.chunks(index.analysis, index.profile):
+                if not groups.gathers:
+                    yield self._results(act(chunk))
+                    continue
+                with groups.batch(chunk.records, chunk.characters):
+                    waiting.append(list(act(chunk)))
+                if groups.is_durable:
+                    for results in waiting:
+                        yield self._results(results)
+                    waiting.clear()
+        for results in waiting:
+            yield self._results(results)
 
     def _results(self, outcomes: Iterable[tuple[Document, T | SimhashError]]) -> Iterator[tuple[Document, T]]:
         for document, outcome in outcomes:

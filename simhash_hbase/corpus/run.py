@@ -24,12 +24,13 @@ from simhash_hbase.index import documentrows, exact, indexrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.forms import DECISION
+from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.inputs import Document, Place, Preference, Sources, total_bytes
+from simhash_hbase.inputs import Document, Place, Preference, Sources, are_files_here, total_bytes
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import decode_member
-from simhash_hbase.stores.embedded import EmbeddedStore
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
 """Of an input from which an idf is learned: a smaller one is mostly sample, and cut with it by threads."""
@@ -194,11 +195,12 @@ class Deduplication:
             Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
-            run = _Run(index, deduplicator, documents, self._decisions, kept)
-            if options.preference.by == "first":
-                run.first()
-            else:
-                run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
+            with WriteGroups(deduplicator.target, gathers=are_files_here(self.sources)) as groups:
+                run = _Run(index, deduplicator, documents, self._decisions, kept, groups)
+                if options.preference.by == "first":
+                    run.first()
+                else:
+                    run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
@@ -242,6 +244,7 @@ class _Run:
         documents: Documents,
         decisions: checkpoint.Sink,
         kept: Kept,
+        groups: WriteGroups,
     ) -> None:
         self.progress = decisions.progress
         self.uncontained = 0
@@ -250,6 +253,7 @@ class _Run:
         self._documents = documents
         self._decisions = decisions
         self._kept = kept
+        self._groups = groups
         if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
         self._once = Once(documents.refuse, decisions.ids())
@@ -257,32 +261,46 @@ class _Run:
     def first(self) -> None:
         """Decide in the order of the input."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
-        self._commit()
-        for chunk in self._documents.chunks(self._index.analysis, self._index.profile):
-            entries, texts = self._once(chunk)
-            decisions = self._decide(entries, [document.text or "" for document in texts])
-            for document, decision in zip(texts, decisions, strict=True):
-                self._write(document.raw, document.place, decision)
-            self.progress.records += chunk.records
-            self._commit()
+        self._note_progress()
+        self._decisions.commit(self.progress)
+        is_whole = True
+        try:
+            for chunk in self._documents.chunks(self._index.analysis, self._index.profile):
+                is_whole = False
+                entries, texts = self._once(chunk)
+                decisions = self._decide(entries, [document.text or "" for document in texts])
+                for document, decision in zip(texts, decisions, strict=True):
+                    self._write(document.raw, document.place, decision)
+                self.progress.records += chunk.records
+                self._note_progress()
+                is_whole = True
+                if self._groups.is_durable:
+                    self._decisions.commit(self.progress)
+        finally:
+            self._groups.commit()
+            if is_whole:
+                self._decisions.commit(self.progress)
+        self._note_progress()
         self.progress.finished = True
-        self._commit()
+        self._decisions.commit(self.progress)
 
     def preferred(self, preference: Preference, watch: Watch, *, with_texts: bool) -> None:
         """Decide in an order of preference, write in the order of the input."""
         parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis, self._index.profile))
         for raw, place, decision in decide_preferred(parts, preference, self._decide, watch, with_texts=with_texts):
+            self._groups.commit()
             self._write(raw, place, decision)
-        self._commit()
-
-    def _commit(self) -> None:
-        """Make durable what was written, the checkpoint last."""
-        self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
-        self.progress.kept_bytes = self._kept.commit()
+        self._note_progress()
         self._decisions.commit(self.progress)
 
+    def _note_progress(self) -> None:
+        """Bring the kept documents of whole chunks to the disk, and count what is done with."""
+        self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
+        self.progress.kept_bytes = self._kept.commit()
+
     def _decide(self, entries: Entries, texts: list[str]) -> list[Decision]:
-        decisions = self._index.dedup_entries(entries, self._deduplicator, texts=texts)
+        with self._groups.batch(len(entries)):
+            decisions = self._index.dedup_entries(entries, self._deduplicator, texts=texts)
         self.uncontained += sum(decision.near is not None for decision in decisions)
         return decisions
 
@@ -304,7 +322,7 @@ def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplic
             return
         with (
             tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,
-            closing(EmbeddedStore.create(str(Path(folder) / "scratch"))) as scratch,
+            closing(EmbeddedStore.create(str(Path(folder) / "scratch"), EmbeddedOptions(durable=False))) as scratch,
         ):
             yield index.deduplicator(scratch=scratch, judge=judge)
 

@@ -69,6 +69,11 @@ class Deduplicator:
         self._judge = judge
         self._searched = profile if judge is None else judge.candidates
 
+    @property
+    def target(self) -> Store:
+        """The place that is written to."""
+        return self._places[-1]
+
     def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> list[Decision]:
         """Decide a batch and write it; return one decision a document, of an id with a known text the recorded one.
 
@@ -86,7 +91,7 @@ class Deduplicator:
         InvalidArgument
             When an id is there twice.
         """
-        target = self._places[-1]
+        target = self.target
         now, below = writing_time(target, now), decision_time(target)
         if self._judge is not None:
             self._judge.begin(entries, texts)
@@ -101,7 +106,7 @@ class Deduplicator:
         """Decide a batch without writing it; parameters and errors as for `decide`."""
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
-        target = self._places[-1]
+        target = self.target
         own, states = self._read(entries.ids, entries.id_digests)
         oldest = self._profile.oldest(now)
         columns = zip(states, entries.texts, strict=True)

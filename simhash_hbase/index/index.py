@@ -18,6 +18,7 @@ from simhash_hbase.index.arguments import (
 )
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
+from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document
@@ -333,6 +334,10 @@ class Index(ABC):
         """
         for name, claimed in self._each(partial(self.claimed, deadline_s=deadline_s), documents):
             yield name, claimed if isinstance(claimed, ClaimContended) else result_of(claimed)
+
+    def write_groups(self, *, gathers: bool = True) -> WriteGroups:
+        """Return what gathers batches of writes; here each stands alone."""
+        return WriteGroups(None, gathers=gathers)
 
     def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
         """Find the near-duplicates of a text.

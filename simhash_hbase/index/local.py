@@ -37,6 +37,7 @@ from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_trans
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
+from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import Timer
@@ -217,6 +218,11 @@ class LocalIndex(Index):
             flags = write_documents(self.store, self.profile, run, None, now=self._now())
             written = Written(written.known + flags.known, written.moved + flags.moved)
         return written
+
+    def write_groups(self, *, gathers: bool = True) -> WriteGroups:
+        """Return what gathers batches of writes; see `WriteGroups`."""
+        self._check_open()
+        return WriteGroups(self.store, gathers=gathers)
 
     def claimed(
         self, chunk: "Chunk", *, deadline_s: float | None = None

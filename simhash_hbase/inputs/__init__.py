@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan, title_of
     from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, parse_simhash, repeated_id
-    from simhash_hbase.inputs.sources import Source, Sources, as_sources, total_bytes
+    from simhash_hbase.inputs.sources import Source, Sources, are_files_here, as_sources, total_bytes
     from simhash_hbase.inputs.streams import Progress
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Scanned",
     "Source",
     "Sources",
+    "are_files_here",
     "as_sources",
     "extract",
     "format_of",
@@ -52,7 +53,7 @@ __getattr__ = handing_on(
         "options": ["DOCUMENT_BYTES", "FORMATS", "ID_PREFIXES", "SIMHASH_FORMATS", "InputOptions", "Preference"],
         "reading": ["SUFFIXES", "extract", "format_of", "read", "scan", "title_of"],
         "records": ["Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id"],
-        "sources": ["Source", "Sources", "as_sources", "total_bytes"],
+        "sources": ["Source", "Sources", "are_files_here", "as_sources", "total_bytes"],
         "streams": ["Progress"],
     },
 )

@@ -270,3 +270,12 @@ def total_bytes(named: Sequence[str]) -> int | None:
             return None
         total += source.size
     return total
+
+
+def are_files_here(named: Sequence[str]) -> bool:
+    """Return whether all sources are ordinary files of this machine, whose next bytes are never long in coming."""
+    sources = as_sources(named).files()
+    return all(
+        source.path is not None and not is_remote(source.path) and bool(source.mode) and stat.S_ISREG(source.mode)
+        for source in sources
+    )

@@ -256,6 +256,16 @@ class OnDisk(Protocol):
     def backup(self, destination: str) -> None:
         """Write a consistent copy while the store is in use, to a path that does not exist yet."""
 
+    def gathered(self) -> AbstractContextManager[None]:
+        """Gather the transactions of this thread inside the block in one.
+
+        They take effect together when the block ends without an exception, and not at all otherwise: leave the block
+        with the exception of a transaction that failed. Where the store has no room for many, each stands alone.
+        """
+
+    def is_awaited(self) -> bool:
+        """Return whether another writer waits for a block of `gathered` to end."""
+
     def check_readable(self) -> None:
         """Read everything in another process, which damage may end; raise `CorruptIndex` then."""
 

@@ -15,6 +15,7 @@ from support.fresh_clone import blocks, split
 from support.patience import END_S
 from support.results import Result, command, finish, run, start
 from support.serving import NDJSON, lines, ndjson, serving
+from support.waiting_writers import seen_to_wait
 
 from simhash_hbase import create_index, open_index
 
@@ -59,7 +60,7 @@ def test_help_that_nobody_reads_ends_as_other_output_does(words):
 
 
 @pytest.mark.parametrize("words", [["add", "--verbose"], ["claim"]])
-def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, empty, simhash_file, words):
+def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, empty, simhash_file, words, others_wait):
     file = simhash_file("a.jsonl", spread(200_000))
     name, *more = words
     # Without a buffer behind standard output an interrupt leaves a write half done.
@@ -134,6 +135,13 @@ def test_no_worker_outlives_a_command_that_is_killed(empty, simhash_file):
     assert process.returncode == -signal.SIGKILL
 
 
+@pytest.fixture
+def others_wait(empty):
+    """Have each batch committed by itself, since somebody seems to wait."""
+    with seen_to_wait(empty.removeprefix("file:")):
+        yield
+
+
 def add_and_kill(url, file, delay):
     """Start ``add``, kill it a while after its first answer, and return what it acknowledged."""
     process = start("add", url, file, *OWN, "--verbose")
@@ -148,7 +156,7 @@ def add_and_kill(url, file, delay):
     return {record["id"]: record["simhash"] for record in map(json.loads, lines)}
 
 
-def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli, empty, simhash_file):
+def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli, empty, simhash_file, others_wait):
     chosen = random.Random(20_261_121)
     possible, killed = {}, 0
     for number in range(30):
@@ -172,6 +180,24 @@ def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli,
             stored = {record["id"]: record["simhash"] for record in cli("export", empty).records}
             assert [name for name, simhashes in possible.items() if stored.get(name) not in simhashes] == []
     assert killed > 20
+
+
+def test_a_killed_writer_leaves_the_documents_up_to_some_place(tmp_path, simhash_file):
+    chosen, documents = random.Random(7), spread(4_000)
+    file = simhash_file("a.jsonl", documents)
+    for number in range(5):
+        url = f"file:{tmp_path / str(number)}"
+        run("create", url, "--analyzer", "shingle", "--match", "distance")
+        process = start("dedup", url, file, *OWN)
+        time.sleep(chosen.uniform(0.3, 1.2))
+        process.kill()
+        out, _ = process.communicate(timeout=END_S)
+
+        with open_index(url) as index:
+            assert index.verify().wrong == 0
+            held = {stored.id for stored in index.export()}
+        assert out.count(b"\n") <= len(held)
+        assert held == set(list(documents)[: len(held)])
 
 
 HAN = "今天我们学习如何使用这个工具来找到重复的文档，这是非常有意思的事情。"

@@ -5,6 +5,7 @@ import json
 import random
 import signal
 import subprocess
+import time
 from contextlib import suppress
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from support.corpus import near_copies, text, write_jsonl
 from support.crawls import crawl_of_copies
 from support.reports import read_report
 from support.results import command
+from support.waiting_writers import seen_to_wait
 
 from simhash_hbase.features.chunks import analyse
 
@@ -66,13 +68,17 @@ def _kill_behind_a_checkpoint(folder, delay):
     """Kill a run some time after it got further than the one before; return whether it was still at work."""
     before = _records(folder)
     run = subprocess.Popen(_command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while run.poll() is None and _records(folder) == before:
+    while run.poll() is None and not (folder / "index" / "data.mdb").exists():
+        time.sleep(0.002)
+    # Each batch is a group of its own, with a checkpoint.
+    with seen_to_wait(folder / "index"):
+        while run.poll() is None and _records(folder) == before:
+            with suppress(subprocess.TimeoutExpired):
+                run.wait(timeout=0.002)
         with suppress(subprocess.TimeoutExpired):
-            run.wait(timeout=0.002)
-    with suppress(subprocess.TimeoutExpired):
-        run.wait(timeout=delay)
-    run.kill()
-    return run.wait() == -signal.SIGKILL
+            run.wait(timeout=delay)
+        run.kill()
+        return run.wait() == -signal.SIGKILL
 
 
 @pytest.mark.slow
@@ -124,7 +130,7 @@ def test_the_clusters_hold_every_duplicate_with_its_original(whole):
 def test_a_restart_analyses_what_is_left_and_its_rate_counts_that_alone(cli, empty, tmp_path, monkeypatch, stopped):
     file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
     words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results")
-    with stopped(1_000):
+    with stopped(1_000), seen_to_wait(empty.removeprefix("file:")):
         assert cli(*words).code == 1
     before, analysed, now = _records(tmp_path), [], iter([0.0] + [10.0] * 10)
 

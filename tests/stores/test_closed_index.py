@@ -25,6 +25,7 @@ CALLS = {
     "claim": lambda index: index.claim("b", TEXT),
     "claim_many": lambda index: list(index.claim_many([("b", TEXT)])),
     "claim_entries": lambda index: index.claim_entries(entries({"b": 1})),
+    "write_groups": lambda index: index.write_groups(),
     "deduplicator": lambda index: index.deduplicator(),
     "dedup_many": lambda index: list(index.dedup_many([("b", TEXT)])),
     "dedup_entries": lambda index: index.dedup_entries(entries({"b": 1}), index.deduplicator()),

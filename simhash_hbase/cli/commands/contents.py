@@ -50,7 +50,7 @@ def add(
         options.open_index(url, collection=collection) as index,
         corpus.Documents("add", files, reading.into_lasting(), output.watch) as documents,
     ):
-        for results in documents.acted(index, index.added):
+        for results in documents.acted(index, index.added, writes=True):
             for _, added in results:
                 # A service does not say whether an id was known.
                 if added.known is not None:

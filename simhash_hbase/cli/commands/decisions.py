@@ -121,7 +121,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
         corpus.Documents("claim", files, read, output.watch) as documents,
     ):
         view = index.in_collection(collection)
-        for decisions in documents.acted(view, partial(view.claimed, deadline_s=deadline_s)):
+        for decisions in documents.acted(view, partial(view.claimed, deadline_s=deadline_s), writes=True):
             for _, decision in decisions:
                 originals += decision.is_original
                 output.line(DECISION.write(decision))

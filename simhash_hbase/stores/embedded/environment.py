@@ -6,9 +6,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from threading import Condition, Lock, RLock, get_ident
+from threading import get_ident
 from typing import Any, TypeVar
 
 import lmdb
@@ -16,6 +16,7 @@ import lmdb
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreReadonly
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.embedded import probe, translate
+from simhash_hbase.stores.embedded.turns import Gate, WriteTurns
 
 # Address space, not disk and not memory: the file grows with what is written. Room for a hundred million documents
 # before the map must grow the first time; little enough that a laptop, a container and a debugger grant it.
@@ -44,49 +45,6 @@ class EmbeddedOptions:
             raise InvalidArgument(f"max_readers is {self.max_readers:,}: wanted 1 to {MOST_READERS:,}")
 
 
-class Gate:
-    """Counts the readers of this process, so that the map is never moved under one of them.
-
-    LMDB does not check this itself: a reader whose map moves away reads freed addresses.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._changed = Condition(self._lock)
-        self._readers = 0
-        self._closed = False
-
-    def __enter__(self) -> None:
-        """Begin to read; waits while the map is being moved."""
-        with self._lock:
-            while self._closed:
-                self._changed.wait()
-            self._readers += 1
-
-    def __exit__(self, *_: object) -> None:
-        """End reading."""
-        with self._lock:
-            self._readers -= 1
-            if self._closed:
-                self._changed.notify_all()
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Wait until nobody reads, and let nobody begin until the block ends. Not to be called by a reader."""
-        with self._changed:
-            while self._closed:
-                self._changed.wait()
-            self._closed = True
-            while self._readers:
-                self._changed.wait()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._closed = False
-                self._changed.notify_all()
-
-
 T = TypeVar("T")
 # lmdb has no precise types for these.
 Transaction = Any
@@ -97,6 +55,8 @@ DATABASES = {FAMILY_BLOCKS: True, FAMILY_DOCUMENTS: False, FAMILY_INDEX: False, 
 """The name of each database, and whether its keys have many values of one size."""
 # LMDB reuses the pages that a commit frees from the next commit but one on.
 SAFE_COMMITS = 1
+GATHERED_BYTES = 1 << 30
+"""Free bytes of the map from which transactions are gathered in one: 65,536 documents need some 300 MB."""
 UNDISTURBED_S = 20.0
 PAUSE_S = 0.002
 
@@ -181,10 +141,12 @@ class Environment:
         self.writable = os.access(data, os.W_OK) or not os.path.exists(data)
         self.databases: dict[str, Database] = {}
         self._gate = Gate()
-        self._writing = RLock()
+        self._turn = WriteTurns(data)
         self._owner: int | None = None
         self._open: Transaction = None
         self._outgrown = 0
+        self._is_gathering = False
+        self._has_torn = False  # A transaction that was gathered failed, and may have written a part.
         self.has_failed = False  # A write, by the driver or the system.
         with translate.lmdb_errors(path):
             self._env, self._unseen = open_map(path, options, writable=self.writable)
@@ -205,7 +167,7 @@ class Environment:
         A handle opened within a reading transaction ends with it, so the driver begins a transaction of its own; with
         write permission this waits once for the current writer.
         """
-        with translate.lmdb_errors(self.path):
+        with translate.lmdb_errors(self.path), self._turn.waiting():
             self.databases = self._follow(lambda: self._handles(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
@@ -241,7 +203,7 @@ class Environment:
                     self.has_failed = True
                     raise
             while True:
-                with self._writing:
+                with self._turn():
                     size = self.map_bytes
                     try:
                         with self._begin() as transaction:
@@ -253,11 +215,43 @@ class Environment:
                         raise
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Make all reads and writes of this thread one transaction."""
-        if self._owner == get_ident():
+    def gathered(self) -> Iterator[None]:
+        """Make all transactions of this thread one, where the map has room for many of them."""
+        if self.map_bytes - self._believed_bytes() < GATHERED_BYTES:
+            yield
+            return
+        with self.transaction():
+            self._is_gathering, self._has_torn = True, False
+            try:
+                yield
+                if self._has_torn:
+                    raise StoreBusy(f"{self.path}: a batch failed, and those before it were not written: repeat them")
+            finally:
+                self._is_gathering = False
+
+    def is_awaited(self) -> bool:
+        """Return whether another thread or process waits to write."""
+        return self._turn.is_awaited()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Make all reads and writes of this thread one transaction, or part of one that gathers them."""
+        if self._owner != get_ident():
+            return self._alone()
+        if not self._is_gathering:
             raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
-        with self._writing:
+        return self._joined()
+
+    @contextmanager
+    def _joined(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._has_torn = True
+            raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._turn():
             with translate.lmdb_errors(self.path):
                 transaction = self._begin()
             self._owner, self._open, self._outgrown = get_ident(), transaction, 0
@@ -321,7 +315,7 @@ class Environment:
 
     def close(self) -> None:
         """Close the environment; writes that did not wait for the disk are flushed first."""
-        with translate.lmdb_errors(self.path), self._writing, self._gate.alone():
+        with translate.lmdb_errors(self.path), self._turn(), self._gate.alone():
             if not self.options.durable and self.writable:
                 self._env.sync(True)
             self._env.close()
@@ -355,7 +349,7 @@ class Environment:
             return
         self.check_readable()
         # The write transaction keeps writers of other processes out between the check and the change.
-        with self._env.begin(write=True):
+        with self._turn.waiting(), self._env.begin(write=True):
             if is_short():
                 os.truncate(file, self._believed_bytes())
 
@@ -371,17 +365,23 @@ class Environment:
         """Begin to write in a map of which at most half is used; the caller holds the lock."""
         self.check_permission()
         while True:
-            transaction = self._follow(lambda: self._env.begin(write=True))
+            transaction = self._follow(self._begun)
             size = self.map_bytes
             if 2 * self._believed_bytes() <= size or not _has_address_space(2 * size):
                 return transaction
             transaction.abort()
             self._move_map(2 * size)
 
-    def _full(self) -> StoreBusy:
+    def _begun(self) -> Transaction:
+        with self._turn.waiting():
+            return self._env.begin(write=True)
+
+    def _full(self) -> StoreBusy | StoreFull:
         """Return the error of a transaction that the map has no room for."""
         # The map cannot grow under an open transaction: it grows at the end of the block.
         self._outgrown = self.map_bytes
+        if self._is_gathering:
+            return StoreFull(f"{self.path}: the memory map was full and has grown; the last batches were not written")
         return StoreBusy(f"{self.path}: the memory map was full and has grown; repeat the whole transaction")
 
     def _grow(self, outgrown: int) -> None:
@@ -393,7 +393,7 @@ class Environment:
 
     def _move_map(self, size: int) -> None:
         """Resize the map; 0 takes the size that another process has given it."""
-        with self._writing, self._gate.alone():
+        with self._turn(), self._gate.alone():
             self._env.set_mapsize(size)
 
 

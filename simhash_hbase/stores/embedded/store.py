@@ -154,6 +154,12 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
     def transaction(self) -> AbstractContextManager[None]:
         return self._writable().transaction()
 
+    def gathered(self) -> AbstractContextManager[None]:
+        return self._writable().gathered()
+
+    def is_awaited(self) -> bool:
+        return self._environment().is_awaited()
+
     def backup(self, destination: str) -> None:
         shared = self._environment()
         target = os.path.abspath(destination)

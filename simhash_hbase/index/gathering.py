@@ -1,0 +1,101 @@
+"""Long runs of writes: the transactions of many batches gathered in one, so that a page of a folder is written once.
+
+A batch of 1,000 documents puts 16,000 rows at random places of a B-tree, and each commit writes every page that was
+touched. `dedup --create` of 120,000 documents writes 194 MB with groups and 11.8 GB without (2026-11-28).
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Self
+
+from simhash_hbase.stores.base import OnDisk, Store
+
+GROUP_DOCUMENTS = 65_536
+"""Documents of a group. Their pages take up to 512 MB of memory until they are written; LMDB writes what is more."""
+GROUP_CHARACTERS = 64 << 20
+"""Characters of texts of a group, where they are held until it is durable."""
+GROUP_S = 30.0
+"""Longest time of a group: as long may a run be repeated that was killed."""
+SHARED_S = 60.0
+"""After another writer had to wait, each batch stands alone for this time: two that gather would work in turns."""
+
+
+class WriteGroups:
+    """Gathers batches of writes until they are many, take long, or another writer waits.
+
+    A store that is no folder has no pages to spare: each batch stands alone there.
+
+    Parameters
+    ----------
+    store : Store or None
+        The place that is written to; None where it is not here.
+    gathers : bool
+        False where the next batch may be long in coming, such as from a pipe: a group keeps other writers waiting.
+    """
+
+    def __init__(self, store: Store | None, *, gathers: bool = True) -> None:
+        self._store = store if gathers and isinstance(store, OnDisk) else None
+        self._group = ExitStack()
+        self._is_open = False
+        self._documents = self._characters = 0
+        self._since = self._alone_until = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Keep what was written, whatever ended the block: a batch that an error ended has undone its group."""
+        self.commit()
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether all that was written is durable."""
+        return not self._is_open
+
+    @property
+    def gathers(self) -> bool:
+        """Whether batches are gathered at all."""
+        return self._store is not None
+
+    @contextmanager
+    def batch(self, documents: int, characters: int = 0) -> Iterator[None]:
+        """Write a batch in the block; an error undoes it, and the batches before it that are not durable yet.
+
+        Parameters
+        ----------
+        documents : int
+            How many there are, 1 or more.
+        characters : int
+            Of their texts, where these are held until the group is durable.
+        """
+        if self._store is None or time.monotonic() < self._alone_until:
+            yield
+            return
+        if not self._is_open:
+            self._group.enter_context(self._store.gathered())
+            self._is_open = True
+            self._since = time.monotonic()
+        try:
+            yield
+        except BaseException as error:
+            self._reset()
+            self._group.__exit__(type(error), error, error.__traceback__)
+            raise
+        self._documents += documents
+        self._characters += characters
+        now = time.monotonic()
+        if self._store.is_awaited():
+            self._alone_until = now + SHARED_S
+        is_large = self._documents >= GROUP_DOCUMENTS or self._characters >= GROUP_CHARACTERS
+        if is_large or now < self._alone_until or now - self._since >= GROUP_S:
+            self.commit()
+
+    def commit(self) -> None:
+        """Make durable what was written."""
+        self._reset()
+        self._group.close()
+
+    def _reset(self) -> None:
+        self._is_open = False
+        self._documents = self._characters = 0

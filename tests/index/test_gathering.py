@@ -1,0 +1,194 @@
+"""Batches of writes that are gathered in one transaction of a folder."""
+
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from threading import Thread
+
+import pytest
+from support.bruteforce import entries
+from support.patience import END_S
+from support.rows import all_pairs, rows_of
+
+from simhash_hbase import create_index
+from simhash_hbase.errors import StoreBusy, StoreFull
+from simhash_hbase.index import gathering
+from simhash_hbase.index.gathering import WriteGroups
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
+
+QUICK = EmbeddedOptions(durable=False)
+
+
+@pytest.fixture
+def index(tmp_path):
+    with create_index(f"file:{tmp_path / 'index'}", analyzer="shingle", match="distance") as made:
+        yield made
+
+
+def decide(index, groups, *ids):
+    """Decide a batch of documents that are far from each other."""
+    batch = entries({name: 0x9E3779B97F4A7C15 * (number + 1) % 2**64 for number, name in enumerate(ids)})
+    with groups.batch(len(batch)):
+        return index.dedup_entries(batch, index.deduplicator())
+
+
+def held(index):
+    """Return what others see of an index, in a thread of their own."""
+    seen = []
+    thread = Thread(target=lambda: seen.extend(stored.id for stored in index.export()))
+    thread.start()
+    thread.join()
+    return sorted(seen)
+
+
+def test_batches_are_seen_by_others_when_their_group_ends(index):
+    with WriteGroups(index.store) as groups:
+        assert groups.is_durable
+        decide(index, groups, "a")
+        decided = decide(index, groups, "b", "c")
+        assert not groups.is_durable
+        assert held(index) == []
+
+    assert [(decision.id, decision.is_original) for decision in decided] == [("b", False), ("c", True)]
+    assert groups.is_durable
+    assert held(index) == ["a", "b", "c"]
+    assert index.verify().wrong == 0
+
+
+@pytest.mark.parametrize(("limit", "value"), [("GROUP_DOCUMENTS", 2), ("GROUP_S", 0.0)])
+def test_a_group_ends_when_it_has_many_documents_or_takes_long(index, monkeypatch, limit, value):
+    monkeypatch.setattr(gathering, limit, value)
+    groups = WriteGroups(index.store)
+
+    decide(index, groups, "a", "b")
+
+    assert groups.is_durable
+    assert held(index) == ["a", "b"]
+
+
+@pytest.mark.parametrize("gathers", [True, False])
+def test_what_has_no_pages_to_spare_or_may_wait_for_input_gathers_nothing(index, gathers):
+    with create_index("memory:", analyzer="shingle", match="distance") as memory:
+        for each in (memory, index) if not gathers else (memory,):
+            groups = WriteGroups(each.store, gathers=gathers)
+            decide(each, groups, "a")
+            assert groups.is_durable
+            assert held(each) == ["a"]
+
+
+def test_an_error_undoes_the_whole_group_and_the_next_one_is_kept(index):
+    groups = WriteGroups(index.store)
+
+    def fail():
+        decide(index, groups, "a")
+        with groups.batch(1):
+            index.add_entries(entries({"b": 7}))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    groups.commit()
+    assert held(index) == []
+
+    with WriteGroups(index.store) as groups:
+        decide(index, groups, "c")
+    assert held(index) == ["c"]
+
+
+def test_an_error_between_batches_keeps_them(index):
+    with suppress(KeyboardInterrupt), WriteGroups(index.store) as groups:
+        decide(index, groups, "a")
+        raise KeyboardInterrupt
+
+    assert held(index) == ["a"]
+
+
+def test_a_part_of_a_failed_transaction_is_not_kept_by_the_rest_of_its_group(tmp_path):
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store:
+
+        def write_and_go_on():
+            with store.gathered():
+                with suppress(ZeroDivisionError), store.transaction():
+                    store.put_rows(rows_of((1, 1)), timestamp=1)
+                    raise ZeroDivisionError
+                store.put_rows(rows_of((2, 2)), timestamp=1)
+
+        with pytest.raises(StoreBusy, match="a batch failed"):
+            write_and_go_on()
+
+        assert all_pairs(store) == []
+
+
+def until_awaited(store):
+    """Wait until somebody waits to write."""
+    end = time.monotonic() + END_S
+    while not store.is_awaited():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_a_group_ends_for_another_thread_that_waits_to_write(index):
+    groups = WriteGroups(index.store)
+    decide(index, groups, "a")
+    assert not index.store.is_awaited()
+    waiting = Thread(target=lambda: list(index.add_many([("b", "a text of some words")])))
+    waiting.start()
+    until_awaited(index.store)
+
+    decide(index, groups, "c")
+
+    assert groups.is_durable
+    waiting.join()
+    assert held(index) == ["a", "b", "c"]
+
+
+WRITER = """
+import sys
+from simhash_hbase import open_index
+with open_index(sys.argv[1]) as index:
+    list(index.add_many([("b", "a text of some words")]))
+"""
+
+
+def test_a_group_ends_for_another_process_that_waits_to_write(index):
+    groups = WriteGroups(index.store)
+    decide(index, groups, "a")
+    process = subprocess.Popen([sys.executable, "-c", WRITER, index.address])
+    until_awaited(index.store)
+
+    decide(index, groups, "c")
+
+    assert groups.is_durable
+    assert process.wait(END_S) == 0
+    assert held(index) == ["a", "b", "c"]
+
+
+def test_a_map_without_room_for_a_group_grows_as_each_batch_stands_alone(tmp_path):
+    small = EmbeddedOptions(durable=False, map_bytes=1 << 18)
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), small)) as store:
+        with store.gathered():
+            for prefix in range(2_000):
+                store.put_rows(rows_of(*((prefix, n) for n in range(8))), timestamp=1)
+
+        assert len(all_pairs(store)) == 16_000
+
+
+def test_a_map_that_a_group_fills_grows_for_the_next_attempt(tmp_path, monkeypatch):
+    monkeypatch.setattr(environment, "GATHERED_BYTES", 0)
+    small = EmbeddedOptions(durable=False, map_bytes=1 << 18)
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), small)) as store:
+
+        def write():
+            with store.gathered():
+                for prefix in range(10_000):
+                    store.put_rows(rows_of((prefix, 1)), timestamp=1)
+
+        with pytest.raises(StoreFull, match="the memory map was full and has grown"):
+            write()
+        assert all_pairs(store) == []
+        with suppress(StoreFull):
+            write()
+        write()
+
+        assert len(all_pairs(store)) == 10_000

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision, NearCopy, as_decision
 from simhash_hbase.index.candidates import Queries, find_crowded_documents
-from simhash_hbase.index.documentrows import read_states, refresh_documents
+from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.search import Hit, find_nearest, found_since
-from simhash_hbase.index.timestamps import decision_time, writing_time
+from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.index.write import ReadCells, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, judge, known_likeness, rounded
@@ -55,6 +55,8 @@ class Deduplicator:
         Takes the writes instead of `store`, and is searched too: for a dry run.
     judge : TextJudge, optional
         Looks at the texts of pairs that the sketches bring together; it is used for one corpus.
+    server_clock : ServerClock, optional
+        That of `store`, where the caller has one.
 
     Notes
     -----
@@ -62,9 +64,16 @@ class Deduplicator:
     """
 
     def __init__(
-        self, store: Store, profile: Profile, *, scratch: Store | None = None, judge: TextJudge | None = None
+        self,
+        store: Store,
+        profile: Profile,
+        *,
+        scratch: Store | None = None,
+        judge: TextJudge | None = None,
+        server_clock: ServerClock | None = None,
     ) -> None:
         self._places = [store] if scratch is None else [store, scratch]
+        self._server_clock = server_clock if server_clock and scratch is None else ServerClock(self._places[-1])
         self._profile = profile
         self._judge = judge
         self._searched = profile if judge is None else judge.candidates
@@ -87,14 +96,16 @@ class Deduplicator:
             When an id is there twice.
         """
         target = self._places[-1]
-        now, below = writing_time(target, now), decision_time(target)
+        server_clock = self._server_clock
+        now, below = server_clock.writing_time(now), server_clock.decision_time()
         if self._judge is not None:
             self._judge.begin(entries, texts)
         plan = self.plan(entries, now=now)
         cells = ReadCells(plan.states, below)
-        write_documents(target, self._profile, plan.entries, plan.outcomes, now=now, cells=cells)
+        batch = WriteBatch(target, self._profile, plan.entries)
+        write_documents(batch, plan.outcomes, server_clock=server_clock, now=now, cells=cells)
         if len(self._places) == 1:
-            refresh_documents(target, self._profile, plan.seen, now=now)
+            refresh_documents(target, self._profile, plan.seen, server_clock=server_clock, now=now)
         return plan.decisions
 
     def plan(self, entries: Entries, *, now: int) -> Plan:

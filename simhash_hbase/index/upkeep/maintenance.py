@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
-from simhash_hbase.index.timestamps import MARGIN_MS, cleaning_time, writing_time
+from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
@@ -90,7 +90,13 @@ class Verified:
 
 
 def verify(
-    store: Store, profile: Profile, *, now: int, repair: bool, watch: ProgressCallback | None = None
+    store: Store,
+    profile: Profile,
+    *,
+    server_clock: ServerClock,
+    now: int,
+    repair: bool,
+    watch: ProgressCallback | None = None,
 ) -> Verified:
     """Check that rows, members and document cells agree.
 
@@ -103,7 +109,7 @@ def verify(
         When the index's own rows are damaged: its profile, idf table or secret. Nothing can repair those.
     """
     indexrows.check_own_rows(store)
-    times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
+    times = Times(server_clock.writing_time(now), server_clock.cleaning_time(now)) if repair else None
     result = Verified()
     both = Walk(watch, passes=3 if repair else 2)
     if times is not None:
@@ -372,7 +378,13 @@ class Vacuumed:
 
 
 def vacuum(
-    store: Store, profile: Profile, *, now: int, yes: bool = False, watch: ProgressCallback | None = None
+    store: Store,
+    profile: Profile,
+    *,
+    server_clock: ServerClock,
+    now: int,
+    yes: bool = False,
+    watch: ProgressCallback | None = None,
 ) -> Vacuumed:
     """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
 
@@ -387,7 +399,7 @@ def vacuum(
     """
     if indexrows.read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
-    now = cleaning_time(store, now)
+    now = server_clock.cleaning_time(now)
     result = Vacuumed()
     asks = profile.ttl_ms is not None and not yes
     both = Walk(watch, passes=2 + asks)
@@ -409,7 +421,7 @@ def vacuum(
             back = ~memberless(store, profile, doomed)
             if back.any():
                 # Above the delete, which hides what is written at its own time.
-                store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
+                store.put_rows(doomed.where(back), timestamp=server_clock.writing_time(now))
             result.rows += int((~store.has_rows(doomed)).sum())
     return result
 

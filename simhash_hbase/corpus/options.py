@@ -141,7 +141,7 @@ class Lines(Protocol):
         """Hand on what was taken: the index holds it."""
 
 
-class Watch(NamedTuple):
+class RunListener(NamedTuple):
     """What a caller hears of a run."""
 
     note: Callable[[str], None] = lambda _: None  # Takes a sentence for people: a warning, a refused record.

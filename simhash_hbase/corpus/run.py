@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.corpus import checkpoint, sample
-from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled
+from simhash_hbase.corpus.documents import Documents, UniqueIds, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
-from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
+from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.workers import Workers
@@ -42,7 +42,7 @@ def deduplicate(
     *,
     reading: Reading | None = None,
     lines: Lines | None = None,
-    watch: Watch | None = None,
+    listener: RunListener | None = None,
 ) -> Summary:
     r"""Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
 
@@ -58,7 +58,7 @@ def deduplicate(
         How documents are read.
     lines : Lines, optional
         Takes the decisions in input order, unless `options` names a file for them.
-    watch : Watch, optional
+    listener : RunListener, optional
         Hears of refused records, warnings and progress.
 
     Returns
@@ -88,7 +88,7 @@ def deduplicate(
     ...     deduplicate(index, [str(path)])
     Summary(documents=3, originals=2, refused=0, decided_before=0, uncontained=0)
     """
-    with Deduplication(sources, options, reading=reading, lines=lines, watch=watch) as corpus:
+    with Deduplication(sources, options, reading=reading, lines=lines, listener=listener) as corpus:
         return corpus.run(index)
 
 
@@ -105,14 +105,14 @@ class Deduplication:
         *,
         reading: Reading | None = None,
         lines: Lines | None = None,
-        watch: Watch | None = None,
+        listener: RunListener | None = None,
     ) -> None:
         self.sources = Sources(sources)
         self.reading = reading or Reading()
         """How the input is read; where standard input was copied, from the copy."""
         self._options = options or DedupOptions()
         self._lines = lines
-        self._watch = watch or Watch()
+        self._listener = listener or RunListener()
         self._form: KeptForm | None = None
         self._stack = ExitStack()
         self._decisions: checkpoint.Sink
@@ -151,7 +151,7 @@ class Deduplication:
                 self._form = replace(self._form, refers=True)
             self._stack = stack.pop_all()
         if self._form is not None and self._form.loss is not None:
-            self._watch.note(self._form.loss)
+            self._listener.note(self._form.loss)
         return self
 
     def __exit__(
@@ -163,7 +163,7 @@ class Deduplication:
         """Read a sample of the input, to learn an idf table from."""
         if self._pool is not None:
             self._early = sample.EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
-        return sample.texts_of(self.sources, self.reading.settings, self._watch, early=self._early)
+        return sample.texts_of(self.sources, self.reading.settings, self._listener, early=self._early)
 
     def lines(self) -> Iterator[bytes]:
         """Read the decisions again, as JSON lines in the order of the input."""
@@ -190,15 +190,15 @@ class Deduplication:
         reading = self.reading.into_lasting(lasting=stays)
         with (
             _deduplicator(index, options) as deduplicator,
-            open_kept(options.output, self._form, self._watch, keep=keep, resume=start is not None) as kept,
-            Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
+            open_kept(options.output, self._form, self._listener, keep=keep, resume=start is not None) as kept,
+            Documents("dedup", self.sources, reading, self._listener, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
             run = _Run(index, deduplicator, documents, self._decisions, kept)
             if options.preference.by == "first":
                 run.first()
             else:
-                run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
+                run.preferred(options.preference, self._listener, with_texts=options.judges_texts)
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
@@ -252,14 +252,14 @@ class _Run:
         self._kept = kept
         if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
-        self._once = Once(documents.refuse, decisions.ids())
+        self._unique_ids = UniqueIds(documents.refuse, decisions.ids())
 
     def first(self) -> None:
         """Decide in the order of the input."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
         self._commit()
         for chunk in self._documents.chunks(self._index.analysis, self._index.profile):
-            entries, texts = self._once(chunk)
+            entries, texts = self._unique_ids(chunk)
             decisions = self._decide(entries, [document.text or "" for document in texts])
             for document, decision in zip(texts, decisions, strict=True):
                 self._write(document.raw, document.place, decision)
@@ -268,10 +268,10 @@ class _Run:
         self.progress.finished = True
         self._commit()
 
-    def preferred(self, preference: Preference, watch: Watch, *, with_texts: bool) -> None:
+    def preferred(self, preference: Preference, listener: RunListener, *, with_texts: bool) -> None:
         """Decide in an order of preference, write in the order of the input."""
-        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis, self._index.profile))
-        for raw, place, decision in decide_preferred(parts, preference, self._decide, watch, with_texts=with_texts):
+        parts = (self._unique_ids(chunk) for chunk in self._documents.chunks(self._index.analysis, self._index.profile))
+        for raw, place, decision in decide_preferred(parts, preference, self._decide, listener, with_texts=with_texts):
             self._write(raw, place, decision)
         self._commit()
 
@@ -328,7 +328,7 @@ def decide_preferred(
     parts: Iterable[tuple[Entries, list[Document]]],
     preference: Preference,
     decide: Callable[[Entries, list[str]], list[Decision]],
-    watch: Watch,
+    listener: RunListener,
     *,
     with_texts: bool = False,
 ) -> Iterator[tuple[bytes | None, Place, Decision]]:
@@ -350,7 +350,7 @@ def decide_preferred(
         order = np.argsort(np.concatenate(ranks), kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        with watch.meter("dedup: decide", len(order)) as meter:
+        with listener.meter("dedup: decide", len(order)) as meter:
             for numbers in _batches(order.tolist(), rows):
                 batch = [decoder.decode(rows.read(number)) for number in numbers]
                 decoded = [decode_member(row.member, bands=bands) for row in batch]

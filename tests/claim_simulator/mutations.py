@@ -6,7 +6,7 @@ import msgspec
 
 from simhash_hbase.index import dedup, documentrows, search
 from simhash_hbase.index.claim import machine, protocol
-from simhash_hbase.index.claim.machine import Run, Step, as_duplicate, as_original
+from simhash_hbase.index.claim.machine import ClaimBatch, Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import WriteBatch, put_first, read_states
 from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, Text
@@ -97,7 +97,7 @@ def _with_equal_bytes(batch, outcomes, places, cells, *, now: int) -> list[Chang
 MUTATIONS = {
     "second-query": [(protocol, "second_query", _find_nobody)],
     "yielding": [(machine, "give_way", _become_its_duplicate)],
-    "own-cell": [(Run, "look_again", _start_over_blindly)],
+    "own-cell": [(ClaimBatch, "look_again", _start_over_blindly)],
     "sketch-rows": [(documentrows, "entry_rows", _block_rows_alone)],
     "copies": [(machine, "document_cells", lambda entries, states: [])],
     "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
@@ -106,7 +106,7 @@ MUTATIONS = {
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
     "stamps": [(machine, "_begun", _at_own_time)],
     "raising": [(WriteBatch, "plan", _with_equal_bytes)],
-    "refresh": [(Run, "refresh", lambda run, named: set())],
+    "refresh": [(ClaimBatch, "refresh", lambda run, named: set())],
     "expiry": [(protocol.Verdicts, "judge_pending", _pass_expired)],
     "below": [(machine, "put_first", _put_unstamped)],
     "placed": [(documentrows, "put_first", _put_unstamped)],

@@ -11,7 +11,7 @@ from support.results import Printed
 
 from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_index
 from simhash_hbase.cli.exits import in_options
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, deduplicate
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, deduplicate
 from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions, Sources, scan
 
@@ -53,7 +53,9 @@ def test_decisions_are_handed_over_in_order_and_again(cli, tmp_path, source):
 
     with (
         index_in(tmp_path / "ours") as index,
-        Deduplication([source], DedupOptions(remember=True), lines=printed, watch=Watch(note=notes.append)) as corpus,
+        Deduplication(
+            [source], DedupOptions(remember=True), lines=printed, listener=RunListener(note=notes.append)
+        ) as corpus,
     ):
         done = corpus.run(index)
         again = b"".join(corpus.lines())

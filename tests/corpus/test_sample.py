@@ -8,7 +8,7 @@ from support.corpus import write_jsonl
 from support.results import Printed
 
 from simhash_hbase import create_index
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, run, sample
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, run, sample
 from simhash_hbase.corpus.sample import EarlyCut, texts_of
 from simhash_hbase.errors import WorkerLost
 from simhash_hbase.inputs import InputOptions
@@ -116,5 +116,5 @@ def test_refused_records_of_the_sample_are_counted_and_the_first_is_named(write)
     notes = []
     path = write("one", "", "three", None)
 
-    assert list(texts_of([path], InputOptions(), Watch(note=notes.append))) == ["one", "three"]
+    assert list(texts_of([path], InputOptions(), RunListener(note=notes.append))) == ["one", "three"]
     assert notes == [f"2 records of the sample were refused, the first: {path}:2: the text is empty"]

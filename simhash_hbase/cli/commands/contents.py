@@ -48,7 +48,7 @@ def add(
     with (
         output,
         options.open_index(url, collection=collection) as index,
-        corpus.Documents("add", files, reading.into_lasting(), output.watch) as documents,
+        corpus.Documents("add", files, reading.into_lasting(), output.listener) as documents,
     ):
         for results in documents.acted(index, index.added):
             for _, added in results:
@@ -157,7 +157,7 @@ def query(
         if not files:
             return exits.DONE
         found = 0
-        with corpus.Documents("query", files, reading, output.watch) as documents:
+        with corpus.Documents("query", files, reading, output.listener) as documents:
             for answers in documents.acted(index, partial(index.answered, search=search)):
                 for document, answer in answers:
                     found += bool(answer.matches)

@@ -35,7 +35,7 @@ def _urls(words: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Named:
+class GivenPlaces:
     """What a command that needs no address was called with; the index of None is a temporary one."""
 
     url: str | None
@@ -87,10 +87,10 @@ def left_by_interrupt(
 
 
 named_argument = options.collected(
-    "named",
+    "places",
     click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…",
                    shell_complete=lambda *words: options.complete_address(*words) or options.complete_file(*words)),
-    make=Named.of,
+    make=GivenPlaces.of,
 )  # fmt: skip
 
 
@@ -105,7 +105,9 @@ named_argument = options.collected(
 @options.collection
 @options.reading
 @options.output
-def claim(named: Named, deadline_s: float | None, reading: Reading, collection: str | None, output: Output) -> int:
+def claim(
+    places: GivenPlaces, deadline_s: float | None, reading: Reading, collection: str | None, output: Output
+) -> int:
     """Decide of each document whether it is an original or a duplicate, safely while other writers claim too.
 
     Of near copies claimed at the same time by different processes exactly one becomes the original. The same id with
@@ -117,8 +119,8 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
     originals = 0
     with (
         output,
-        _opened(named, reading, output) as (index, files, read),
-        corpus.Documents("claim", files, read, output.watch) as documents,
+        _opened(places, reading, output) as (index, files, read),
+        corpus.Documents("claim", files, read, output.listener) as documents,
     ):
         view = index.in_collection(collection)
         for decisions in documents.acted(view, partial(view.claimed, deadline_s=deadline_s)):
@@ -134,23 +136,23 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
         refused=documents.refused,
         **{"contested, claim again": documents.failed[ClaimContended]},
     )
-    named.say_gone(output)
+    places.say_gone(output)
     return exits.after(documents.refused)
 
 
 @contextmanager
-def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, inputs.Sources, Reading]]:
+def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[tuple[Index, inputs.Sources, Reading]]:
     """Open the index, or make a temporary one of the input, which is then read twice."""
-    sources = inputs.Sources(named.files)
-    if named.url is not None:
-        with options.open_index(named.url) as index:
+    sources = inputs.Sources(places.files)
+    if places.url is not None:
+        with options.open_index(places.url) as index:
             output.warn_of_expiry(index)
             yield index, sources, reading.into_lasting()
         return
-    named.await_input()
+    places.await_input()
     with corpus.documents.spooled(sources, wanted=True) as stdin:
         reading = replace(reading, settings=replace(reading.settings, stdin=stdin))
-        texts = partial(corpus.sample.texts_of, sources, reading.settings, output.watch)
+        texts = partial(corpus.sample.texts_of, sources, reading.settings, output.listener)
         with _temporary(sources, partial(_learned, {}, reading, texts, output), output) as index:
             yield index, sources, reading
 
@@ -191,7 +193,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
 @options.reading
 @options.output
 def dedup(
-    named: Named, choice: Choice, index_choice: Choice, reading: Reading, collection: str | None, output: Output
+    places: GivenPlaces, choice: Choice, index_choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
 
@@ -200,12 +202,14 @@ def dedup(
     What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
     bytes of memory a document, for the ids.
     """
-    settings = _dedup_options(named, choice, index_choice)
-    named.await_input()
-    deduplication = corpus.Deduplication(named.files, settings, reading=reading, lines=output, watch=output.watch)
+    settings = _dedup_options(places, choice, index_choice)
+    places.await_input()
+    deduplication = corpus.Deduplication(
+        places.files, settings, reading=reading, lines=output, listener=output.listener
+    )
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
-        with _open(named, deduplication, index_choice, choice, output) as index, opened as report:
+        with _open(places, deduplication, index_choice, choice, output) as index, opened as report:
             output.warn_of_expiry(index)
             done = deduplication.run(index.in_collection(collection))
             seconds = output.seconds()
@@ -222,7 +226,7 @@ def dedup(
                     refused=done.refused,
                 )
                 run = ReportRun(
-                    index=secretless(named.url or "a temporary index"),
+                    index=secretless(places.url or "a temporary index"),
                     time=datetime.now(UTC),
                     keep=settings.keep,
                     dry=settings.dry_run,
@@ -233,17 +237,17 @@ def dedup(
     if done.uncontained:
         counts["kept for too little in a near copy"] = done.uncontained
     output.summary("dedup", done.documents, seconds=seconds, decided_before=done.decided_before, **counts)
-    named.say_gone(output)
+    places.say_gone(output)
     if choice.report:
         output.note(f"the report is in {choice.report}")
     return exits.after(done.refused)
 
 
-def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:
+def _dedup_options(places: GivenPlaces, choice: Choice, index_choice: Choice) -> DedupOptions:
     """Complete the library's options by what it has to know of the index and of the report."""
     from simhash_hbase.stores.addresses import folder_of
 
-    url = named.url
+    url = places.url
     settings: DedupOptions = choice.options
     if url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
@@ -266,11 +270,11 @@ def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupO
 
 
 def _open(
-    named: Named, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
+    places: GivenPlaces, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> AbstractContextManager[LocalIndex]:
     from simhash_hbase.api import create_index, open_local_index
 
-    url, fields, table = named.url, options.profile_fields(index_choice), options.table_fields(index_choice)
+    url, fields, table = places.url, options.profile_fields(index_choice), options.table_fields(index_choice)
     learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
     if url is None:
         if table:

@@ -137,7 +137,7 @@ def create(
     learn_from = (*sample.learn_from, *files)
     texts, workers = None, 1
     if learn_from:
-        texts = corpus.sample.texts_of(learn_from, sample.settings, output.watch)
+        texts = corpus.sample.texts_of(learn_from, sample.settings, output.listener)
         workers = corpus.options.processors()
     with output:
         if texts is not None:

@@ -21,7 +21,7 @@ import msgspec
 
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
-from simhash_hbase.corpus.options import Watch
+from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.index.forms import plain
 from simhash_hbase.inputs.meter import Meter, Unit, counted, per_second, silent
 
@@ -152,9 +152,9 @@ class Output:
         return index
 
     @property
-    def watch(self) -> Watch:
+    def listener(self) -> RunListener:
         """What the library needs to report on its work."""
-        return Watch(self.note, self.meter, in_options)
+        return RunListener(self.note, self.meter, in_options)
 
     def error(self, text: str) -> None:
         """Print why the exit code is not 0; standard error, also when quiet."""

@@ -17,7 +17,7 @@ from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
-from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument
+from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, Permanent
 from simhash_hbase.files.local import replacing
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def _open(
         index = open_local_index(url, readonly=dry_run)
     except IndexMissing as error:
         if not choice.create:
-            raise IndexMissing(f"{error}, or dedup with --create") from error
+            raise Permanent(f"{exits.sentence_of(error)}, or dedup with --create") from error
         where = {"url": "memory:"} if dry_run else {"url": url, **table}
         return output.made(lambda: create_index(**where, **learn()))
     if fields:

@@ -65,8 +65,8 @@ class Verified:
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
     stale_copies: int = 0  # Entries whose copy is gone, or names another original.
-    repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
-    repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
+    repaired_copies: int = 0  # Entries that `repair` added or removed.
+    repaired: int = 0  # Completed or removed by `repair`: what it reads back afterwards.
     restored: int = 0
     """Documents whose damaged or lost cell was written anew from their member, or put back into its row, before all
     else was counted; one that was the original of others may be ``added`` then."""
@@ -74,7 +74,7 @@ class Verified:
     """Of these, members that were made again: their sketch is lost, so their documents are judged by distance alone;
     add them again with their texts."""
     not_repaired: int = 0
-    """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
+    """What `repair` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
     until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
 
     def count_repairs(self, wanted: int, done: int) -> None:

@@ -128,9 +128,9 @@ def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
     def make(*, format: str, quiet: bool) -> Output:
         if not quiet:
             show_starting()
-        from simhash_hbase.cli.screen.output import Output
+        from simhash_hbase.cli.screen.output import OUTPUTS
 
-        return Output(format=format, quiet=quiet)
+        return OUTPUTS[format](quiet=quiet)
 
     return collected("output", choice, _quiet(), debug, make=make)
 

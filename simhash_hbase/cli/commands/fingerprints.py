@@ -217,7 +217,7 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | None) -> None:
-    from simhash_hbase.cli.screen.tables import ComparedPair, print_wide
+    from simhash_hbase.cli.screen.tables import ComparedPair
     from simhash_hbase.files.local import replacing
     from simhash_hbase.profile.profile import SEGMENTING
     from simhash_hbase.report.explain import compare, word_cosine
@@ -233,11 +233,8 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
             raise InvalidArgument("--html shows texts, which an index does not keep: name two files or texts")
         with replacing(html) as file:
             file.write(comparison_page((text_a, text_b), record))
-    if output.format == "table":
-        print_wide(ComparedPair(a, b, record, profile).drawn)
-    else:
-        with output:
-            output.line(record)
+    with output:
+        output.record(record, drawn=ComparedPair(a, b, record, profile).drawn)
 
 
 def _only_document(path: str, settings: inputs.InputOptions) -> inputs.Document:

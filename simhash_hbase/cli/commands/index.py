@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 
 import click
 
@@ -60,14 +61,15 @@ def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str,
     ]
     with output:
         for planned in plans:
-            output.line(_readable(planned) if output.format == "table" else asdict(planned))
+            output.line(asdict(planned), rows=partial(_readable, planned))
     output.note(
         f"plan: load times exclude fingerprinting, which takes about {plans[0].fingerprint_hours:,.1f} core-hours. "
         f"HBase: codec {compression}, one replica. docker/README.md, Size, says what was measured."
     )
 
 
-def _readable(planned: PlannedScheme) -> dict[str, object]:
+def _readable(planned: PlannedScheme) -> Iterator[dict[str, object]]:
+    """Yield the row of a table."""
     p = planned
     dedup = ("by dedup:", _size(p.embedded_dedup_bytes))
     reads = [f"{p.tables} x {p.rows_a_scan:,}", f"= {p.rows_a_query:,}"]
@@ -76,7 +78,7 @@ def _readable(planned: PlannedScheme) -> dict[str, object]:
         reads.append(f"{p.rows_a_query_exact:,.{digits}f} expected")
     if p.bands:
         reads.append(f"{p.bands} sketch scans")
-    return {
+    yield {
         "scheme": p.scheme,
         "all\nwithin": f"{p.distance} bits",
         "rows stored": f"{p.rows:,}",
@@ -190,10 +192,8 @@ def stats(url: str, exact: bool, output: options.Output) -> None:
 
     with output, options.open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
         figures = index.stats(exact=exact, watch=watch)
-        if output.format == "html":
-            output.page(stats_page(secretless(url), index.profile, figures))
-        else:
-            output.record(asdict(figures), about=figures.sampled)
+        page = partial(stats_page, secretless(url), index.profile, figures)
+        output.record(asdict(figures), about=figures.sampled, page=page)
 
 
 @command("verify", examples=["simhash-hbase verify file:news.index --repair"])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, UniqueIds, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
-from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary
+from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.workers import Workers
@@ -95,7 +95,8 @@ def deduplicate(
 class Deduplication:
     """`deduplicate` in two steps, for a caller who makes the index of the input, or reads both again afterwards.
 
-    As a context it checks everything that can be checked without an index. Parameters are those of `deduplicate`.
+    As a context it checks everything that can be checked without an index. Parameters are those of `deduplicate`, and
+    `surroundings`: what the caller does itself, before and after the run.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Deduplication:
         reading: Reading | None = None,
         lines: Lines | None = None,
         listener: RunListener | None = None,
+        surroundings: Surroundings | None = None,
     ) -> None:
         self.sources = Sources(sources)
         self.reading = reading or Reading()
@@ -113,6 +115,7 @@ class Deduplication:
         self._options = options or DedupOptions()
         self._lines = lines
         self._listener = listener or RunListener()
+        self._surroundings = surroundings or Surroundings()
         self._form: KeptForm | None = None
         self._stack = ExitStack()
         self._decisions: checkpoint.Sink
@@ -123,36 +126,48 @@ class Deduplication:
         options, settings = self._options, self.reading.settings
         if options.judges_texts and (settings.simhash_field or settings.features_field):
             raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
-        check_destinations(self.sources, {**options.beside, **self._written()})
+        check_destinations(self.sources, {**self._surroundings.beside, **self._written()})
         with ExitStack() as stack:
-            if options.results:
-                new = checkpoint.of_beginning(self.sources, self._deciding())
-                self._decisions = checkpoint.FileDecisions(options.results, new, resume=options.resume)
-            else:
-                self._decisions = checkpoint.HandedDecisions(
-                    self._lines, remember=bool(options.clusters or options.remember)
-                )
+            self._decisions = self._make_decisions()
             stack.enter_context(self._decisions)
-            wanted = options.learn or options.remember or (options.output is not None and looks_into(settings.format))
-            stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
-            if options.learn and self.reading.processes > 1:
-                size = Path(stdin).stat().st_size if stdin else total_bytes(self.sources)
-                if size is not None and size > AHEAD_BYTES:
-                    self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
-                    self._pool.start()
-            settings = replace(settings, stdin=stdin, preference=options.preference)
-            self.reading = replace(self.reading, settings=settings)
-            if options.output:
-                self._form = kept_form(self.sources, settings, options.output)
-                check_kept(options.output, self._form, resume=self._decisions.start is not None)
-            if options.duplicates == "revisit":
-                if self._form is None or self._form.kind != RECORDS:
-                    raise InvalidArgument("`duplicates=revisit` needs `output=FILE`, and crawls as the input")
-                self._form = replace(self._form, refers=True)
+            self._prepare_input(stack)
+            self._prepare_output()
             self._stack = stack.pop_all()
         if self._form is not None and self._form.loss is not None:
             self._listener.note(self._form.loss)
         return self
+
+    def _make_decisions(self) -> checkpoint.Sink:
+        options = self._options
+        if options.results:
+            new = checkpoint.of_beginning(self.sources, self._deciding())
+            return checkpoint.FileDecisions(options.results, new, resume=options.resume)
+        return checkpoint.HandedDecisions(self._lines, remember=bool(options.clusters or self._surroundings.remember))
+
+    def _prepare_input(self, stack: ExitStack) -> None:
+        """Copy standard input where it is read more than once; start the processes that cut what is learned from."""
+        options, settings, surroundings = self._options, self.reading.settings, self._surroundings
+        is_read_ahead = options.output is not None and looks_into(settings.format)
+        is_read_again = surroundings.learn or surroundings.remember or is_read_ahead
+        stdin = stack.enter_context(spooled(self.sources, wanted=is_read_again))
+        if surroundings.learn and self.reading.processes > 1:
+            size = Path(stdin).stat().st_size if stdin else total_bytes(self.sources)
+            if size is not None and size > AHEAD_BYTES:
+                self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
+                self._pool.start()
+        settings = replace(settings, stdin=stdin, preference=options.preference)
+        self.reading = replace(self.reading, settings=settings)
+
+    def _prepare_output(self) -> None:
+        """Choose the form of what is kept, by the input and by the name of the output."""
+        options = self._options
+        if options.output:
+            self._form = kept_form(self.sources, self.reading.settings, options.output)
+            check_kept(options.output, self._form, resume=self._decisions.start is not None)
+        if options.duplicates == "revisit":
+            if self._form is None or self._form.kind != RECORDS:
+                raise InvalidArgument("`duplicates=revisit` needs `output=FILE`, and crawls as the input")
+            self._form = replace(self._form, refers=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -225,7 +240,7 @@ class Deduplication:
             options.dry_run,
             options.output,
             options.clusters,
-            options.made_with,
+            self._surroundings.made_with,
             options.duplicates,
             asdict(reading.settings),
             reading.rejects,

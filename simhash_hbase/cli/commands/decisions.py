@@ -202,10 +202,11 @@ def dedup(
     What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
     bytes of memory a document, for the ids.
     """
-    settings = _dedup_options(places, choice, index_choice)
+    settings = _dedup_options(places, choice)
+    surroundings = _surroundings(places, choice, index_choice)
     places.await_input()
     deduplication = corpus.Deduplication(
-        places.files, settings, reading=reading, lines=output, listener=output.listener
+        places.files, settings, reading=reading, lines=output, listener=output.listener, surroundings=surroundings
     )
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
@@ -243,23 +244,26 @@ def dedup(
     return exits.after(done.refused)
 
 
-def _dedup_options(places: GivenPlaces, choice: Choice, index_choice: Choice) -> DedupOptions:
-    """Complete the library's options by what it has to know of the index and of the report."""
-    from simhash_hbase.stores.addresses import folder_of
-
-    url = places.url
+def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
+    """Complete the library's options by what it has to know of the index."""
     settings: DedupOptions = choice.options
-    if url is None and choice.create:
+    if places.url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
-    if url is None and settings.resume:
+    if places.url is None and settings.resume:
         raise InvalidArgument(
             "--resume needs the index of the earlier run, which is gone if it was temporary: name its address"
         )
-    return replace(
-        settings,
+    return replace(settings, lasting=places.url is not None)
+
+
+def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> corpus.Surroundings:
+    """Say what the command does of the run itself: it makes the index, and writes the report."""
+    from simhash_hbase.stores.addresses import folder_of
+
+    url = places.url
+    return corpus.Surroundings(
         learn=choice.create or url is None,
         remember=choice.report is not None,
-        lasting=url is not None,
         made_with={
             "create": choice.create,
             **options.profile_fields(index_choice),

@@ -17,7 +17,7 @@ from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, ID_PREFIXES, SIMHASH_FORMATS, InputOptions
 from simhash_hbase.profile import defaults
-from simhash_hbase.rows.table import COMPRESSIONS
+from simhash_hbase.stores.hbase.table import COMPRESSIONS
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen import output as screen

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
-from simhash_hbase.index.duplicates import DecisionRecord, read_decisions
 from simhash_hbase.inputs import (
     Document,
     InputOptions,
@@ -23,6 +22,7 @@ from simhash_hbase.inputs import (
 )
 from simhash_hbase.inputs.meter import Meter
 from simhash_hbase.report.differences import pair_rows, word_differences
+from simhash_hbase.report.duplicates import DecisionRecord, read_decisions
 from simhash_hbase.report.page import COMPARED_CHARACTERS, HistogramBar, data_json, shortened
 from simhash_hbase.rows.keys import id_digest
 

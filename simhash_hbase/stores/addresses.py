@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
 from simhash_hbase.errors import InvalidArgument, Unsupported
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.hbase.table import TableSchema
 
 DEFAULT_REGIONS = 4
 

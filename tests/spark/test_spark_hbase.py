@@ -16,10 +16,10 @@ from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.spark import SparkOptions, load
 from simhash_hbase.spark.load import BulkSettings, Loader, WorkPlace
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.table import TableSchema
 
 pytestmark = [pytest.mark.hbase, pytest.mark.slow, SOCKETS]
 OPTIONS = InputOptions(metadata_fields=("id",))

@@ -11,13 +11,13 @@ import click
 
 from simhash_hbase import corpus
 from simhash_hbase.cli import exits, options
+from simhash_hbase.cli.commands.costs import HBASE_BYTES, PlannedScheme, plan_scheme
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile.defaults import BANDS
 from simhash_hbase.rows.clock import MS_A_DAY
-from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
-from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
+from simhash_hbase.stores.hbase.table import TableSchema, shell_script, thrift2_script
 
 MOST_DOCUMENTS = 2**64
 SCHEMES = ("4x1", "5x2", "6x3", "7x4")

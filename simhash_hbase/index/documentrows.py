@@ -191,6 +191,7 @@ def commit(store: Store, changes: Sequence[Change], *, below: int | None = None)
     compared = [change for change in changes if change.old is not None]
     refused: list[Change] = []
     if isinstance(store, Transactional):
+        # Inside the transaction the cells that were read as empty are empty yet.
         if first:
             store.put(FAMILY_DOCUMENTS, [Cell(*change.key, change.value) for change in first])
     elif below is None or len(first) <= FEW:

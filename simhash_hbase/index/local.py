@@ -258,6 +258,7 @@ class LocalIndex(Index):
 
     def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:
         store, now = self.store, self._now()
+        # A transaction decides the whole batch at once; without one, writers agree by compare-and-set.
         if isinstance(store, Transactional):
             return claim_in_transaction(store, self.profile, entries, now=now)
         behind = self._server_clock.writing_time(now) - now
@@ -480,6 +481,7 @@ class LocalIndex(Index):
 
     def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
+        # Damage of a mapped file may end the process that reads it, so another one reads it first.
         if isinstance(self.store, OnDisk):
             self.store.check_readable()
         return verify(
@@ -538,6 +540,7 @@ class LocalIndex(Index):
         The time is noted when the copy is complete. After a crash in between there is a backup that is not noted, so
         `stats` shows an earlier time, never a later one. The copy holds the time of the backup before.
         """
+        # Only files of this machine can be copied by it.
         if not isinstance(self.store, OnDisk):
             raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
         began = self._now()

@@ -116,17 +116,17 @@ class ServerClock:
 
     def writing_time(self, now: int) -> int:
         """Choose the timestamp of members and block rows: not much below the server's time."""
-        # Where there are transactions, a delete names what it deletes, and hides nothing that is written later.
+        # In a store with transactions a delete leaves nothing that hides later writes.
         return now if isinstance(self._store, Transactional) else max(now, self.time_below())
 
     def cleaning_time(self, now: int) -> int:
         """Choose the latest timestamp of deletes: not above the server's time."""
-        # Where there are transactions, a delete names what it deletes, and hides nothing that is written later.
+        # In a store with transactions a delete leaves nothing that hides later writes.
         return now if isinstance(self._store, Transactional) else self.server_time()
 
     def decision_time(self) -> int | None:
         """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
-        # In a transaction nobody changes a cell between the read and the write of it.
+        # In a transaction nobody changes a cell between its read and its write.
         if isinstance(self._store, Transactional):
             return None
         below = self.time_below()

@@ -64,6 +64,7 @@ def write_documents(
     outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
+    # Cells that were read outside of the transaction may have changed before it began.
     if cells is None or isinstance(store, Transactional):
         states, below = None, server_clock.decision_time()
     else:
@@ -127,6 +128,7 @@ class Attempt:
     """One attempt at a read and the write that rests on it; it ends without an error where another may do better."""
 
     def __init__(self, store: Store, until: float, *, is_last: bool) -> None:
+        # What a transaction did not finish had no effect; a single write without an answer may have had one.
         self._is_transaction = isinstance(store, Transactional)
         self._until = until
         self._is_last = is_last

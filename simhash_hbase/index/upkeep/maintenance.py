@@ -415,6 +415,7 @@ def vacuum(
             if not len(doomed.prefixes):
                 continue
             store.delete_rows(doomed, timestamp=cutoff)
+            # Inside a transaction no member of these rows can have appeared since they were read.
             if isinstance(store, Transactional):
                 result.rows += len(doomed.prefixes)
                 continue
@@ -501,6 +502,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
 def cutoff_of(store: Store, profile: Profile, now: int) -> int:
     """Return the latest time that may be deleted."""
     grace_ms = round(profile.grace_s * 1000)
+    # Without transactions a delete also hides what is written later below its timestamp.
     return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
 
 
@@ -579,6 +581,7 @@ def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
     """Read cells again, now that nobody else writes; where others may, they are as fresh as can be."""
+    # Without a transaction others write all the time: to read again would be no fresher.
     if not isinstance(store, Transactional):
         return list(cells)
     again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])

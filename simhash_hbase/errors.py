@@ -136,6 +136,9 @@ class DocumentMissing(Permanent, LookupError):
 class IndexMissing(Permanent, LookupError):
     """There is no index at this address."""
 
+    interrupted: bool = False
+    """The making of one was interrupted there, so that it can be repeated."""
+
 
 class IndexExists(Permanent):
     """There is an index at this address already."""

@@ -7,7 +7,7 @@ from hypothesis import settings
 from support.chromium import launch
 from support.faulty_proxy import proxy_to
 from support.hbase_server import drop_tables
-from support.places import PLACES, Clock, IndexMaker, server_goes_by
+from support.places import PLACES, Clock, IndexMaker
 from support.results import Result
 
 from simhash_hbase.cli.app import main
@@ -30,11 +30,9 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """Return a clock that the test moves; servers are taken to go by it."""
-    made = Clock()
-    server_goes_by(made, monkeypatch)
-    return made
+def clock():
+    """Return a clock that the test moves."""
+    return Clock()
 
 
 @pytest.fixture(params=PLACES)

@@ -57,7 +57,7 @@ class SeenIds:
         return came
 
 
-class Part(NamedTuple):
+class SpoolPart(NamedTuple):
     """Documents and refused records in the order of the input; no id is twice in all parts of a load."""
 
     entries: Entries
@@ -90,7 +90,7 @@ def id_digests(ids: Iterable[str]) -> NDArray[np.bytes_]:
     return np.array([id_digest(name) for name in ids], DIGEST)
 
 
-def write_part(path: Path, part: Part) -> str:
+def write_part(path: Path, part: SpoolPart) -> str:
     """Write a part whole or not at all, and return its checksum."""
     entries = part.entries
     columns = _Columns(
@@ -111,7 +111,7 @@ def write_part(path: Path, part: Part) -> str:
     return digest_of(encoded)
 
 
-def read_part(path: Path, checksum: str) -> Part:
+def read_part(path: Path, checksum: str) -> SpoolPart:
     """Read a part that has this checksum."""
     try:
         encoded = path.read_bytes()
@@ -132,7 +132,7 @@ def read_part(path: Path, checksum: str) -> Part:
         Reject(Place(_text(file), line), reason, raw, None if name is None else _text(name))
         for file, line, reason, raw, name in columns.rejects
     ]
-    return Part(entries, rejects)
+    return SpoolPart(entries, rejects)
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -235,7 +235,7 @@ class Spool:
         """Write the manifest."""
         write_file(self.folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self.manifest), indent=1))
 
-    def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Part]:
+    def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[SpoolPart]:
         """Analyse the input part by part, from the first record on that differs from what an earlier attempt read."""
         seen = SeenIds()
         rest = iter(records)
@@ -267,7 +267,7 @@ class Spool:
         # The input may have become shorter: then fewer parts are left, and no new one was saved.
         self.save()
 
-    def parts(self) -> Iterator[tuple[int, Part]]:
+    def parts(self) -> Iterator[tuple[int, SpoolPart]]:
         """Read all parts, each with the number of documents before it."""
         before = 0
         for note in self.manifest.parts:
@@ -292,7 +292,7 @@ class Spool:
     def _part_files(self) -> Iterator[Path]:
         return self.folder.glob("part-" + "[0-9]" * 6)
 
-    def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> Part:
+    def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> SpoolPart:
         """Write chunks as one part, without the documents whose id came before."""
         pieces, rejects = [], []
         for chunk in group:
@@ -303,7 +303,7 @@ class Spool:
                 repeated = compress(chunk.kept, came.tolist())
                 rejects += [Reject(d.place, repeated_id(d.id, d.place), d.raw or b"", d.id) for d in repeated]
             pieces.append(entries.take(np.flatnonzero(~came)) if came.any() else entries)
-        part = Part(Entries.joined(pieces), rejects)
+        part = SpoolPart(Entries.joined(pieces), rejects)
         records = sum(chunk.records for chunk in group)
         file = f"part-{len(self.manifest.parts):06d}"
         note = PartNote(

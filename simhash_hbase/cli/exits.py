@@ -11,6 +11,8 @@ from signal import SIGPIPE
 
 import click
 
+from simhash_hbase.errors import IndexMissing
+
 DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
@@ -70,9 +72,13 @@ def sentence_of(error: BaseException) -> str:
     'a.jsonl: no such file or directory'
     >>> sentence_of(MemoryError())
     'the memory is used up: fewer --workers need less'
+    >>> sentence_of(IndexMissing("there is no index at a.index"))
+    'there is no index at a.index: simhash-hbase create makes one'
     """
     if isinstance(error, MemoryError):
         return "the memory is used up: fewer --workers need less"
+    if isinstance(error, IndexMissing):
+        return f"{in_options(str(error))}: simhash-hbase create makes {'it anew' if error.interrupted else 'one'}"
     if not isinstance(error, OSError) or error.strerror is None:
         return in_options(str(error)) or type(error).__name__
     reason = error.strerror[:1].lower() + error.strerror[1:]

@@ -17,7 +17,7 @@ from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, ID_PREFIXES, SIMHASH_FORMATS, InputOptions
 from simhash_hbase.profile import defaults
-from simhash_hbase.rows.table import COMPRESSIONS
+from simhash_hbase.stores.hbase.table import COMPRESSIONS
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen import output as screen
@@ -128,9 +128,9 @@ def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
     def make(*, format: str, quiet: bool) -> Output:
         if not quiet:
             show_starting()
-        from simhash_hbase.cli.screen.output import Output
+        from simhash_hbase.cli.screen.output import OUTPUTS
 
-        return Output(format=format, quiet=quiet)
+        return OUTPUTS[format](quiet=quiet)
 
     return collected("output", choice, _quiet(), debug, make=make)
 

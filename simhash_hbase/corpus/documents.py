@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import msgspec
 
-from simhash_hbase.corpus.options import Reading, Watch
+from simhash_hbase.corpus.options import Reading, RunListener
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
@@ -244,13 +244,13 @@ class Refusals:
 
     @classmethod
     @contextmanager
-    def open(cls, path: str | None, watch: Watch, *, count: int = 0) -> Iterator[Self]:
+    def open(cls, path: str | None, listener: RunListener, *, count: int = 0) -> Iterator[Self]:
         """Open the file for them, with the records of an earlier run left in it."""
         if path is None:
-            yield cls(watch.note, None, count)
+            yield cls(listener.note, None, count)
             return
         with write_rejects(path, keep=count) as write:
-            yield cls(watch.note, lambda reject: write(replace(reject, reason=watch.words(reject.reason))), count)
+            yield cls(listener.note, lambda reject: write(replace(reject, reason=listener.words(reject.reason))), count)
 
     def add(self, reject: Reject) -> None:
         """Take a refused record; report it, unless there were many, or some for the same reason."""
@@ -282,7 +282,7 @@ class Refusals:
         self._note(f"{total:,} more {records} refused: {', '.join(kinds)}; `rejects=FILE` keeps them all")
 
 
-class Once:
+class UniqueIds:
     """Passes each id once; `refuse` takes the other documents with the reason, `known` are ids of an earlier run."""
 
     def __init__(
@@ -325,7 +325,7 @@ class Documents:
         name: str,
         sources: Sequence[str],
         reading: Reading,
-        watch: Watch,
+        listener: RunListener,
         *,
         keep_raw: bool = False,
         soon: bool = True,
@@ -342,10 +342,10 @@ class Documents:
         # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
         self._soon = soon
-        self._watch = watch
+        self._listener = listener
         self._stack = ExitStack()
         self._skipped = 0
-        self._refusals = Refusals(watch.note)
+        self._refusals = Refusals(listener.note)
         check_destinations(self._sources, {"`rejects`": reading.rejects})
 
     def __enter__(self) -> Self:
@@ -365,16 +365,16 @@ class Documents:
 
     def chunks(self, analysis: Analysis | None, profile: Profile) -> Iterator[Chunk]:
         """Read, and analyse unless a service does it; refused records are reported as they come."""
-        opened = Refusals.open(self._reading.rejects, self._watch, count=self.refused)
+        opened = Refusals.open(self._reading.rejects, self._listener, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
         workers, consumed = self._reading.processes, Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
         is_warned = False
-        with self._watch.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
+        with self._listener.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
             for chunk in analyse(records, analysis, workers=workers, pool=self.pool, soon=self._soon):
                 self.read += len(chunk.kept)
                 if consumed.unnamed is not None and not is_warned:
-                    self._watch.note(unnamed_documents(consumed.unnamed))
+                    self._listener.note(unnamed_documents(consumed.unnamed))
                     is_warned = True
                 for reject in chunk.rejects:
                     self._refusals.add(reject)
@@ -384,7 +384,7 @@ class Documents:
         left_out = left_out_files(self._sources.left_out)
         for note in (skipped_records(consumed.skipped), left_out, other_extractor(profile)):
             if note is not None:
-                self._watch.note(note)
+                self._listener.note(note)
 
     def acted(
         self, index: Index, act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]], *, writes: bool = False

@@ -78,17 +78,8 @@ class DedupOptions:
         File that takes the decisions, with a checkpoint beside it.
     resume : bool
         Continue the run of `results` after its checkpoint.
-    learn : bool
-        `Deduplication.texts` is called before the run, so standard input is copied.
-    remember : bool
-        `Deduplication.lines` is called after the run, and the input is read again.
     lasting : bool
         The index stays: a record of standard input without an id is refused, and of a file it is warned of.
-    made_with : mapping
-        Other choices that a resumed run must share, such as options of the index that it makes.
-    beside : mapping
-        Places that the caller writes itself, by what messages call them: the run writes elsewhere. A parameter of the
-        caller is in backticks.
     """
 
     keep: str = "first"
@@ -100,11 +91,7 @@ class DedupOptions:
     clusters: str | None = None
     results: str | None = None
     resume: bool = False
-    learn: bool = False
-    remember: bool = False
     lasting: bool = True
-    made_with: Mapping[str, object] = field(default_factory=dict)
-    beside: Mapping[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.resume and not self.results:
@@ -131,6 +118,29 @@ class DedupOptions:
         return Preference.parse(self.keep)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What the caller of a `Deduplication` does itself, before and after the run.
+
+    Attributes
+    ----------
+    learn : bool
+        `Deduplication.texts` is called before the run, so standard input is copied.
+    remember : bool
+        `Deduplication.lines` is called after the run, and the input is read again.
+    made_with : mapping
+        Other choices that a resumed run must share, such as options of the index that the caller makes.
+    beside : mapping
+        Places that the caller writes, by what messages call them: the run writes elsewhere. A parameter of the caller
+        is in backticks.
+    """
+
+    learn: bool = False
+    remember: bool = False
+    made_with: Mapping[str, object] = field(default_factory=dict)
+    beside: Mapping[str, str | None] = field(default_factory=dict)
+
+
 class Lines(Protocol):
     """Takes decisions as they are made, in the order of the input."""
 
@@ -141,7 +151,7 @@ class Lines(Protocol):
         """Hand on what was taken: the index holds it."""
 
 
-class Watch(NamedTuple):
+class RunListener(NamedTuple):
     """What a caller hears of a run."""
 
     note: Callable[[str], None] = lambda _: None  # Takes a sentence for people: a warning, a refused record.

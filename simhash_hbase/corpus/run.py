@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.corpus import checkpoint, sample
-from simhash_hbase.corpus.documents import Documents, Once, check_destinations, spooled
+from simhash_hbase.corpus.documents import Documents, UniqueIds, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
-from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
+from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.workers import Workers
@@ -43,7 +43,7 @@ def deduplicate(
     *,
     reading: Reading | None = None,
     lines: Lines | None = None,
-    watch: Watch | None = None,
+    listener: RunListener | None = None,
 ) -> Summary:
     r"""Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
 
@@ -59,7 +59,7 @@ def deduplicate(
         How documents are read.
     lines : Lines, optional
         Takes the decisions in input order, unless `options` names a file for them.
-    watch : Watch, optional
+    listener : RunListener, optional
         Hears of refused records, warnings and progress.
 
     Returns
@@ -89,14 +89,15 @@ def deduplicate(
     ...     deduplicate(index, [str(path)])
     Summary(documents=3, originals=2, refused=0, decided_before=0, uncontained=0)
     """
-    with Deduplication(sources, options, reading=reading, lines=lines, watch=watch) as corpus:
+    with Deduplication(sources, options, reading=reading, lines=lines, listener=listener) as corpus:
         return corpus.run(index)
 
 
 class Deduplication:
     """`deduplicate` in two steps, for a caller who makes the index of the input, or reads both again afterwards.
 
-    As a context it checks everything that can be checked without an index. Parameters are those of `deduplicate`.
+    As a context it checks everything that can be checked without an index. Parameters are those of `deduplicate`, and
+    `surroundings`: what the caller does itself, before and after the run.
     """
 
     def __init__(
@@ -106,14 +107,16 @@ class Deduplication:
         *,
         reading: Reading | None = None,
         lines: Lines | None = None,
-        watch: Watch | None = None,
+        listener: RunListener | None = None,
+        surroundings: Surroundings | None = None,
     ) -> None:
         self.sources = Sources(sources)
         self.reading = reading or Reading()
         """How the input is read; where standard input was copied, from the copy."""
         self._options = options or DedupOptions()
         self._lines = lines
-        self._watch = watch or Watch()
+        self._listener = listener or RunListener()
+        self._surroundings = surroundings or Surroundings()
         self._form: KeptForm | None = None
         self._stack = ExitStack()
         self._decisions: checkpoint.Sink
@@ -124,36 +127,48 @@ class Deduplication:
         options, settings = self._options, self.reading.settings
         if options.judges_texts and (settings.simhash_field or settings.features_field):
             raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
-        check_destinations(self.sources, {**options.beside, **self._written()})
+        check_destinations(self.sources, {**self._surroundings.beside, **self._written()})
         with ExitStack() as stack:
-            if options.results:
-                new = checkpoint.of_beginning(self.sources, self._deciding())
-                self._decisions = checkpoint.FileDecisions(options.results, new, resume=options.resume)
-            else:
-                self._decisions = checkpoint.HandedDecisions(
-                    self._lines, remember=bool(options.clusters or options.remember)
-                )
+            self._decisions = self._make_decisions()
             stack.enter_context(self._decisions)
-            wanted = options.learn or options.remember or (options.output is not None and looks_into(settings.format))
-            stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
-            if options.learn and self.reading.processes > 1:
-                size = Path(stdin).stat().st_size if stdin else total_bytes(self.sources)
-                if size is not None and size > AHEAD_BYTES:
-                    self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
-                    self._pool.start()
-            settings = replace(settings, stdin=stdin, preference=options.preference)
-            self.reading = replace(self.reading, settings=settings)
-            if options.output:
-                self._form = kept_form(self.sources, settings, options.output)
-                check_kept(options.output, self._form, resume=self._decisions.start is not None)
-            if options.duplicates == "revisit":
-                if self._form is None or self._form.kind != RECORDS:
-                    raise InvalidArgument("`duplicates=revisit` needs `output=FILE`, and crawls as the input")
-                self._form = replace(self._form, refers=True)
+            self._prepare_input(stack)
+            self._prepare_output()
             self._stack = stack.pop_all()
         if self._form is not None and self._form.loss is not None:
-            self._watch.note(self._form.loss)
+            self._listener.note(self._form.loss)
         return self
+
+    def _make_decisions(self) -> checkpoint.Sink:
+        options = self._options
+        if options.results:
+            new = checkpoint.of_beginning(self.sources, self._deciding())
+            return checkpoint.FileDecisions(options.results, new, resume=options.resume)
+        return checkpoint.HandedDecisions(self._lines, remember=bool(options.clusters or self._surroundings.remember))
+
+    def _prepare_input(self, stack: ExitStack) -> None:
+        """Copy standard input where it is read more than once; start the processes that cut what is learned from."""
+        options, settings, surroundings = self._options, self.reading.settings, self._surroundings
+        is_read_ahead = options.output is not None and looks_into(settings.format)
+        is_read_again = surroundings.learn or surroundings.remember or is_read_ahead
+        stdin = stack.enter_context(spooled(self.sources, wanted=is_read_again))
+        if surroundings.learn and self.reading.processes > 1:
+            size = Path(stdin).stat().st_size if stdin else total_bytes(self.sources)
+            if size is not None and size > AHEAD_BYTES:
+                self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
+                self._pool.start()
+        settings = replace(settings, stdin=stdin, preference=options.preference)
+        self.reading = replace(self.reading, settings=settings)
+
+    def _prepare_output(self) -> None:
+        """Choose the form of what is kept, by the input and by the name of the output."""
+        options = self._options
+        if options.output:
+            self._form = kept_form(self.sources, self.reading.settings, options.output)
+            check_kept(options.output, self._form, resume=self._decisions.start is not None)
+        if options.duplicates == "revisit":
+            if self._form is None or self._form.kind != RECORDS:
+                raise InvalidArgument("`duplicates=revisit` needs `output=FILE`, and crawls as the input")
+            self._form = replace(self._form, refers=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -164,7 +179,7 @@ class Deduplication:
         """Read a sample of the input, to learn an idf table from."""
         if self._pool is not None:
             self._early = sample.EarlyCut(self._pool, self.reading.processes - 1, seed=SEED)
-        return sample.texts_of(self.sources, self.reading.settings, self._watch, early=self._early)
+        return sample.texts_of(self.sources, self.reading.settings, self._listener, early=self._early)
 
     def lines(self) -> Iterator[bytes]:
         """Read the decisions again, as JSON lines in the order of the input."""
@@ -191,8 +206,8 @@ class Deduplication:
         reading = self.reading.into_lasting(lasting=stays)
         with (
             _deduplicator(index, options) as deduplicator,
-            open_kept(options.output, self._form, self._watch, keep=keep, resume=start is not None) as kept,
-            Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
+            open_kept(options.output, self._form, self._listener, keep=keep, resume=start is not None) as kept,
+            Documents("dedup", self.sources, reading, self._listener, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
             with WriteGroups(deduplicator.target, gathers=are_files_here(self.sources)) as groups:
@@ -200,7 +215,7 @@ class Deduplication:
                 if options.preference.by == "first":
                     run.first()
                 else:
-                    run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
+                    run.preferred(options.preference, self._listener, with_texts=options.judges_texts)
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
@@ -227,7 +242,7 @@ class Deduplication:
             options.dry_run,
             options.output,
             options.clusters,
-            options.made_with,
+            self._surroundings.made_with,
             options.duplicates,
             asdict(reading.settings),
             reading.rejects,
@@ -256,7 +271,7 @@ class _Run:
         self._groups = groups
         if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
-        self._once = Once(documents.refuse, decisions.ids())
+        self._unique_ids = UniqueIds(documents.refuse, decisions.ids())
 
     def first(self) -> None:
         """Decide in the order of the input."""
@@ -267,7 +282,7 @@ class _Run:
         try:
             for chunk in self._documents.chunks(self._index.analysis, self._index.profile):
                 is_whole = False
-                entries, texts = self._once(chunk)
+                entries, texts = self._unique_ids(chunk)
                 decisions = self._decide(entries, [document.text or "" for document in texts])
                 for document, decision in zip(texts, decisions, strict=True):
                     self._write(document.raw, document.place, decision)
@@ -284,10 +299,10 @@ class _Run:
         self.progress.finished = True
         self._decisions.commit(self.progress)
 
-    def preferred(self, preference: Preference, watch: Watch, *, with_texts: bool) -> None:
+    def preferred(self, preference: Preference, listener: RunListener, *, with_texts: bool) -> None:
         """Decide in an order of preference, write in the order of the input."""
-        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis, self._index.profile))
-        for raw, place, decision in decide_preferred(parts, preference, self._decide, watch, with_texts=with_texts):
+        parts = (self._unique_ids(chunk) for chunk in self._documents.chunks(self._index.analysis, self._index.profile))
+        for raw, place, decision in decide_preferred(parts, preference, self._decide, listener, with_texts=with_texts):
             self._groups.commit()
             self._write(raw, place, decision)
         self._note_progress()
@@ -346,7 +361,7 @@ def decide_preferred(
     parts: Iterable[tuple[Entries, list[Document]]],
     preference: Preference,
     decide: Callable[[Entries, list[str]], list[Decision]],
-    watch: Watch,
+    listener: RunListener,
     *,
     with_texts: bool = False,
 ) -> Iterator[tuple[bytes | None, Place, Decision]]:
@@ -368,7 +383,7 @@ def decide_preferred(
         order = np.argsort(np.concatenate(ranks), kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        with watch.meter("dedup: decide", len(order)) as meter:
+        with listener.meter("dedup: decide", len(order)) as meter:
             for numbers in _batches(order.tolist(), rows):
                 batch = [decoder.decode(rows.read(number)) for number in numbers]
                 decoded = [decode_member(row.member, bands=bands) for row in batch]

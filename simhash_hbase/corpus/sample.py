@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 
-from simhash_hbase.corpus import Watch, documents
+from simhash_hbase.corpus import RunListener, documents
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
@@ -66,11 +66,11 @@ def cut_texts(_: Analysis | None, records: list[Document | JsonLine], seed: int)
 
 
 def texts_of(
-    named: Sequence[str], settings: InputOptions, watch: Watch, *, early: EarlyCut | None = None
+    named: Sequence[str], settings: InputOptions, listener: RunListener, *, early: EarlyCut | None = None
 ) -> Iterator[str]:
     """Read texts to learn from, as many as are learned from; what of them cannot be read is counted and reported."""
     sources, consumed = as_sources(named), Progress()
-    with watch.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
+    with listener.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
         sample = TextSample()
         for scanned in scan_lines(sources, settings, consumed):
             is_taken = sample.add(scanned)
@@ -83,7 +83,7 @@ def texts_of(
         raise NothingToLearn(NOTHING_TO_LEARN_FROM + (sample.first and f": {sample.first}"))
     if refused := sample.refused:
         records = "record of the sample was" if refused == 1 else "records of the sample were"
-        watch.note(f"{refused:,} {records} refused, the first: {sample.first}")
+        listener.note(f"{refused:,} {records} refused, the first: {sample.first}")
     yield from texts
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase import inputs
 from simhash_hbase.corpus.forms import FILES, RECORDS, Conversion, KeptForm, check_id, split_row
-from simhash_hbase.corpus.options import Watch
+from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import followed, open_growing, open_temporary, replacing, target_of, to_disk, write_below
 from simhash_hbase.files.remote import created, is_remote
@@ -197,13 +197,13 @@ class KeptRows:
         to_disk(self._notes, self._notes.name)
         return self._notes.tell()
 
-    def finish(self, watch: Watch) -> None:
+    def finish(self, listener: RunListener) -> None:
         """Read the input again where it is Parquet, and write the result."""
         copies, target = self._conversion.copies_rows, self._conversion.target
         if copies and not self._files:
             return
         rows = self.commit() // _ROW.size if copies else None
-        with replacing(self._path) as file, watch.meter("dedup: write the kept rows", rows, noun="rows") as meter:
+        with replacing(self._path) as file, listener.meter("dedup: write the kept rows", rows, noun="rows") as meter:
             if copies:
                 inputs.parquet.copy_rows(self._parts(), file, lambda done: meter.show(done, done))
                 return
@@ -280,7 +280,7 @@ def rows_path(path: str) -> str:
 
 @contextmanager
 def open_kept(
-    path: str | None, form: KeptForm | None, watch: Watch, *, keep: int | None, resume: bool
+    path: str | None, form: KeptForm | None, listener: RunListener, *, keep: int | None, resume: bool
 ) -> Iterator[Kept]:
     """Open the place for kept documents.
 
@@ -294,7 +294,7 @@ def open_kept(
         with notes:
             rows = KeptRows(path, form.conversion, notes)
             yield rows
-            rows.finish(watch)
+            rows.finish(listener)
     elif form.kind == FILES:
         yield KeptFolder(path, resume=resume)
     else:

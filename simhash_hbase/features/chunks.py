@@ -121,7 +121,7 @@ def analyse(
     # nothing, and two are never slower than one.
     with closing(pool):
         pool.begin(analysis)
-        waiting: deque[tuple[Chunk, Future[Done]]] = deque()
+        waiting: deque[tuple[Chunk, Future[ChunkResults]]] = deque()
         for chunk in chunks:
             waiting.append((chunk, pool.submit(analyse_chunk, *payload(chunk.documents))))
             if len(waiting) > workers * IN_FLIGHT:
@@ -135,7 +135,7 @@ def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chu
     return _analysed(Chunk(list(documents), records=len(documents)), analysis)
 
 
-def _next(waiting: deque[tuple[Chunk, Future[Done]]], analysis: Analysis) -> Chunk:
+def _next(waiting: deque[tuple[Chunk, Future[ChunkResults]]], analysis: Analysis) -> Chunk:
     """Return the first chunk when it is analysed; until then analyse others that no process has begun."""
     first, future = waiting.popleft()
     for chunk, other in ((first, future), *waiting):
@@ -162,7 +162,7 @@ def _chunks(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> It
         yield chunk
 
 
-class Done(NamedTuple):
+class ChunkResults(NamedTuple):
     """The results of a chunk."""
 
     analysed: Analysed
@@ -171,7 +171,7 @@ class Done(NamedTuple):
 
 def analyse_chunk(
     analysis: Analysis | None, kind: str, ids: list[str], what: list[Any], metadata: list[Any] | None
-) -> Done:
+) -> ChunkResults:
     """Extract, fingerprint and sketch the payload of a chunk, in any process; without an analysis extract only."""
     records = {at: extract(page) for at, page in enumerate(what) if isinstance(page, Page)}
     documents = {at: record for at, record in records.items() if isinstance(record, Document)}
@@ -188,10 +188,10 @@ def analyse_chunk(
     else:
         done = getattr(analysis, kind)(ids, what, metadata) if ids else analysis.fingerprints([], [])
     refused = dict(sorted({**done.refused, **refused}.items()))
-    return Done(Analysed(done.entries, [at for at in done.kept if at not in refused], refused), documents)
+    return ChunkResults(Analysed(done.entries, [at for at in done.kept if at not in refused], refused), documents)
 
 
-def finish(chunk: Chunk, done: Done) -> Chunk:
+def finish(chunk: Chunk, done: ChunkResults) -> Chunk:
     """Attach the entries, and turn documents without text or features into rejects at their place."""
     chunk.analysed = done.analysed
     for at, extracted in done.extracted.items():

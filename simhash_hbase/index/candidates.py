@@ -23,7 +23,7 @@ U64 = np.uint64
 PAIRS_AT_ONCE = 1_000_000
 
 
-class Near(NamedTuple):
+class CandidatePairs(NamedTuple):
     """Stored fingerprints within reach of queries, each pair once, sorted by query and fingerprint."""
 
     queries: NDArray[np.intp]  # Positions in the array of queries.
@@ -32,12 +32,14 @@ class Near(NamedTuple):
     by_blocks: NDArray[np.bool_]
     """Whether a block row joins them within the rule's reach; others are joined by sketch rows alone."""
 
-    def where(self, chosen: NDArray[np.bool_] | slice) -> "Near":
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "CandidatePairs":
         """Select pairs."""
-        return Near(self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen])
+        return CandidatePairs(
+            self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen]
+        )
 
 
-class Reach(NamedTuple):
+class CandidateLimits(NamedTuple):
     """Which rows are read, and how far from a query a fingerprint may be that they bring."""
 
     tables: int  # Rows with flags up to this are block rows, those above sketch rows.
@@ -45,7 +47,7 @@ class Reach(NamedTuple):
     bands: BandDistance | None  # By the number of sketch rows that bring it; None where sketch rows are not read.
 
     @classmethod
-    def of(cls, profile: Profile, rule: MatchRule) -> "Reach":
+    def of(cls, profile: Profile, rule: MatchRule) -> "CandidateLimits":
         """Take it from an index and a rule."""
         return cls(len(profile.blocks.tables), rule.reach, rule.band_reach if profile.bands else None)
 
@@ -56,7 +58,7 @@ class Queries(NamedTuple):
     profile: Profile  # That of the index.
     entries: Entries
     rule: MatchRule  # What it accepts.
-    reach: Reach
+    reach: CandidateLimits
     prefixes: NDArray[np.uint64]  # Of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
     sketches: Sketches
 
@@ -64,7 +66,7 @@ class Queries(NamedTuple):
     def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> "Queries":
         """Compute it for a rule, or for that of the index."""
         rule = rule or profile.rule
-        reach, prefixes = Reach.of(profile, rule), asked_prefixes(profile, entries, rule)
+        reach, prefixes = CandidateLimits.of(profile, rule), asked_prefixes(profile, entries, rule)
         return cls(profile, entries, rule, reach, prefixes, Sketches.of_entries(entries))
 
     def candidates(self, store: Store, *, limit: int) -> "Candidates":
@@ -81,7 +83,7 @@ def asked_prefixes(profile: Profile, entries: Entries, rule: MatchRule) -> NDArr
     return np.hstack([blocks, band_prefixes(profile.blocks, segments, entries.sketched)])
 
 
-NO_PAIRS = Near(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8), np.empty(0, np.bool_))
+NO_PAIRS = CandidatePairs(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8), np.empty(0, np.bool_))
 
 
 class Candidates:
@@ -93,7 +95,7 @@ class Candidates:
         prefixes: NDArray[np.uint64],
         rows: BlockRows,
         truncated: NDArray[np.bool_],
-        reach: Reach,
+        reach: CandidateLimits,
     ) -> None:
         self.truncated = truncated
         self.rows = len(rows.prefixes)
@@ -102,7 +104,7 @@ class Candidates:
         self._rows = rows
         self._reach = reach
 
-    def parts(self) -> Iterator[Near]:
+    def parts(self) -> Iterator[CandidatePairs]:
         """Join queries with rows; each part has all pairs of some queries, in their order, and is not empty."""
         if not self.rows:
             return
@@ -123,7 +125,7 @@ class Candidates:
                 yield near
             start = stop
 
-    def _alone(self) -> Near:
+    def _alone(self) -> CandidatePairs:
         """Find the candidates of one query, for which nothing has to be joined: in 7 to 40 µs rather than 65 to 120."""
         rows, reach = self._rows, self._reach
         apart = distances(rows.simhashes, self._simhashes)
@@ -140,9 +142,9 @@ class Candidates:
             # Both are sorted, and `np.isin` takes longer than everything else here.
             by_blocks = np.zeros(len(near), np.bool_)
             by_blocks[np.searchsorted(near, met)] = True
-        return Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
+        return CandidatePairs(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
 
-    def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> Near:
+    def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> CandidatePairs:
         """Join the queries from one position on with the ranges of rows of each of their prefixes."""
         found = [(NO_PAIRS.queries, NO_PAIRS.simhashes, NO_PAIRS.by_blocks)]
         most = np.full(left.shape[1], self._reach.blocks)
@@ -165,14 +167,14 @@ class Candidates:
         rows, keys = np.diff(starts, append=len(keys)), keys[starts]
         at, which = np.divmod(keys >> U64(1), U64(len(few) + 1))
         queries, stored = at.astype(np.intp), few[which.astype(np.intp)]
-        near = Near(queries, stored, distances(self._simhashes[queries], stored), keys & U64(1) == 0)
+        near = CandidatePairs(queries, stored, distances(self._simhashes[queries], stored), keys & U64(1) == 0)
         if self._reach.bands is None:
             return near
         return near.where(near.by_blocks | (near.distances <= joined_within(self._reach.bands, rows)))
 
 
 def find_candidates(
-    store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: Reach, limit: int
+    store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: CandidateLimits, limit: int
 ) -> Candidates:
     """Scan all rows that many queries may share; `asked_prefixes` lists their prefixes.
 
@@ -187,7 +189,7 @@ def find_candidates(
 
 
 def find_crowded_documents(
-    simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach
+    simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: CandidateLimits
 ) -> NDArray[np.bool_]:
     """Tell which documents of a batch have others of it within reach."""
     ascending, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)

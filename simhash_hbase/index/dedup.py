@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision, NearCopy, as_decision
 from simhash_hbase.index.candidates import Queries, find_crowded_documents
-from simhash_hbase.index.documentrows import read_states, refresh_documents
+from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents
 from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.search import Hit, find_nearest, found_since
-from simhash_hbase.index.timestamps import decision_time, writing_time
+from simhash_hbase.index.search import Further, Hit, find_nearest, found_since
+from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.index.write import ReadCells, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, judge, known_likeness, rounded
@@ -55,6 +55,8 @@ class Deduplicator:
         Takes the writes instead of `store`, and is searched too: for a dry run.
     judge : TextJudge, optional
         Looks at the texts of pairs that the sketches bring together; it is used for one corpus.
+    server_clock : ServerClock, optional
+        That of `store`, where the caller has one.
 
     Notes
     -----
@@ -62,9 +64,16 @@ class Deduplicator:
     """
 
     def __init__(
-        self, store: Store, profile: Profile, *, scratch: Store | None = None, judge: TextJudge | None = None
+        self,
+        store: Store,
+        profile: Profile,
+        *,
+        scratch: Store | None = None,
+        judge: TextJudge | None = None,
+        server_clock: ServerClock | None = None,
     ) -> None:
         self._places = [store] if scratch is None else [store, scratch]
+        self._server_clock = server_clock if server_clock and scratch is None else ServerClock(self._places[-1])
         self._profile = profile
         self._judge = judge
         self._searched = profile if judge is None else judge.candidates
@@ -91,15 +100,16 @@ class Deduplicator:
         InvalidArgument
             When an id is there twice.
         """
-        target = self.target
-        now, below = writing_time(target, now), decision_time(target)
+        target, server_clock = self.target, self._server_clock
+        now, below = server_clock.writing_time(now), server_clock.decision_time()
         if self._judge is not None:
             self._judge.begin(entries, texts)
         plan = self.plan(entries, now=now)
         cells = ReadCells(plan.states, below)
-        write_documents(target, self._profile, plan.entries, plan.outcomes, now=now, cells=cells)
+        batch = WriteBatch(target, self._profile, plan.entries)
+        write_documents(batch, plan.outcomes, server_clock=server_clock, now=now, cells=cells)
         if len(self._places) == 1:
-            refresh_documents(target, self._profile, plan.seen, now=now)
+            refresh_documents(target, self._profile, plan.seen, server_clock=server_clock, now=now)
         return plan.decisions
 
     def plan(self, entries: Entries, *, now: int) -> Plan:
@@ -124,14 +134,14 @@ class Deduplicator:
             self._judge,
         )
 
-        def take_hit_unless_decided_again(at: int, hit: Hit) -> bool:
+        def accept_unless_decided_again(at: int, hit: Hit) -> Further:
             # A dry run's own word replaces the index's.
-            return read_states(target, [hit.state.id]) == [None] and batch.take_hit(at, hit)
+            return batch.accept(at, hit) if read_states(target, [hit.state.id]) == [None] else "more"
 
         for store in self._places:
             # Whatever the limits of the index say, nothing is left out: a decision must not rest on a part.
-            take_hit = batch.take_hit if store is target else take_hit_unless_decided_again
-            find_nearest(store, batch.queries, found_since(0), take_hit)
+            accept = batch.accept if store is target else accept_unless_decided_again
+            find_nearest(store, batch.queries, found_since(0), accept)
         batch.decide()
         outcomes = dict(zip(fresh, batch.outcomes, strict=True))
         near = {fresh[at]: copy for at, copy in batch.near.items()}
@@ -246,19 +256,19 @@ class UndecidedBatch:
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
-    def take_hit(self, at: int, hit: Hit) -> bool:
-        """Remember an original of a store; return whether it stays one whatever the batch becomes."""
+    def accept(self, at: int, hit: Hit) -> Further:
+        """Remember an original of a store; ``done`` if it stays one whatever the batch becomes."""
         state = hit.state
         if state.id == self.queries.entries.ids[at]:
             # Another writer has added the document since its cell was read: it is no original of itself.
-            return False
+            return "more"
         if state.seen < self._oldest:
             self.expired.add(state.id)
-            return False
+            return "more"
         rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
         option = self._judged(at, OriginalOption(rank, hit.similarity, hit.containment, hit.text))
         if option is None:
-            return False
+            return "more"
         turn = self._moving.get(state.id, self._end)
         if turn < at:
             self._leaving[at].add(turn)
@@ -266,7 +276,7 @@ class UndecidedBatch:
             if turn < self._end:
                 self._left_by[at].add(turn)
             self._stored[at] = nearer(self._stored[at], option)
-        return turn == self._end
+        return "done" if turn == self._end else "more"
 
     def decide(self) -> None:
         """Go through the batch in order."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.timestamps import writing_time
+from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import documentcells
@@ -184,13 +184,14 @@ class WriteBatch(NamedTuple):
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
     """Write the document cells so that no late request of it does harm; return what other writers got ahead of.
 
-    Without transactions first cells are put at the timestamp `below`, `decision_time`; without it, and where they are
-    few, they are compared and set.
+    Without transactions first cells are put at the timestamp `below`, `ServerClock.decision_time`; without it, and
+    where they are few, they are compared and set.
     """
     first = [change for change in changes if change.old is None]
     compared = [change for change in changes if change.old is not None]
     refused: list[Change] = []
     if isinstance(store, Transactional):
+        # Inside the transaction the cells that were read as empty are empty yet.
         if first:
             store.put(FAMILY_DOCUMENTS, [Cell(*change.key, change.value) for change in first])
     elif below is None or len(first) <= FEW:
@@ -222,7 +223,9 @@ def drop_members(store: Store, changes: Sequence[Change]) -> None:
         store.delete(FAMILY_DOCUMENTS, cells)
 
 
-def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
+def refresh_documents(
+    store: Store, profile: Profile, ids: Sequence[str], *, server_clock: ServerClock, now: int
+) -> None:
     """Write down that documents were seen, where the index lets documents expire.
 
     Only what was last seen longer ago than a tenth of the time to live is written, all cells of it. A refresh that
@@ -230,7 +233,7 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
     """
     if profile.ttl_ms is None:
         return
-    now = writing_time(store, now)
+    now = server_clock.writing_time(now)
     with atomically(store):
         refresh_within(store, profile, ids, now=now)
 

@@ -65,7 +65,7 @@ def _profile_cell(store: Store) -> Cell:
     cell, digest = store.get(FAMILY_INDEX, [(_PROFILE_ROW, VALUE_QUALIFIER), (_DIGEST_ROW, VALUE_QUALIFIER)])
     if cell is None:
         _check_no_documents(store)
-        raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
+        raise IndexMissing(f"there is no index at {store.url}")
     # An index of 1.0.0 has no digest.
     if digest is not None and digest.value != digest_of(cell.value).encode():
         raise CorruptIndex(f"the profile at {store.url} is not the one that the index was made with: restore a backup")

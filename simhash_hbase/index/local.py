@@ -20,7 +20,7 @@ from simhash_hbase.errors import (
     Unsupported,
 )
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.index import documentrows, indexrows, timestamps
+from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.answers import Added, Answer, Decision, Stored, as_given, make_answers, stored_document
 from simhash_hbase.index.arguments import (
     BATCH_DOCUMENTS,
@@ -36,11 +36,12 @@ from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.dedup import Deduplicator
+from simhash_hbase.index.documentrows import WriteBatch
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.search import Neighbours
-from simhash_hbase.index.timestamps import Timer
+from simhash_hbase.index.timestamps import ServerClock, Timer
 from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.walk import DamageCallback, ProgressCallback, scan_documents
@@ -90,6 +91,8 @@ class LocalIndex(Index):
         Milliseconds since 1970.
     timer : Timer, optional
         Measures how long claims wait for other writers.
+    server_clock : ServerClock, optional
+        Says what time the server of the store has.
 
     Raises
     ------
@@ -101,10 +104,18 @@ class LocalIndex(Index):
     Threads may share one: they take turns where texts are analysed.
     """
 
-    def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], int] = now_ms,
+        timer: Timer | None = None,
+        server_clock: ServerClock | None = None,
+    ) -> None:
         super().__init__(indexrows.read_profile(store), clock=clock)
         self._store = store
         self._timer = timer or Timer()
+        self._server_clock = server_clock or ServerClock(store)
         self._shared = _Shared()
         self.on_search: Callable[[Searched], None] | None = None
         """Called after each search of a query, in the thread that made it."""
@@ -215,7 +226,9 @@ class LocalIndex(Index):
         check_storable(entries)
         written = Written([], [])
         for run in runs_of_ids(self.collection.stored(entries)):
-            flags = write_documents(self.store, self.profile, run, None, now=self._now())
+            flags = write_documents(
+                WriteBatch(self.store, self.profile, run), None, server_clock=self._server_clock, now=self._now()
+            )
             written = Written(written.known + flags.known, written.moved + flags.moved)
         return written
 
@@ -251,9 +264,10 @@ class LocalIndex(Index):
 
     def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:
         store, now = self.store, self._now()
+        # A transaction decides the whole batch at once; without one, writers agree by compare-and-set.
         if isinstance(store, Transactional):
             return claim_in_transaction(store, self.profile, entries, now=now)
-        behind = timestamps.writing_time(store, now) - now
+        behind = self._server_clock.writing_time(now) - now
         return claim_by_protocol(
             store, self.profile, entries, clock=lambda: self._now() + behind, timer=self._timer, deadline_s=deadline_s
         )
@@ -448,7 +462,7 @@ class LocalIndex(Index):
 
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
         """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
-        return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge)
+        return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge, server_clock=self._server_clock)
 
     def dedup_entries(
         self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()
@@ -473,9 +487,12 @@ class LocalIndex(Index):
 
     def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
+        # Damage of a mapped file may end the process that reads it, so another one reads it first.
         if isinstance(self.store, OnDisk):
             self.store.check_readable()
-        return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
+        return verify(
+            self.store, self.profile, server_clock=self._server_clock, now=self._now(), repair=repair, watch=watch
+        )
 
     def expiry_warning(self) -> str | None:
         """Say so where all documents have expired by this machine's clock, which may be ahead; None else.
@@ -503,7 +520,7 @@ class LocalIndex(Index):
         StoreBusy
             While a bulk load is open.
         """
-        return vacuum(self.store, self.profile, now=self._now(), yes=yes, watch=watch)
+        return vacuum(self.store, self.profile, server_clock=self._server_clock, now=self._now(), yes=yes, watch=watch)
 
     def backup(self, destination: str | os.PathLike[str]) -> bool:
         """Copy the index while it is in use, and note in it when the copy began.
@@ -529,6 +546,7 @@ class LocalIndex(Index):
         The time is noted when the copy is complete. After a crash in between there is a backup that is not noted, so
         `stats` shows an earlier time, never a later one. The copy holds the time of the backup before.
         """
+        # Only files of this machine can be copied by it.
         if not isinstance(self.store, OnDisk):
             raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
         began = self._now()

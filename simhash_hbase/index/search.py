@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.candidates import Near, Queries, expand
+from simhash_hbase.index.candidates import CandidatePairs, Queries, expand
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, judge, known_likeness
 from simhash_hbase.rows import documentcells, keys, layout
@@ -50,10 +50,13 @@ class Hit(NamedTuple):
     containment: float | None  # Share of the query's shingles that the document has.
 
 
-TakeHit: TypeAlias = Callable[[int, Hit], bool]
-"""Takes a query's position and a document that the rule accepts; returns whether farther ones are not wanted."""
+Further: TypeAlias = Literal["done", "more"]
+"""Whether a query needs hits of a larger distance than the one that it was given."""
 
-Counts: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
+AcceptHit: TypeAlias = Callable[[int, Hit], Further]
+"""Takes a query's position and a document that the rule accepts; ``done``: no hit of a larger distance is needed."""
+
+DocumentFilter: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
 """Takes a document cell and the text of a member: what the member stands for, or None when it does not count."""
 
 
@@ -108,7 +111,7 @@ class Neighbours:
         yield from ([] for _ in range(given, len(self._queries.entries)))
 
 
-def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeHit) -> None:
+def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept: AcceptHit) -> None:
     """Find for each document what may decide it, the nearest first.
 
     Of a fingerprint that more than `FIRST_MEMBERS` documents have, those whose ids have the smallest digests are read
@@ -120,8 +123,8 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
     # For each document the distance of what was enough.
     settled = np.full(len(queries.entries), FARTHEST, np.uint8)
 
-    def hand_on(near: Near, page: MemberPage) -> None:
-        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
+    def hand_on(near: CandidatePairs, page: MemberPage) -> None:
+        """Hand the hits of each query on, the best first, until one is enough."""
         accepted, ranges = _accepted_pairs(near, page, queries)
         members.know(map(page.id_digest, set(accepted.at.tolist())))
         for start, stop in ranges:
@@ -130,7 +133,7 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
             for hit in _counting(members, near, page, queries, accepted.listed(slice(start, stop))):
                 if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
                     break
-                if take_hit(query, hit):
+                if accept(query, hit) == "done":
                     enough, settled[query] = hit, hit.distance
 
     for near in queries.candidates(store, limit=UNLIMITED).parts():
@@ -149,12 +152,12 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
                 after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
 
 
-def found_since(oldest: int) -> Counts:
+def found_since(oldest: int) -> DocumentFilter:
     """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
     return lambda cell, text: cell.found_under(text, oldest)
 
 
-def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
+def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
     """Cut pairs into those of some queries, which have a bounded number of members together, or of a single query."""
     if near.queries[0] == near.queries[-1]:
         yield near
@@ -177,7 +180,7 @@ def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
 
 
 def _nearest(
-    members: Members, near: Near, page: MemberPage, queries: Queries, most: int
+    members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
     """Give each query its first hits in the order of answers.
 
@@ -198,7 +201,7 @@ def _nearest(
 
 
 def _counting(
-    members: Members, near: Near, page: MemberPage, queries: Queries, pairs: Sequence[tuple[int, int, float]]
+    members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, pairs: Sequence[tuple[int, int, float]]
 ) -> Iterator[Hit]:
     """Make hits of some pairs of one query; leave out members that do not count, and those of other collections."""
     query = int(near.queries[pairs[0][0]])
@@ -225,7 +228,7 @@ class _Accepted(NamedTuple):
 
 
 def _accepted_pairs(
-    near: Near, page: MemberPage, queries: Queries, members: Members | None = None
+    near: CandidatePairs, page: MemberPage, queries: Queries, members: Members | None = None
 ) -> tuple[_Accepted, list[tuple[int, int]]]:
     """Ask the rule about each pair of a query and a member; return those accepted, and the range of each query's.
 
@@ -304,7 +307,13 @@ class Members:
     """Reads members and document cells, and keeps some for the next part of the same search."""
 
     def __init__(
-        self, store: Store, profile: Profile, counts: Counts, *, limit: int, collections: frozenset[str] = frozenset()
+        self,
+        store: Store,
+        profile: Profile,
+        counts: DocumentFilter,
+        *,
+        limit: int,
+        collections: frozenset[str] = frozenset(),
     ) -> None:
         self._store = store
         self._collections = collections

@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from simhash_hbase.errors import CorruptIndex, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.keys import index_row
@@ -58,65 +57,82 @@ class _Reading(NamedTuple):
     monotonic_s: float
     wall_s: float
 
-    def is_old(self) -> bool:
-        """Return whether it was read long ago, or this machine slept since, or its clock was set."""
-        monotonic_s = time.monotonic() - self.monotonic_s
-        return monotonic_s > KEPT_S or abs(time.time() - self.wall_s - monotonic_s) > SET_S
 
+class ServerClock:
+    """The time of a store's server, which is asked for once a minute.
 
-_readings: WeakKeyDictionary[Store, _Reading] = WeakKeyDictionary()
-_given: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
-_lock = Lock()
+    Parameters
+    ----------
+    store : Store
+        Is asked; one with transactions has no other writers whose clocks differ, and is not asked.
+    monotonic, wall : callable, optional
+        Seconds by the clocks of this machine: one that is never set, and the time of day.
 
+    Notes
+    -----
+    Threads may share one.
+    """
 
-def server_time(store: Store) -> int:
-    """Ask for the server's time."""
-    store.put(FAMILY_INDEX, [Cell(_ROW, VALUE_QUALIFIER, b"t")])
-    [cell] = store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
-    if cell is None or cell.timestamp is None:
-        raise CorruptIndex(f"the row of times at {store.url} was written and is not there")
-    return cell.timestamp
+    def __init__(
+        self, store: Store, *, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._monotonic = monotonic
+        self._wall = wall
+        self._reading: _Reading | None = None
+        self._given = 0
+        self._lock = Lock()
 
+    def server_time(self) -> int:
+        """Ask for the server's time."""
+        self._store.put(FAMILY_INDEX, [Cell(_ROW, VALUE_QUALIFIER, b"t")])
+        [cell] = self._store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
+        if cell is None or cell.timestamp is None:
+            raise CorruptIndex(f"the row of times at {self._store.url} was written and is not there")
+        return cell.timestamp
 
-def time_below(store: Store) -> int:
-    """Choose a timestamp below all that the store's own clock gives from now on."""
-    reading = _readings.get(store)
-    if reading is None or reading.is_old():
-        for attempt in range(1, TRIES + 1):
-            try:
-                server_ms = server_time(store)
-                break
-            except (StoreTimeout, StoreUnavailable):
-                if attempt == TRIES:
-                    raise
-        # Afterwards: the server's clock was at least there when these were read.
-        reading = _readings[store] = _Reading(server_ms, time.monotonic(), time.time())
-    elapsed_ms = int((time.monotonic() - reading.monotonic_s) * 1000)
-    with _lock:
-        _given[store] = max(reading.server_ms + elapsed_ms - MARGIN_MS, _given.get(store, 0) + 1)
-        return _given[store]
+    def time_below(self) -> int:
+        """Choose a timestamp below all that the store's own clock gives from now on."""
+        reading = self._reading
+        if reading is None or self._is_old(reading):
+            for attempt in range(1, TRIES + 1):
+                try:
+                    server_ms = self.server_time()
+                    break
+                except (StoreTimeout, StoreUnavailable):
+                    if attempt == TRIES:
+                        raise
+            # Afterwards: the server's clock was at least there when these were read.
+            reading = self._reading = _Reading(server_ms, self._monotonic(), self._wall())
+        elapsed_ms = int((self._monotonic() - reading.monotonic_s) * 1000)
+        with self._lock:
+            self._given = max(reading.server_ms + elapsed_ms - MARGIN_MS, self._given + 1)
+            return self._given
 
+    def _is_old(self, reading: _Reading) -> bool:
+        """Return whether it was taken long ago, or this machine slept since, or its clock was set."""
+        monotonic_s = self._monotonic() - reading.monotonic_s
+        return monotonic_s > KEPT_S or abs(self._wall() - reading.wall_s - monotonic_s) > SET_S
 
-def writing_time(store: Store, now: int) -> int:
-    """Choose the timestamp of members and block rows: not much below the server's time."""
-    if isinstance(store, Transactional):
-        return now
-    return max(now, time_below(store))
+    def writing_time(self, now: int) -> int:
+        """Choose the timestamp of members and block rows: not much below the server's time."""
+        # In a store with transactions a delete leaves nothing that hides later writes.
+        return now if isinstance(self._store, Transactional) else max(now, self.time_below())
 
+    def cleaning_time(self, now: int) -> int:
+        """Choose the latest timestamp of deletes: not above the server's time."""
+        # In a store with transactions a delete leaves nothing that hides later writes.
+        return now if isinstance(self._store, Transactional) else self.server_time()
 
-def cleaning_time(store: Store, now: int) -> int:
-    """Choose the latest timestamp of deletes: not above the server's time."""
-    return now if isinstance(store, Transactional) else server_time(store)
+    def decision_time(self) -> int | None:
+        """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
+        # In a transaction nobody changes a cell between its read and its write.
+        if isinstance(self._store, Transactional):
+            return None
+        below = self.time_below()
+        return below if below >= ABOVE_TOKENS else None
 
 
 def claim_time(token: bytes) -> int:
     """Choose the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
     return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
-
-
-def decision_time(store: Store) -> int | None:
-    """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
-    if isinstance(store, Transactional):
-        return None
-    below = time_below(store)
-    return below if below >= ABOVE_TOKENS else None

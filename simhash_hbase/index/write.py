@@ -13,9 +13,7 @@ from typing import NamedTuple, Self
 from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.index.copies import delete_copies
 from simhash_hbase.index.documentrows import WriteBatch, commit, drop_members, read_states
-from simhash_hbase.index.timestamps import decision_time, writing_time
-from simhash_hbase.profile import Profile
-from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import Change, Outcome, StoredState, removal
 from simhash_hbase.stores.base import Store, Transactional, atomically
@@ -39,18 +37,18 @@ class ReadCells(NamedTuple):
 
     states: Sequence[StoredState | None]
     below: int | None
-    """The timestamp at which first cells may be put instead of compared, `decision_time`; None: they may not."""
+    """The timestamp at which first cells may be put instead of compared, `ServerClock.decision_time`; None: they may
+    not."""
 
 
 ADDED = Outcome()
 
 
 def write_documents(
-    store: Store,
-    profile: Profile,
-    entries: Entries,
+    batch: WriteBatch,
     outcomes: Sequence[Outcome] | None,
     *,
+    server_clock: ServerClock,
     now: int,
     cells: ReadCells | None = None,
 ) -> Written:
@@ -61,13 +59,14 @@ def write_documents(
     calls, in one transaction. With `cells`, the document cells as they were read before, it is a call less; a
     transaction reads them again.
     """
-    now = writing_time(store, now)
-    batch = WriteBatch(store, profile, entries)
+    store, entries = batch.store, batch.entries
+    now = server_clock.writing_time(now)
     outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
+    # Cells that were read outside of the transaction may have changed before it began.
     if cells is None or isinstance(store, Transactional):
-        states, below = None, decision_time(store)
+        states, below = None, server_clock.decision_time()
     else:
         states, below = cells
     for attempt in attempts(store):
@@ -129,6 +128,7 @@ class Attempt:
     """One attempt at a read and the write that rests on it; it ends without an error where another may do better."""
 
     def __init__(self, store: Store, until: float, *, is_last: bool) -> None:
+        # What a transaction did not finish had no effect; a single write without an answer may have had one.
         self._is_transaction = isinstance(store, Transactional)
         self._until = until
         self._is_last = is_last

@@ -7,23 +7,18 @@ list: their number, then they. Texts with characters whose form depends on their
 from __future__ import annotations
 
 from simhash_hbase.kernel import uncompiled as cython
+from simhash_hbase.kernel.kinds import BLANKLESS, HAN_FIRST, HAN_LAST, IGNORABLE, SLOW
 
 MAPPED = 0x20000  # Code points that a table holds.
 LIST = 1 << 31  # In a table: the other bits are a place in the list.
 MOST_LISTED = 4  # Characters that one becomes, at most.
 
-# Kinds of characters:
-WORD = 1  # A word character (``\\w``).
-SLOW = 2  # Its forms depend on its neighbours, or are not in the tables.
-IGNORABLE = 4  # It is not shown: the second form of texts is without it.
-COMPOSED = 8  # Unicode's form NFC may change it or join it with one before it, or it is a format.
-FORMAT = 16  # It controls how text is shown, and is no part of a word.
-KEPT = 32  # It is part of a normal form: a letter, a number or a mark.
-
-_LIST = cython.declare(cython.uint, 1 << 31)
-_SLOW = cython.declare(cython.int, 2)
-_IGNORABLE = cython.declare(cython.int, 4)
-_UNSPACED = cython.declare(cython.int, 512 | 1024 | 2048)  # Kana and scripts of South East Asia, as `segment` has them.
+_LIST = cython.declare(cython.uint, LIST)
+_SLOW = cython.declare(cython.int, SLOW)
+_IGNORABLE = cython.declare(cython.int, IGNORABLE)
+_BLANKLESS = cython.declare(cython.int, BLANKLESS)
+_HAN_FIRST = cython.declare(cython.uint, HAN_FIRST)
+_HAN_LAST = cython.declare(cython.uint, HAN_LAST)
 
 
 def kinds_of(
@@ -95,7 +90,7 @@ def _is_blank(point: cython.uint) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 def _is_unspaced(point: cython.uint, kinds: cython.ushort[::1]) -> cython.bint:
-    return 0x4E00 <= point <= 0x9FD5 or kinds[point] & _UNSPACED != 0
+    return _HAN_FIRST <= point <= _HAN_LAST or kinds[point] & _BLANKLESS != 0
 
 
 def join(points: cython.uint[::1], ends: cython.longlong[::1], kinds: cython.ushort[::1]) -> None:

@@ -15,6 +15,22 @@ from __future__ import annotations
 from math import log
 
 from simhash_hbase.kernel import uncompiled as cython
+from simhash_hbase.kernel.kinds import (
+    BLANKLESS,
+    DIGIT,
+    EXTENDS,
+    HAN_FIRST,
+    HAN_LAST,
+    HEBREW,
+    HIRAGANA,
+    KATAKANA,
+    MARK,
+    MID_LETTER,
+    MID_NUMBER,
+    PART,
+    UNSPACED,
+    WORD,
+)
 
 JIEBA_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among them.
 TOKENS = 1  # The same, with the words of other scripts.
@@ -22,23 +38,28 @@ WORDS = 2  # Of these, tokens that hold a word character (``\w``).
 KEYWORDS = 3  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
 FOLDED_WORDS = 4  # `WORDS` of a text in lower case: the dictionary has AT&T and IP地址 in capitals.
 
-HAN_FIRST = 0x4E00
-HAN_LAST = 0x9FD5
-
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)  # Interpreted, no product wraps.
-# Kinds of characters in words that jieba does not know, as `characters` has them.
-_PART = cython.declare(cython.int, 64)
-_DIGIT = cython.declare(cython.int, 128)
-_MARK = cython.declare(cython.int, 256)
-_HIRAGANA = cython.declare(cython.int, 512)
-_KATAKANA = cython.declare(cython.int, 1024)
-_UNSPACED = cython.declare(cython.int, 2048)
-_EXTENDS = cython.declare(cython.int, 4096)
-_MID_LETTER = cython.declare(cython.int, 8192)
-_MID_NUMBER = cython.declare(cython.int, 16384)
-_HEBREW = cython.declare(cython.int, 32768)
-_FOREIGN = cython.declare(cython.int, 64 | 512 | 1024 | 2048)
+# Kinds of characters:
+_WORD = cython.declare(cython.int, WORD)
+_PART = cython.declare(cython.int, PART)
+_DIGIT = cython.declare(cython.int, DIGIT)
+_MARK = cython.declare(cython.int, MARK)
+_HIRAGANA = cython.declare(cython.int, HIRAGANA)
+_KATAKANA = cython.declare(cython.int, KATAKANA)
+_UNSPACED = cython.declare(cython.int, UNSPACED)
+_EXTENDS = cython.declare(cython.int, EXTENDS)
+_MID_LETTER = cython.declare(cython.int, MID_LETTER)
+_MID_NUMBER = cython.declare(cython.int, MID_NUMBER)
+_HEBREW = cython.declare(cython.int, HEBREW)
+_FOREIGN = cython.declare(cython.int, PART | BLANKLESS)
+_HAN_FIRST = cython.declare(cython.uint, HAN_FIRST)
+_HAN_LAST = cython.declare(cython.uint, HAN_LAST)
+# The modes that are asked for below:
+_TOKENS = cython.declare(cython.int, TOKENS)
+_WORDS = cython.declare(cython.int, WORDS)
+_KEYWORDS = cython.declare(cython.int, KEYWORDS)
+_FOLDED_WORDS = cython.declare(cython.int, FOLDED_WORDS)
 # A slot of the trie has an entry and the weight of the word, side by side in one cache line. An entry is the node (20
 # bits) and character (21 bits) that lead to it, the node it leads to (20 bits), whether that is a word, and whether
 # words go on from it.
@@ -181,7 +202,7 @@ def _is_alphanumeric(point: cython.uint) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 def _is_han(point: cython.uint) -> cython.bint:
-    return 0x4E00 <= point <= 0x9FD5
+    return _HAN_FIRST <= point <= _HAN_LAST
 
 
 @cython.cfunc
@@ -261,13 +282,13 @@ class Cutter:
     @cython.nogil
     def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Take a token if it counts."""
-        if self.mode == 2 or self.mode == 4:
+        if self.mode == _WORDS or self.mode == _FOLDED_WORDS:
             place = start
-            while place < stop and not self.kinds[self.points[place]] & 1:
+            while place < stop and not self.kinds[self.points[place]] & _WORD:
                 place += 1
             if place == stop:
                 return
-        elif self.mode == 3 and stop - start < 2:
+        elif self.mode == _KEYWORDS and stop - start < 2:
             return
         self.starts[self.tokens] = start
         self.stops[self.tokens] = stop
@@ -278,7 +299,7 @@ class Cutter:
     def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """Find the words of other scripts in a text, and leave what is between them to jieba."""
         kinds: cython.int = 0
-        if self.mode:
+        if self.mode >= _TOKENS:
             for place in range(start, end):
                 kinds |= self.kinds[self.points[place]]
         place = start if kinds & _FOREIGN else end
@@ -371,7 +392,7 @@ class Cutter:
                 if self.points[place] == 13 and stop < end and self.points[stop] == 10:
                     stop += 1
                 # Of a line's end nothing is a word, though it has two characters.
-                if stop - place == 1 or self.mode <= 1:
+                if stop - place == 1 or self.mode <= _TOKENS:
                     self._emit(place, stop)
             place = stop
 
@@ -419,7 +440,7 @@ class Cutter:
     def _known(self, place: cython.Py_ssize_t) -> cython.ulonglong:
         """Return a character as the dictionary has it."""
         point: cython.ulonglong = self.points[place]
-        return point - 32 if 97 <= point <= 122 and self.mode == 4 else point
+        return point - 32 if 97 <= point <= 122 and self.mode == _FOLDED_WORDS else point
 
     @cython.cfunc
     @cython.nogil
@@ -482,7 +503,7 @@ class Cutter:
         way back say for B, E, M and S whether it is the later one.
         """
         model = self.model
-        at: cython.Py_ssize_t = 20 + 4 * (self.points[start] - 0x4E00)
+        at: cython.Py_ssize_t = 20 + 4 * (self.points[start] - _HAN_FIRST)
         ways: cython.int = 0
         state: cython.int = 0
         before: cython.double[4] = [0.0, 0.0, 0.0, 0.0]
@@ -490,7 +511,7 @@ class Cutter:
         for state in range(4):
             before[state] = model[state] + model[at + state]
         for place in range(start + 1, stop):
-            at = 20 + 4 * (self.points[place] - 0x4E00)
+            at = 20 + 4 * (self.points[place] - _HAN_FIRST)
             ways = 0
             for state in range(4):
                 # Steps: model[4 + 4 * from + to].

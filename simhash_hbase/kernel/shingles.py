@@ -13,6 +13,7 @@ from simhash_hbase.kernel import uncompiled as cython
 BINS = 512
 SHINGLE = 5  # Characters.
 
+_BINS = cython.declare(cython.Py_ssize_t, BINS)
 _EMPTY = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _TWO = cython.declare(cython.ulonglong, 0x3FFFFFFFFFF)  # 42 bits.
 _THREE = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)  # 63 bits.
@@ -57,9 +58,9 @@ def sketch(
     form of a text ends where `ends` says, behind a 0; `orders` has for each of 512 bins the order in which it chooses
     another one, and `groups` the bins of the bands, those of a band one behind the other.
     """
-    minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
-    dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
-    filled: cython.ushort[::1] = memoryview(bytearray(2 * 512)).cast("H")
+    minima: cython.ulonglong[::1] = memoryview(bytearray(8 * BINS)).cast("Q")
+    dense: cython.ulonglong[::1] = memoryview(bytearray(8 * BINS)).cast("Q")
+    filled: cython.ushort[::1] = memoryview(bytearray(2 * BINS)).cast("H")
     width: cython.Py_ssize_t = groups.shape[0] // bands if bands else 0
     with cython.nogil:
         for text in range(ends.shape[0] - 1):
@@ -86,7 +87,7 @@ def _find_minima(
     """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
     three: cython.ulonglong = 0  # The last code points of 21 bits each: three and two are held without loss.
     two: cython.ulonglong = 0
-    for place in range(512):
+    for place in range(_BINS):
         minima[place] = _EMPTY
     for place in range(start, stop if stop >= start + 5 or stop == start else start + 5):
         three = ((three << 21) | (two >> 21)) & _THREE
@@ -105,7 +106,7 @@ def _count(minima: cython.ulonglong[::1]) -> cython.ulonglong:
     """Estimate the number of distinct hashes: the more there are, the smaller is the smallest one of each bin."""
     filled: cython.ulonglong = 0
     waited: cython.ulonglong = 0  # Of 2 ** 44 values, a hash being cut to 44 bits, those below the minima.
-    for bin in range(512):
+    for bin in range(_BINS):
         filled += minima[bin] != _EMPTY
         waited += (minima[bin] & _IN_BIN) >> 20 if minima[bin] != _EMPTY else _OF_BIN
     waited = max(waited, 1)
@@ -119,15 +120,15 @@ def _densify(
 ) -> cython.void:
     """Copy the minima, each empty bin with that of the first filled one in its order; without any, all are empty."""
     many: cython.Py_ssize_t = 0
-    for bin in range(512):
+    for bin in range(_BINS):
         dense[bin] = minima[bin]
         if minima[bin] != _EMPTY:
             filled[many] = bin
             many += 1
-    for bin in range(512 if many else 0):
+    for bin in range(_BINS if many else 0):
         if minima[bin] != _EMPTY:
             continue
-        at = bin * 512
+        at = bin * _BINS
         if many < 23:
             # Of few filled bins the one with the least key is found sooner than by going through the order.
             least = _EMPTY

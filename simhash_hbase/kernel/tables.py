@@ -28,9 +28,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidProfile, MissingExtra
-from simhash_hbase.kernel.forms import COMPOSED, FORMAT, IGNORABLE, KEPT, LIST, MAPPED, MOST_LISTED, SLOW, WORD
+from simhash_hbase.kernel.forms import LIST, MAPPED, MOST_LISTED
+from simhash_hbase.kernel.kinds import (
+    COMPOSED,
+    DIGIT,
+    EXTENDS,
+    FORMAT,
+    HAN_FIRST,
+    HAN_LAST,
+    HEBREW,
+    HIRAGANA,
+    IGNORABLE,
+    KATAKANA,
+    KEPT,
+    MARK,
+    MID_LETTER,
+    MID_NUMBER,
+    PART,
+    SLOW,
+    UNSPACED,
+    WORD,
+)
 from simhash_hbase.kernel.normal import joining, varying
-from simhash_hbase.kernel.segment import HAN_FIRST, HAN_LAST, SLOTS, read_dictionary, read_words
+from simhash_hbase.kernel.segment import SLOTS, read_dictionary, read_words
 from simhash_hbase.kernel.shingles import BINS, mix
 from simhash_hbase.rows.digests import digest_of
 
@@ -42,25 +62,20 @@ _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
 _STATES = "BEMS"
 _MODEL = ("prob_start.py", "prob_trans.py", "prob_emit.py")
 
-# Kinds of characters in words that jieba does not know, as `segment` has them:
-_PART = 64  # A letter, a digit or a mark of a script that puts blanks between words.
-_DIGIT = 128  # ASCII's digits are of this kind, too.
-_HIRAGANA, _KATAKANA = 512, 1024
-EXTENDS = 4096  # It stays with the character before it, of a script without blanks.
 _CLASSES = {  # In characters.txt.
-    "LETTERS": _PART,
-    "DIGITS": _PART | _DIGIT,
-    "MARKS": _PART | 256,
-    "UNSPACED": 2048,
+    "LETTERS": PART,
+    "DIGITS": PART | DIGIT,
+    "MARKS": PART | MARK,
+    "UNSPACED": UNSPACED,
     "UNSPACED_MARKS": EXTENDS,
-    "HIRAGANA": _HIRAGANA,
-    "KATAKANA": _KATAKANA,
-    "VOICED": _HIRAGANA | _KATAKANA | EXTENDS,
+    "HIRAGANA": HIRAGANA,
+    "KATAKANA": KATAKANA,
+    "VOICED": HIRAGANA | KATAKANA | EXTENDS,
     "FORMATS": FORMAT | COMPOSED,
     "IGNORABLES": IGNORABLE,
-    "MID_LETTER": 8192,
-    "MID_NUMBER": 16384,
-    "HEBREW": 32768,
+    "MID_LETTER": MID_LETTER,
+    "MID_NUMBER": MID_NUMBER,
+    "HEBREW": HEBREW,
 }
 
 
@@ -180,7 +195,7 @@ def _kinds(everything: str) -> NDArray[np.uint16]:
     kinds[0xFE00:0xFE10] = 0  # Variation selectors.
     kinds[numbers(re.sub(r"\W+", "", everything[:0x40000]))] = WORD | KEPT
     kinds[ord("_")] = WORD
-    kinds[ord("0") : ord("9") + 1] |= _DIGIT
+    kinds[ord("0") : ord("9") + 1] |= DIGIT
     for block in Path(__file__).with_name("characters.txt").read_text("ascii").split("\n\n")[1:]:
         name, _, ranges = block.partition("\n")
         for first, _, last in (some.partition("-") for some in ranges.split()):

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.kernel import forms, segment, shingles, votes
+from simhash_hbase.kernel import forms, kinds as characters, segment, shingles, votes
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
-from simhash_hbase.kernel.tables import EXTENDS, kernel_tables
+from simhash_hbase.kernel.tables import kernel_tables
 from simhash_hbase.profile.defaults import TEXT_FORM
 from simhash_hbase.rows.digests import blake2b
 from simhash_hbase.rows.names import exact
@@ -134,7 +134,7 @@ class Batch:
         self.kinds = np.zeros(len(texts), np.uint16)
         kinds = kernel_tables()["kinds"]
         forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
-        if form > 1 and (self.kinds & forms.IGNORABLE).any():
+        if form > 1 and (self.kinds & characters.IGNORABLE).any():
             forms.leave_out(*_buffers(self.points, self.offsets, kinds))
             self.points = self.points[: self.offsets[-1]]
             forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
@@ -143,7 +143,7 @@ class Batch:
         """Count the words of the texts: in NFKC and lower case all, else those of two characters or more."""
         form = partial(canonical, folded=folded, form=self.form)
         if not folded:
-            points, offsets = self._completed(self.points, self.offsets, forms.COMPOSED, form)
+            points, offsets = self._completed(self.points, self.offsets, characters.COMPOSED, form)
             starts, stops, before = _cut(points, offsets, segment.KEYWORDS)
         else:
             points, offsets = self._forms("folded", form)
@@ -197,7 +197,7 @@ class Batch:
         written = np.empty(forms.MOST_LISTED * len(self.points) + 1, np.uint32)
         ends = np.zeros(len(self.texts) + 1, np.int64)
         forms.rewrite(*_buffers(self.points, self.offsets, self.kinds, table, listed, written, ends))
-        return self._completed(written[: ends[-1]], ends, forms.SLOW, form)
+        return self._completed(written[: ends[-1]], ends, characters.SLOW, form)
 
     def _completed(
         self, points: NDArray[np.uint32], ends: NDArray[np.int64], kind: int, form: Callable[[str], str]
@@ -262,7 +262,7 @@ def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
 
 def canonical(text: str, *, folded: bool, form: int = TEXT_FORM) -> str:
     """Bring a text into the form that is cut into words."""
-    dropped = forms.FORMAT | forms.IGNORABLE if form > 1 else forms.FORMAT
+    dropped = characters.FORMAT | characters.IGNORABLE if form > 1 else characters.FORMAT
     composed = normal_form("NFKC" if folded else "NFC", _with_kind(text, dropped, 0)).replace(JOINER, "")
     return composed.lower() if folded else composed
 
@@ -276,9 +276,9 @@ def normalize(text: str, form: int = TEXT_FORM) -> str:
     'pythonissexy'
     """
     if form > 1:
-        text = _with_kind(text, forms.IGNORABLE, 0)
+        text = _with_kind(text, characters.IGNORABLE, 0)
     forms_of_pieces = (unicodedata.normalize("NFKC", bounded_marks(piece)).lower() for piece in pieces(text))
-    kept = _with_kind("".join(forms_of_pieces), forms.KEPT, forms.KEPT)
+    kept = _with_kind("".join(forms_of_pieces), characters.KEPT, characters.KEPT)
     return kept.replace(JOINER, "") if form > 1 else kept
 
 
@@ -291,7 +291,7 @@ def bounded_word(word: str) -> str:
     """Return a word; one longer than `MAX_WORD` is replaced by its beginning and a digest, as each of a pair is."""
     if len(word) <= MAX_WORD:
         return word
-    extends = kernel_tables()["kinds"][_points([word])[0][1:]] & EXTENDS
+    extends = kernel_tables()["kinds"][_points([word])[0][1:]] & characters.EXTENDS
     ends = [*(np.flatnonzero(extends == 0) + 1).tolist(), len(word)]
     word = "".join(_bounded(word[start:stop]) for start, stop in pairwise([0, *ends]))
     return _bounded(word)

@@ -23,7 +23,7 @@ WeightedFeatures = Sequence[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedDocument:
     """One of two documents."""
 
     name: str
@@ -32,7 +32,7 @@ class Side:
     decision: Mapping[str, Any] | None = None  # Of a copy, of which the index keeps no sketch: what was decided.
 
     @classmethod
-    def of_text(cls, name: str, text: str, analysis: Analysis) -> "Side":
+    def of_text(cls, name: str, text: str, analysis: Analysis) -> "ComparedDocument":
         """Analyse a text."""
         analysed = analysis.texts([name], [text])
         if analysed.refused:
@@ -40,7 +40,9 @@ class Side:
         return cls(name, analysed.entries, analysis.analyzer.features(text))
 
     @classmethod
-    def of_features(cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis) -> "Side":
+    def of_features(
+        cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis
+    ) -> "ComparedDocument":
         """Take weighted features of the caller's own; one that comes twice weighs the sum."""
         analysed = analysis.features([name], [features])
         if analysed.refused:
@@ -55,14 +57,14 @@ class Side:
         """Its fingerprint."""
         return int(self.entries.simhashes[0])
 
-    def misses_sketches(self, other: "Side") -> bool:
+    def misses_sketches(self, other: "ComparedDocument") -> bool:
         """Return whether two documents have sketches, but the index kept not both, since one is a copy."""
         sides = (self, other)
         sketched = all(side.decision or side.entries.sketched[0] for side in sides)
         return sketched and any(side.decision for side in sides)
 
 
-def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
+def compare(a: ComparedDocument, b: ComparedDocument, profile: Profile) -> dict[str, object]:
     """Compare two documents; None stands for what the sketch of a copy would tell."""
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)

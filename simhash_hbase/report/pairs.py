@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
-from simhash_hbase.index.duplicates import Decided, read_decisions
 from simhash_hbase.inputs import (
     Document,
     InputOptions,
@@ -23,6 +22,7 @@ from simhash_hbase.inputs import (
 )
 from simhash_hbase.inputs.meter import Meter
 from simhash_hbase.report.differences import pair_rows, word_differences
+from simhash_hbase.report.duplicates import DecisionRecord, read_decisions
 from simhash_hbase.report.page import COMPARED_CHARACTERS, HistogramBar, data_json, shortened
 from simhash_hbase.rows.keys import id_digest
 
@@ -61,7 +61,7 @@ class InputTotals:
     has_pages: bool = False
     rejects: list[Reject] = field(default_factory=list)  # The first ones.
 
-    def count(self, record: Document | Page, decided: Decided) -> None:
+    def count(self, record: Document | Page, decided: DecisionRecord) -> None:
         """Add a document."""
         is_duplicate = decided.of is not None
         size = len(record.content) if isinstance(record, Page) else len((record.text or "").encode())
@@ -104,7 +104,7 @@ def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.C
     return totals
 
 
-def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
+def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, DecisionRecord | None]]:
     """Yield records with their decisions, which are in the order of the input; refused ones have none.
 
     Records are told apart by their ids, since analysing all of them would take as long as deciding them. Of an id that

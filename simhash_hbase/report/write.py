@@ -7,11 +7,11 @@ from html import escape
 from typing import BinaryIO
 
 from simhash_hbase.files.remote import shown
-from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import total_bytes
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.report import pairs
+from simhash_hbase.report.duplicates import duplicate_table
 from simhash_hbase.report.page import HistogramBar, Section, histogram, make_page, resource, shortened, tile, tiles
 from simhash_hbase.rows.layout import SIMHASH_BITS
 

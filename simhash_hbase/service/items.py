@@ -58,7 +58,7 @@ def decode_body(raw: bytes) -> dict[str, object]:
     return value
 
 
-class Wanted(NamedTuple):
+class ItemForm(NamedTuple):
     """What an operation takes."""
 
     documents: bool
@@ -67,7 +67,7 @@ class Wanted(NamedTuple):
     is_line: bool  # Whether the object is a line of a stream: lines of a corpus have fields for others, too.
 
 
-def document_or_id(value: dict[str, object], wanted: Wanted) -> Item:
+def document_or_id(value: dict[str, object], wanted: ItemForm) -> Item:
     """Make the document, or the id, of a JSON object."""
     documents, ids, needs_id, is_line = wanted
     if not is_line:
@@ -155,7 +155,7 @@ class ItemChunk:
 
 
 @dataclass(slots=True)
-class Ready:
+class AnalysedChunk:
     """A chunk whose documents are analysed."""
 
     chunk: ItemChunk

@@ -27,7 +27,7 @@ from simhash_hbase.index.operations import Operation
 from simhash_hbase.inputs import Document
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.items import Item, ItemChunk, Ready, Wanted, decode, decode_body, document_or_id
+from simhash_hbase.service.items import AnalysedChunk, Item, ItemChunk, ItemForm, decode, decode_body, document_or_id
 from simhash_hbase.service.problems import Problem, of_error
 
 ItemAnswer = dict[str, object] | Problem
@@ -60,15 +60,15 @@ class BatchOperation:
         """Its name in metrics and logs."""
         return self.operation.name
 
-    def wanted(self, *, is_line: bool = False) -> Wanted:
+    def wanted(self, *, is_line: bool = False) -> ItemForm:
         """Say what a body, or a line of a stream, has to be."""
-        return Wanted(self.operation.documents, self.operation.ids, self.operation.needs_id, is_line)
+        return ItemForm(self.operation.documents, self.operation.ids, self.operation.needs_id, is_line)
 
     def outcome_of(self, record: ItemAnswer) -> str:
         """Name what became of a document or an id; of refused ones, the code of the error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
-    def lines(self, index: LocalIndex, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
+    def lines(self, index: LocalIndex, batch: Sequence[AnalysedChunk], outcomes: Counter[str]) -> bytes:
         """Work on a batch of a stream, and write the lines of its answer."""
         encoder, out = msgspec.json.Encoder(), bytearray()
         for number, item, record in self.records(index, batch):
@@ -82,7 +82,9 @@ class BatchOperation:
             out += b"\n"
         return bytes(out)
 
-    def records(self, index: LocalIndex, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
+    def records(
+        self, index: LocalIndex, batch: Sequence[AnalysedChunk]
+    ) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
         """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
         entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
         ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
@@ -99,11 +101,11 @@ class BatchOperation:
                 else:
                     yield number, item, item if isinstance(item, Problem) else next(of_ids)
 
-    def answers(self, index: LocalIndex, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
+    def answers(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer]:
         """Answer documents and ids in their order; those not analysed yet are, as many at a time as can be."""
-        parts: list[ItemChunk | Ready] = []
+        parts: list[ItemChunk | AnalysedChunk] = []
         for number, item in enumerate(items):
-            if isinstance(item, Ready):
+            if isinstance(item, AnalysedChunk):
                 parts.append(item)
                 continue
             chunk = parts[-1] if parts else None
@@ -113,15 +115,15 @@ class BatchOperation:
             chunk.add(number, item, 0)
         batch = []
         for part in parts:
-            if isinstance(part, Ready):
+            if isinstance(part, AnalysedChunk):
                 batch.append(part)
                 continue
             documents = part.documents
             analysed = analyse_chunk(index.analysis, *payload(documents)).analysed if documents else None
-            batch.append(Ready.of(part, analysed))
+            batch.append(AnalysedChunk.of(part, analysed))
         return [record for _, _, record in self.records(index, batch)]
 
-    def outcomes(self, index: LocalIndex, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
+    def outcomes(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer | Exception]:
         """Answer requests; where the batch fails for what may be one document's fault, each by itself."""
         outcomes: list[ItemAnswer | Exception] = []
         try:
@@ -137,7 +139,7 @@ class BatchOperation:
         return outcomes
 
 
-def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:
+def analyse_raw(analysis: Analysis, raw: bytes, wanted: ItemForm) -> tuple[str, Analysed | None]:
     """Decode and analyse one JSON object."""
     item = document_or_id(decode(raw) if wanted.is_line else decode_body(raw), wanted)
     return (item, None) if isinstance(item, str) else (item.id, analyse_chunk(analysis, *payload([item])).analysed)
@@ -236,7 +238,7 @@ LONGEST_WAIT_S = 0.05
 BATCHES = 4  # Batches of one operation at a time.
 
 # One request: what is asked, and who waits for the answer.
-_Single = tuple[Item | Ready, asyncio.Future[ItemAnswer]]
+_Single = tuple[Item | AnalysedChunk, asyncio.Future[ItemAnswer]]
 
 
 class Batcher:
@@ -253,7 +255,7 @@ class Batcher:
         # A queue lasts as long as somebody waits in it.
         self._queues: WeakValueDictionary[BatchOperation, _Queue] = WeakValueDictionary()
 
-    async def answer(self, operation: BatchOperation, item: Item | Ready) -> ItemAnswer:
+    async def answer(self, operation: BatchOperation, item: Item | AnalysedChunk) -> ItemAnswer:
         """Wait for the answer to an id, or to a document, which may be analysed already."""
         queue = self._queues.get(operation)
         if queue is None:
@@ -277,7 +279,7 @@ class _Queue:
         self._tasks: set[asyncio.Task[None]] = set()
         self._next: asyncio.Handle | None = None
 
-    async def ask(self, item: Item | Ready) -> ItemAnswer:
+    async def ask(self, item: Item | AnalysedChunk) -> ItemAnswer:
         answer: asyncio.Future[ItemAnswer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, answer))
         self.schedule()

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.items import Item, Ready, decode_body, document_or_id
+from simhash_hbase.service.items import AnalysedChunk, Item, decode_body, document_or_id
 from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares
 from simhash_hbase.service.logs import logger
@@ -266,7 +266,7 @@ class Service:
             """Decode and analyse a large document in a process of its own, then ask the index."""
             payer = request.state.trail.payer
             name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, wanted)
-            return await self.batcher.answer(operation, Ready.alone(0, name, analysed, len(body)))
+            return await self.batcher.answer(operation, AnalysedChunk.alone(0, name, analysed, len(body)))
 
         if len(body) > LARGE_BYTES:
             return await self._answered(request, operation, apart())

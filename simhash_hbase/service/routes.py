@@ -15,7 +15,7 @@ from simhash_hbase.index.forms import plain
 from simhash_hbase.index.operations import QUERY
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.report.differences import word_differences
-from simhash_hbase.report.explain import Side, compare
+from simhash_hbase.report.explain import ComparedDocument, compare
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
 from simhash_hbase.service.items import check_fields, decode_body, invalid
@@ -194,7 +194,7 @@ async def compare_texts(request: Request, service: ReadingService) -> Response:
 def _compare(analysis: Analysis, content: bytes) -> bytes:
     """Compare the two texts of a body, and the words in them."""
     a, b = _texts(content)
-    sides = [Side.of_text(name, text, analysis) for name, text in (("a", a), ("b", b))]
+    sides = [ComparedDocument.of_text(name, text, analysis) for name, text in (("a", a), ("b", b))]
     record = compare(sides[0], sides[1], analysis.profile)
     pieces = [piece._asdict() for piece in word_differences(a, b)]
     return msgspec.json.encode(plain({**record, "block_widths": analysis.profile.blocks.widths, "pieces": pieces}))

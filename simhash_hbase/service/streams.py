@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from simhash_hbase.errors import Retryable, SimhashError
 from simhash_hbase.features.chunks import payload
-from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document_or_id
+from simhash_hbase.service.items import AnalysedChunk, Item, ItemChunk, decode, document_or_id
 from simhash_hbase.service.keys import LOOK_S
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket
 from simhash_hbase.service.logs import logger
@@ -200,7 +200,7 @@ class _Answers:
     def __init__(self, service: Service, operation: BatchOperation, trail: Trail) -> None:
         self._service, self._operation, self._trail = service, operation, trail
         self._engine, self._limits = service.engine, service.limits
-        self._waiting: deque[asyncio.Task[Ready]] = deque()
+        self._waiting: deque[asyncio.Task[AnalysedChunk]] = deque()
         self._last_line = 0
         self._under_way = 0
         self._is_read = False
@@ -280,7 +280,7 @@ class _Answers:
             await self.change()
         return ItemChunk()
 
-    def begin(self, size: int, work: Coroutine[None, None, Ready]) -> None:
+    def begin(self, size: int, work: Coroutine[None, None, AnalysedChunk]) -> None:
         self._under_way += size
         self._waiting.append(asyncio.create_task(work))
         self._changed.set()
@@ -289,17 +289,17 @@ class _Answers:
         self._changed.clear()
         await self._changed.wait()
 
-    async def prepare(self, chunk: ItemChunk) -> Ready:
+    async def prepare(self, chunk: ItemChunk) -> AnalysedChunk:
         documents = chunk.documents
         try:
-            return Ready.of(chunk, await self._engine.analyse(payload(documents)) if documents else None)
+            return AnalysedChunk.of(chunk, await self._engine.analyse(payload(documents)) if documents else None)
         except Retryable:
             raise
         except SimhashError as error:
             # Texts for an index that takes features, for one.
-            return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
+            return AnalysedChunk(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
 
-    async def prepare_large(self, number: int, raw: bytes) -> Ready:
+    async def prepare_large(self, number: int, raw: bytes) -> AnalysedChunk:
         """Decode and analyse a line in a process of its own."""
         item: str | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
@@ -311,9 +311,9 @@ class _Answers:
             item, analysed = of_error(error), None
         except Problem as problem:
             item, analysed = problem, None
-        return Ready.alone(number, item, analysed, len(raw))
+        return AnalysedChunk.alone(number, item, analysed, len(raw))
 
-    async def next_batch(self) -> list[Ready]:
+    async def next_batch(self) -> list[AnalysedChunk]:
         """Wait for the next chunk, and take those after it that are ready."""
         while not self._waiting:
             if self._is_read:
@@ -331,7 +331,7 @@ class _Answers:
             self._waiting.popleft()
         return batch
 
-    async def answer(self, batch: list[Ready]) -> bytes:
+    async def answer(self, batch: list[AnalysedChunk]) -> bytes:
         outcomes: Counter[str] = Counter()
         name = self._operation.name
         run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run

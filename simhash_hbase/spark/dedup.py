@@ -17,7 +17,7 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Rank, rank_of
 from simhash_hbase.index.forms import DECISION, json_line
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.index.search import Hit, find_nearest, found_since
+from simhash_hbase.index.search import Further, Hit, find_nearest, found_since
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment
 from simhash_hbase.rows.clock import now_ms
@@ -105,11 +105,11 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
         best: dict[int, tuple[Rank, float | None]] = {}
         alone: set[int] = set()
 
-        def take_hit(at: int, hit: Hit) -> bool:
-            """Take a hit; see `simhash_hbase.index.dedup.UndecidedBatch.take_hit`."""
+        def accept(at: int, hit: Hit) -> Further:
+            """Remember an original; see `simhash_hbase.index.dedup.UndecidedBatch.accept`."""
             state = hit.state
             if state.seen < oldest:
-                return False
+                return "more"
             name = own_id(state.id)
             turn: int = shared.value.get(name, FAR)
             if turn < FAR:
@@ -117,10 +117,10 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
             if turn > positions[at]:
                 ranked = rank_of(hit.distance, hit.similarity, state.order, name), hit.containment
                 best[at] = min(best.get(at, ranked), ranked)
-            return turn == FAR
+            return "done" if turn == FAR else "more"
 
         entries = index.collection.stored(entries_of(batch, index.profile.bands))
-        find_nearest(index.store, candidates.Queries.of(index.profile, entries), found_since(0), take_hit)
+        find_nearest(index.store, candidates.Queries.of(index.profile, entries), found_since(0), accept)
         rows = []
         for at in sorted(best.keys() | alone):
             rows.append({"position": positions[at], "alone": at in alone})

@@ -222,7 +222,7 @@ class LoadCounts:
 
 
 @dataclass(frozen=True)
-class Way:
+class BulkSettings:
     """How a load is done."""
 
     work: WorkPlace  # A folder for analysed documents; after an interruption the same call goes on from there.
@@ -231,7 +231,13 @@ class Way:
 
 
 def load(
-    spark: SparkSession, index: LocalIndex, named: Sequence[str], options: InputOptions, *, way: Way, refusals: Refusals
+    spark: SparkSession,
+    index: LocalIndex,
+    named: Sequence[str],
+    options: InputOptions,
+    *,
+    settings: BulkSettings,
+    refusals: Refusals,
 ) -> LoadCounts:
     """Write a corpus, files and folders on any Hadoop file system, into an empty index in HBase.
 
@@ -241,28 +247,28 @@ def load(
     if not isinstance(index.store, HBaseStore):
         raise InvalidArgument(f"{index.store.url} is not in HBase: Spark loads into hbase:// only")
     files = input_files(spark, named, options)
-    progress = _progress(index, way.work, files, options)
-    stamp = begin_noted(index, progress, take_over=way.take_over)
+    progress = _progress(index, settings.work, files, options)
+    stamp = begin_noted(index, progress, take_over=settings.take_over)
     resumed = progress.order is not None
     if not resumed:
-        way.work.save(progress)
+        settings.work.save(progress)
         corpus = Input.of(spark, named, options)
-        corpus.documents(index.analysis).write.mode("overwrite").parquet(way.work.documents)
+        corpus.documents(index.analysis).write.mode("overwrite").parquet(settings.work.documents)
         progress.order = dict(corpus.order.files)
-        way.work.save(progress)
-    documents = spark.read.parquet(way.work.documents)
+        settings.work.save(progress)
+    documents = spark.read.parquet(settings.work.documents)
     order = Order(progress.order or {})
     whole, refused = without_repeats(documents, order)
     report_refused(refused, order, refusals)
     progress.writing = True
-    way.work.save(progress)
+    settings.work.save(progress)
     starts = [region.start for region in index.store.regions()]
     placed = numbered(whole, "position").persist()
-    loader = replace(way.loader, staging=f"{way.loader.staging}/{progress.token}")
+    loader = replace(settings.loader, staging=f"{settings.loader.staging}/{progress.token}")
     cells = write_files(placed, index, starts, stamp, loader)
     indexrows.end_load(index.store, progress.token)
     done = LoadCounts(placed.count(), resumed, cells, first_unnamed(placed, order))
-    way.work.remove()
+    settings.work.remove()
     return done
 
 

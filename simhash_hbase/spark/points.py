@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, Window, functions as F
 
-from simhash_hbase.index.candidates import Reach, asked_prefixes, expand
+from simhash_hbase.index.candidates import CandidateLimits, asked_prefixes, expand
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, joined_within, judge
 from simhash_hbase.rows.analysed import Entries
@@ -153,7 +153,7 @@ class Groups:
         self._simhashes = unsigned(batch["simhash"])
         self._sketches = sketches_of(batch["sketch"], profile.bands)
         self._slots = integers(batch["slot"])
-        reach = Reach.of(profile, profile.rule)
+        reach = CandidateLimits.of(profile, profile.rule)
         self._by_blocks = (unsigned(batch["prefix"]) & FLAGS) <= reach.tables
         self._reach = np.where(self._by_blocks, reach.blocks, max(reach.bands or (0,)))
         first = _first_rows(batch)

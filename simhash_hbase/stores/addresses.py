@@ -4,25 +4,109 @@ Nothing else knows which stores there are; a driver is imported only when an add
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple, NoReturn
 
 from simhash_hbase.errors import InvalidArgument, Unsupported
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.hbase.table import TableSchema
+
+DEFAULT_REGIONS = 4
+
+
+def _create_folder(path: str, *_: object) -> Store:
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.create(path)
+
+
+def _open_folder(path: str, readonly: bool, _: float | None) -> Store:
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.open(path, readonly=readonly)
+
+
+def _make_memory(*_: object) -> Store:
+    from simhash_hbase.stores.memory import MemoryStore
+
+    return MemoryStore()
+
+
+def _create_table(url: str, regions: int | None, compression: str | None, ttl_ms: int | None) -> Store:
+    from simhash_hbase.stores import hbase
+
+    schema = TableSchema(regions=regions or DEFAULT_REGIONS, compression=compression or "NONE", ttl_ms=ttl_ms)
+    return hbase.HBaseStore.create(hbase.parse_url(url, os.environ), schema)
+
+
+def _open_table(url: str, _: bool, patience_s: float | None) -> Store:
+    from simhash_hbase.stores import hbase
+
+    gateways = hbase.parse_url(url, os.environ)
+    if patience_s is not None:
+        soon_s = min(gateways.connect_timeout_s, patience_s)
+        gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
+    return hbase.HBaseStore.open(gateways)
+
+
+def _create_redis(url: str, *_: object) -> Store:
+    from simhash_hbase.stores import redis
+
+    return redis.RedisStore.create(redis.parse_url(url))
+
+
+def _open_redis(url: str, readonly: bool, patience_s: float | None) -> Store:
+    from simhash_hbase.stores import redis
+
+    place = redis.parse_url(url)
+    if patience_s is not None:
+        place = replace(place, timeout_s=patience_s)
+    return redis.RedisStore.open(place, readonly=readonly)
+
+
+def _refuse_to_create(url: str, *_: object) -> NoReturn:
+    raise Unsupported(
+        f"{_shown(url)} is a service: an index is made where it is kept, such as file: or hbase://, and then served"
+    )
+
+
+def _refuse_to_open(url: str, *_: object) -> NoReturn:
+    raise Unsupported(
+        f"{_shown(url)} is a service, which can add, claim, query, get and remove documents, list copies and "
+        "count; anything else needs the address of the index itself, such as file: or hbase://"
+    )
+
+
+class StoreKind(NamedTuple):
+    """One kind of store, and how its stores are made and opened."""
+
+    name: str
+    create: Callable[[str, int | None, str | None, int | None], Store]
+    """Takes an address, or the path of a folder, then what a table in HBase needs: regions, compression and ttl_ms."""
+    open: Callable[[str, bool, float | None], Store]
+    """Takes the same, whether for reading only, and seconds of patience."""
+    slashes: str = "//"
+    """How an address goes on behind the colon."""
+
+
+FOLDER = StoreKind("file", _create_folder, _open_folder, "")
+TABLE = StoreKind("hbase", _create_table, _open_table)
+REDIS = StoreKind("redis", _create_redis, _open_redis)
+SERVICE = StoreKind("http", _refuse_to_create, _refuse_to_open)
 
 SCHEMES = {
-    "file": "file:",
-    "hbase": "hbase://",
-    "hbase+http": "hbase+http://",
-    "hbase+https": "hbase+https://",
-    "redis": "redis://",
-    "rediss": "rediss://",
-    "memory": "memory:",
-    "http": "http://",
-    "https": "https://",
+    "file": FOLDER,
+    "hbase": TABLE,
+    "hbase+http": TABLE,
+    "hbase+https": TABLE,
+    "redis": REDIS,
+    "rediss": REDIS,
+    "memory": StoreKind("memory", _make_memory, _make_memory, ""),
+    "http": SERVICE,
+    "https": SERVICE,
 }
-SERVICES = ("http", "https")
-DEFAULT_REGIONS = 4
+BEGINNINGS = tuple(f"{scheme}:{kind.slashes}" for scheme, kind in SCHEMES.items())
 
 
 Address = str | os.PathLike[str]
@@ -53,12 +137,12 @@ def address_of(given: Address) -> str:
 
 def is_address(word: str) -> bool:
     """Return whether a word is the address of an index, by its beginning."""
-    return word.startswith(tuple(SCHEMES.values())) and (not is_service(word) or _names_a_service(word))
+    return word.startswith(BEGINNINGS) and (not is_service(word) or _names_a_service(word))
 
 
 def is_service(url: str) -> bool:
     """Return whether an address is that of the HTTP service."""
-    return url.partition(":")[0] in SERVICES
+    return SCHEMES.get(url.partition(":")[0]) is SERVICE
 
 
 def looks_like_address(word: str) -> bool:
@@ -67,7 +151,7 @@ def looks_like_address(word: str) -> bool:
     The address of a page or of a file of documents has a path that does not end with a slash; a service's has none.
     """
     scheme, colon, _ = word.partition(":")
-    return bool(colon) and scheme in SCHEMES and (scheme not in SERVICES or _names_a_service(word))
+    return bool(colon) and scheme in SCHEMES and (not is_service(word) or _names_a_service(word))
 
 
 def _names_a_service(url: str) -> bool:
@@ -77,76 +161,29 @@ def _names_a_service(url: str) -> bool:
 
 def folder_of(url: str) -> str | None:
     """Return the folder that a ``file:`` address names; None of other addresses."""
-    scheme, path = _split(url)
-    return path if scheme == "file" else None
+    kind, place = _split(url)
+    return place if kind is FOLDER else None
 
 
 def create_store(
     url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
 ) -> Store:
     """Make an empty store."""
-    scheme, rest = _split(url)
-    if scheme in SERVICES:
-        raise Unsupported(
-            f"{_shown(url)} is a service: an index is made where it is kept, such as file: or hbase://, and then served"
-        )
-    if scheme != "hbase" and (regions is not None or compression is not None):
-        raise InvalidArgument(f"regions and compression are for tables in HBase, not for {scheme}:")
-    match scheme:
-        case "memory":
-            from simhash_hbase.stores.memory import MemoryStore
-
-            return MemoryStore()
-        case "redis":
-            from simhash_hbase.stores import redis
-
-            return redis.RedisStore.create(redis.parse_url(url))
-        case "hbase":
-            from simhash_hbase.stores import hbase
-
-            schema = TableSchema(regions=regions or DEFAULT_REGIONS, compression=compression or "NONE", ttl_ms=ttl_ms)
-            return hbase.HBaseStore.create(hbase.parse_url(url, os.environ), schema)
-    from simhash_hbase.stores.embedded import EmbeddedStore
-
-    return EmbeddedStore.create(rest)
+    kind, place = _split(url)
+    if kind not in (TABLE, SERVICE) and (regions is not None or compression is not None):
+        raise InvalidArgument(f"regions and compression are for tables in HBase, not for {kind.name}:")
+    return kind.create(place, regions, compression, ttl_ms)
 
 
 def open_store(url: str, *, readonly: bool = False, patience_s: float | None = None) -> Store:
     """Open a store that is there."""
-    scheme, rest = _split(url)
-    match scheme:
-        case "memory":
-            from simhash_hbase.stores.memory import MemoryStore
-
-            return MemoryStore()
-        case "redis":
-            from simhash_hbase.stores import redis
-
-            place = redis.parse_url(url)
-            if patience_s is not None:
-                place = replace(place, timeout_s=patience_s)
-            return redis.RedisStore.open(place, readonly=readonly)
-        case "hbase":
-            from simhash_hbase.stores import hbase
-
-            gateways = hbase.parse_url(url, os.environ)
-            if patience_s is not None:
-                soon_s = min(gateways.connect_timeout_s, patience_s)
-                gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
-            return hbase.HBaseStore.open(gateways)
-        case "http" | "https":
-            raise Unsupported(
-                f"{_shown(url)} is a service, which can add, claim, query, get and remove documents, list copies and "
-                "count; anything else needs the address of the index itself, such as file: or hbase://"
-            )
-    from simhash_hbase.stores.embedded import EmbeddedStore
-
-    return EmbeddedStore.open(rest, readonly=readonly)
+    kind, place = _split(url)
+    return kind.open(place, readonly, patience_s)
 
 
 def table_of(url: str) -> str:
     """Read the name of the table out of an HBase address."""
-    if _split(url)[0] != "hbase":
+    if _split(url)[0] is not TABLE:
         raise InvalidArgument(f"{_shown(url)} is no table in HBase: wanted hbase://host:port/[namespace:]table")
     from simhash_hbase.stores import hbase
 
@@ -159,18 +196,20 @@ def _shown(url: str) -> str:
     return f"{scheme}:…" if "@" in rest else url
 
 
-def _split(url: str) -> tuple[str, str]:
-    scheme, colon, rest = url.partition(":")
-    url = _shown(url)
+def _split(given: str) -> tuple[StoreKind, str]:
+    """Return the kind of store that an address names, and the address; of a folder its path."""
+    scheme, colon, rest = given.partition(":")
+    url = _shown(given)
     if not colon:
         raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
     if scheme not in SCHEMES:
-        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(SCHEMES.values())}")
-    if scheme == "file" and not rest:
+        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(BEGINNINGS)}")
+    kind = SCHEMES[scheme]
+    if kind is FOLDER and not rest:
         raise InvalidArgument("file: needs the path of a folder")
-    if scheme == "file":
+    if kind is FOLDER:
         # A shell expands ~ at the beginning of a word only.
         rest = os.path.expanduser(rest)
         if rest.partition("/")[0] == "~":
             raise InvalidArgument(f"{url}: this user has no home folder: name the folder by its path")
-    return {"rediss": "redis", "hbase+http": "hbase", "hbase+https": "hbase"}.get(scheme, scheme), rest
+    return kind, rest if kind is FOLDER else given

@@ -72,11 +72,11 @@ def check_unreadable(unreadable: str) -> None:
 
 def _first_ones(records: Iterable[Record], refused: "_Refused") -> Iterator[Document]:
     """Yield the documents whose ids have not come before; refuse the others."""
-    once = corpus.documents.Once(refused.add, reason=_repeated_row)
+    unique_ids = corpus.documents.UniqueIds(refused.add, reason=_repeated_row)
     for record in records:
         if isinstance(record, Reject):
             refused.add(record)
-        elif once.passes(record):
+        elif unique_ids.passes(record):
             yield record
 
 
@@ -186,13 +186,13 @@ class Request:
     def _deduplicated(
         self, index: LocalIndex, records: Iterable[Record], refused: _Refused
     ) -> Iterator[tuple[int, Decision]]:
-        once = corpus.documents.Once(refused.add, reason=_repeated_row)
+        unique_ids = corpus.documents.UniqueIds(refused.add, reason=_repeated_row)
 
         def parts() -> Iterator[tuple[Entries, list[Document]]]:
             for chunk in analyse(records, index.analysis, workers=self.workers):
                 for reject in chunk.rejects:
                     refused.add(reject)
-                yield once(chunk)
+                yield unique_ids(chunk)
 
         with judging(index.profile, exact=self.exact, contained=self.contained) as judge:
             deduplicator = index.deduplicator(judge=judge)
@@ -203,7 +203,7 @@ class Request:
             if self.keep.by != "first":
                 with_texts = judge is not None
                 for _, place, decision in corpus.run.decide_preferred(
-                    parts(), self.keep, decide, corpus.Watch(meter=self.meter), with_texts=with_texts
+                    parts(), self.keep, decide, corpus.RunListener(meter=self.meter), with_texts=with_texts
                 ):
                     yield place.line, decision
                 return

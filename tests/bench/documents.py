@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from support.labelled import documents_file, read_documents
 
 from simhash_hbase.bulk import Spool, Writer, begin, load
-from simhash_hbase.bulk.spool import Part, PartNote, write_part
+from simhash_hbase.bulk.spool import PartNote, SpoolPart, write_part
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.kernel.tables import jieba_file
@@ -93,7 +93,7 @@ def load_made(index: LocalIndex, batches: Iterable[Entries], writer: Writer, clo
         spool = Spool(Path(folder) / "spool", index.store.url, index.profile)
         for number, entries in enumerate(batches):
             file, size = f"part-{number:06d}", len(entries)
-            checksum = write_part(spool.folder / file, Part(entries, []))
+            checksum = write_part(spool.folder / file, SpoolPart(entries, []))
             note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
             spool.manifest.parts.append(note)
         spool.save()

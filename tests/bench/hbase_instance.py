@@ -14,8 +14,8 @@ from bench.measuring import peer
 from simhash_hbase.bulk import HFileWriter
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.errors import StoreUnavailable
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
+from simhash_hbase.stores.hbase.table import TableSchema
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "hbase"

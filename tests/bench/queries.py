@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bench.measuring import Table, count, in_turns, microseconds, one_by_one, peer, percentile, times
 from bench.sizes import Sizes
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, find_candidates
+from simhash_hbase.index.candidates import NO_PAIRS, CandidateLimits, CandidatePairs, find_candidates
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances
 from simhash_hbase.rows.keys import block_rows
@@ -24,7 +24,7 @@ DISTANCE = 3
 """Bits within which all look."""
 PROFILE = Profile.resolve(analyzer="jieba", bands=0)
 LIMIT = PROFILE.max_rows_per_prefix
-REACH = Reach(len(PROFILE.blocks.tables), DISTANCE, None)
+REACH = CandidateLimits(len(PROFILE.blocks.tables), DISTANCE, None)
 SINGLES = 1_000
 
 Simhashes = NDArray[np.uint64]
@@ -32,15 +32,15 @@ Pairs = set[tuple[int, int]]
 """The place of a query, and a fingerprint that is near to it."""
 
 
-def find(store: Store, queries: Simhashes) -> Near:
+def find(store: Store, queries: Simhashes) -> CandidatePairs:
     """Find what is near by the block rows of a store, whatever memory that takes."""
     found = find_candidates(store, queries, PROFILE.blocks.prefixes(queries), reach=REACH, limit=LIMIT)
     if found.truncated.any():
         raise SimhashError("a prefix holds more rows than are read")
-    return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *found.parts(), strict=True)))
+    return CandidatePairs(*(np.concatenate(column) for column in zip(NO_PAIRS, *found.parts(), strict=True)))
 
 
-def pairs_of(near: Near) -> Pairs:
+def pairs_of(near: CandidatePairs) -> Pairs:
     return set(zip(near.queries.tolist(), near.simhashes.tolist(), strict=True))
 
 

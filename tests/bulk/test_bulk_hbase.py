@@ -18,8 +18,8 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.hbase

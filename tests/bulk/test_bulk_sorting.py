@@ -7,7 +7,7 @@ import pytest
 from support.rows import pairs_of
 
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, document_cells, sorted_rows
-from simhash_hbase.bulk.spool import DIGEST, Part, SeenIds, id_digests, read_part, write_part
+from simhash_hbase.bulk.spool import DIGEST, SeenIds, SpoolPart, id_digests, read_part, write_part
 from simhash_hbase.inputs import Place, Reject
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
@@ -82,7 +82,7 @@ def test_seen_ids_know_every_digest_of_many_batches_and_those_that_end_with_zero
 def test_a_part_is_read_as_it_was_written(tmp_path):
     rejects = [Reject(Place("a\udcff.txt", 3), "no id", b"\xff\x00", None), Reject(Place("b", 0), "gone", b"", "id")]
     simhashes, segments, present = banded(50)
-    part = Part(replace(entries_of(simhashes), bands=segments, shingles=300 * present.astype(np.uint32)), rejects)
+    part = SpoolPart(replace(entries_of(simhashes), bands=segments, shingles=300 * present.astype(np.uint32)), rejects)
     found = read_part(tmp_path / "part", write_part(tmp_path / "part", part))
 
     assert found.rejects == rejects

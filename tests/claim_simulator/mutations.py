@@ -4,16 +4,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from simhash_hbase.index import dedup, documentrows, search, write
+from simhash_hbase.index import dedup, documentrows, search
 from simhash_hbase.index.claim import machine, protocol
-from simhash_hbase.index.claim.machine import Run, Step, as_duplicate, as_original
+from simhash_hbase.index.claim.machine import ClaimBatch, Step, as_duplicate, as_original
 from simhash_hbase.index.documentrows import WriteBatch, put_first, read_states
+from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, Text
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
 _begun, _plan, _put_first = machine._begun, WriteBatch.plan, put_first
-_decision_time, _entry_rows = write.decision_time, documentrows.entry_rows
+_decision_time, _entry_rows = ServerClock.decision_time, documentrows.entry_rows
 _as_pending, _judge_pending = machine.as_pending, protocol.Verdicts.judge_pending
 
 
@@ -72,9 +73,9 @@ def _put_unstamped(store, cells: Sequence[Cell]) -> list[bool]:
     return _put_first(store, [cell._replace(timestamp=None) for cell in cells])
 
 
-def _below_claims(store) -> int | None:
+def _below_claims(server_clock) -> int | None:
     """Put the first cells of additions below those of claims."""
-    return _decision_time(store) and 1
+    return _decision_time(server_clock) and 1
 
 
 def _without_previous(claim, **times) -> DocumentState:
@@ -96,7 +97,7 @@ def _with_equal_bytes(batch, outcomes, places, cells, *, now: int) -> list[Chang
 MUTATIONS = {
     "second-query": [(protocol, "second_query", _find_nobody)],
     "yielding": [(machine, "give_way", _become_its_duplicate)],
-    "own-cell": [(Run, "look_again", _start_over_blindly)],
+    "own-cell": [(ClaimBatch, "look_again", _start_over_blindly)],
     "sketch-rows": [(documentrows, "entry_rows", _block_rows_alone)],
     "copies": [(machine, "document_cells", lambda entries, states: [])],
     "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
@@ -105,10 +106,10 @@ MUTATIONS = {
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
     "stamps": [(machine, "_begun", _at_own_time)],
     "raising": [(WriteBatch, "plan", _with_equal_bytes)],
-    "refresh": [(Run, "refresh", lambda run, named: set())],
+    "refresh": [(ClaimBatch, "refresh", lambda run, named: set())],
     "expiry": [(protocol.Verdicts, "judge_pending", _pass_expired)],
     "below": [(machine, "put_first", _put_unstamped)],
     "placed": [(documentrows, "put_first", _put_unstamped)],
-    "above-claims": [(module, "decision_time", _below_claims) for module in (dedup, write)],
+    "above-claims": [(ServerClock, "decision_time", _below_claims)],
     "read-back": [(documentrows, "put_first", _put_and_hope)],
 }

@@ -13,12 +13,12 @@ from claim_simulator.server import Server, SimulatedStore, call_at_once
 from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World
 from simhash_hbase.errors import Retryable, StoreBusy
-from simhash_hbase.index import answers, timestamps, write
+from simhash_hbase.index import answers, write
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim import machine, protocol
 from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.index.timestamps import Timer
+from simhash_hbase.index.timestamps import ServerClock, Timer
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import TEXT_BYTES
@@ -92,8 +92,16 @@ class _Simulation:
     def _index(self, actor: Actor) -> LocalIndex:
         world = self._world
         timer = Timer(lambda: world.now, world.sleep)
-        index = LocalIndex(SimulatedStore(self._server, call_at_once), clock=lambda: world.wall_ms(actor), timer=timer)
-        index._store = self._store(actor)
+        store = self._store(actor)
+        # The wall clock is not what writers go by; only whether it and the monotonic clock differ is asked.
+        server_clock = ServerClock(store, monotonic=lambda: world.now, wall=lambda: world.now)
+        index = LocalIndex(
+            SimulatedStore(self._server, call_at_once),
+            clock=lambda: world.wall_ms(actor),
+            timer=timer,
+            server_clock=server_clock,
+        )
+        index._store = store
         index.collection = _AsStored()
         return index
 
@@ -193,13 +201,11 @@ class _AsStored(Collection):
 @contextmanager
 def simulated(world, chosen: Random) -> Iterator[None]:
     """Let the package live in a world for a while."""
-    # The wall clock is not what writers go by; only whether it and the monotonic clock differ is asked.
-    time = SimpleNamespace(sleep=world.sleep, monotonic=lambda: world.now, time=lambda: world.now)
+    time = SimpleNamespace(sleep=world.sleep, monotonic=lambda: world.now)
     with ExitStack() as stack:
         for module, name, stand_in in (
             (write, "time", time),
             (write, "random", chosen),
-            (timestamps, "time", time),
             (protocol, "random", chosen),
             (machine, "urandom", chosen.randbytes),
             # Callers' ids are different in all collections of a schedule, so answers have the stored ones.

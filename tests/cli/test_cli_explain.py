@@ -11,7 +11,7 @@ from support.sites import Site
 
 from simhash_hbase.cli.screen.tables import ComparedPair
 from simhash_hbase.profile import Profile
-from simhash_hbase.report.explain import Side, compare
+from simhash_hbase.report.explain import ComparedDocument, compare
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -127,8 +127,8 @@ def judged(a, b, profile):
     ],
 )
 def test_a_copy_that_no_sketch_could_join_is_not_found(bands, differing, reason):
-    a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * bands]))
-    copy = Side("b", entries({"b": differing}), decision={"of": "a", "distance": 8, "similarity": 0.8})
+    a = ComparedDocument("a", entries({"a": 0}, sketches=[0], bands=[(1,) * bands]))
+    copy = ComparedDocument("b", entries({"b": differing}), decision={"of": "a", "distance": 8, "similarity": 0.8})
 
     limits = {"band_distance": (16, 22, 32)} if bands else {}
 
@@ -151,8 +151,8 @@ def test_a_copy_that_no_sketch_could_join_is_not_found(bands, differing, reason)
 )
 def test_a_pair_that_too_few_bands_join_is_told_how_many_it_takes(bits, shared, told):
     segments = (1,) * shared + (2,) * (6 - shared)
-    a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
-    b = Side("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[0], bands=[segments]))
+    a = ComparedDocument("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
+    b = ComparedDocument("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[0], bands=[segments]))
 
     found, [verdict] = judged(a, b, Profile.resolve(analyzer="shingle", band_distance=(16, 22, 32), free_distance=64))
 
@@ -170,8 +170,8 @@ def test_a_pair_that_too_few_bands_join_is_told_how_many_it_takes(bits, shared, 
 )
 def test_which_preset_joins_a_pair_is_told(bits, shared, found_near, told):
     segments = (1,) * shared + (2,) * (6 - shared)
-    a = Side("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
-    b = Side("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[(1 << 40) - 1], bands=[segments]))
+    a = ComparedDocument("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
+    b = ComparedDocument("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[(1 << 40) - 1], bands=[segments]))
     profile = Profile.resolve(analyzer="shingle")
 
     compared = compare(a, b, profile)
@@ -182,7 +182,7 @@ def test_which_preset_joins_a_pair_is_told(bits, shared, found_near, told):
 
 
 def test_a_profile_without_sketch_rows_has_no_presets_to_tell_of():
-    a, b = (Side(name, entries({name: 0}, sketches=[0])) for name in "ab")
+    a, b = (ComparedDocument(name, entries({name: 0}, sketches=[0])) for name in "ab")
 
     assert "found_near" not in compare(a, b, Profile.resolve(analyzer="shingle", bands=0))
 

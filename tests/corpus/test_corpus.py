@@ -11,7 +11,7 @@ from support.results import Printed
 
 from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_index
 from simhash_hbase.cli.exits import in_options
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, deduplicate
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate
 from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions, Sources, scan
 
@@ -53,7 +53,9 @@ def test_decisions_are_handed_over_in_order_and_again(cli, tmp_path, source):
 
     with (
         index_in(tmp_path / "ours") as index,
-        Deduplication([source], DedupOptions(remember=True), lines=printed, watch=Watch(note=notes.append)) as corpus,
+        Deduplication(
+            [source], lines=printed, listener=RunListener(note=notes.append), surroundings=Surroundings(remember=True)
+        ) as corpus,
     ):
         done = corpus.run(index)
         again = b"".join(corpus.lines())
@@ -66,15 +68,20 @@ def test_decisions_are_handed_over_in_order_and_again(cli, tmp_path, source):
 
 def test_a_run_continues_behind_its_checkpoint_and_only_with_the_same_options(tmp_path, source):
     results = tmp_path / "results"
-    options = DedupOptions(results=str(results), made_with={"scheme": "5x2"})
+    options = DedupOptions(results=str(results))
+
+    def decide(options, **made_with):
+        with Deduplication([source], options, surroundings=Surroundings(made_with=made_with)) as corpus:
+            return corpus.run(index)
+
     with index_in(tmp_path / "i") as index:
-        first = deduplicate(index, [source], options)
+        first = decide(options, scheme="5x2")
         before = results.read_bytes()
 
-        again = deduplicate(index, [source], replace(options, resume=True))
+        again = decide(replace(options, resume=True), scheme="5x2")
         assert again == replace(first, decided_before=first.documents)
         with pytest.raises(InvalidArgument, match="other options"):
-            deduplicate(index, [source], replace(options, resume=True, made_with={}))
+            decide(replace(options, resume=True))
     assert results.read_bytes() == before
 
 

@@ -13,11 +13,11 @@ from support.reports import Report
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.report import differences, pairs
 from simhash_hbase.report.differences import Gap, TextPiece, pair_rows, word_differences
+from simhash_hbase.report.duplicates import duplicate_table
 from simhash_hbase.report.pairs import DecidedCorpus, choose_pairs, distance_bars, list_clusters, similarity_bars
 from simhash_hbase.report.write import ReportRun, write_report
 

@@ -8,7 +8,7 @@ from support.corpus import write_jsonl
 from support.results import Printed
 
 from simhash_hbase import create_index
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, run, sample
+from simhash_hbase.corpus import Deduplication, Reading, RunListener, Surroundings, run, sample
 from simhash_hbase.corpus.sample import EarlyCut, texts_of
 from simhash_hbase.errors import WorkerLost
 from simhash_hbase.inputs import InputOptions
@@ -37,7 +37,7 @@ def decided(path, workers, **options):
     """Decide a corpus by an index that is made of it; return the index's table of words, too."""
     printed, reading = Printed(), Reading(workers=workers)
     with (
-        Deduplication([path], DedupOptions(learn=True), reading=reading, lines=printed) as corpus,
+        Deduplication([path], surroundings=Surroundings(learn=True), reading=reading, lines=printed) as corpus,
         create_index("memory:", learn_from=corpus.texts(), workers=workers, **options) as index,
     ):
         corpus.run(index)
@@ -107,7 +107,7 @@ def test_a_process_that_is_killed_costs_what_it_cut(corpus_file, monkeypatch, ea
 
 
 def test_where_nothing_is_decided_no_process_stays(corpus_file):
-    with Deduplication([corpus_file], DedupOptions(learn=True), reading=Reading(workers=4)) as corpus:
+    with Deduplication([corpus_file], surroundings=Surroundings(learn=True), reading=Reading(workers=4)) as corpus:
         list(corpus.texts())
     assert multiprocessing.active_children() == []
 
@@ -116,5 +116,5 @@ def test_refused_records_of_the_sample_are_counted_and_the_first_is_named(write)
     notes = []
     path = write("one", "", "three", None)
 
-    assert list(texts_of([path], InputOptions(), Watch(note=notes.append))) == ["one", "three"]
+    assert list(texts_of([path], InputOptions(), RunListener(note=notes.append))) == ["one", "three"]
     assert notes == [f"2 records of the sample were refused, the first: {path}:2: the text is empty"]

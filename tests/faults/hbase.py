@@ -13,9 +13,9 @@ from faults.traffic import Traffic
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.home import failure
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 
 REGION_SERVERS = ("rs1", "rs2", "rs3")

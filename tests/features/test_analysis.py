@@ -18,7 +18,7 @@ from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch, kernel_tables
 from simhash_hbase.profile import Profile, versions
-from simhash_hbase.report.explain import Side, compare
+from simhash_hbase.report.explain import ComparedDocument, compare
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,10 @@ def test_texts_of_one_shingle_have_no_similarity_and_are_judged_by_distance():
 
         answer = index.query("天地玄黄!")
         assert [(m.id, m.similarity, m.exact) for m in answer.matches] == [("same", None, True)]
-        sides = [Side.of_text(name, text, index.analysis) for name, text in (("a", "天地玄黄"), ("b", "天地玄黄宇宙"))]
+        sides = [
+            ComparedDocument.of_text(name, text, index.analysis)
+            for name, text in (("a", "天地玄黄"), ("b", "天地玄黄宇宙"))
+        ]
         assert compare(*sides, index.profile)["similarity"] is None
         assert index.claim("new", "天地玄黄").similarity is None
 

@@ -17,8 +17,8 @@ from support.spark import CLASS, QUICK, cells_of_load, corpus, decisions_of_one_
 
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.table import TableSchema
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from simhash_hbase import LocalIndex, Profile, Scheme, row_keys
 from simhash_hbase.api import open_index
 from simhash_hbase.bulk.spool import SCRATCH
 from simhash_hbase.rows.keys import block_rows
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.table import TableSchema
 
 pytestmark = pytest.mark.hbase
 

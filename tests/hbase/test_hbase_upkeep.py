@@ -7,6 +7,7 @@ from support.bruteforce import answered, entries
 from support.faulty_proxy import HeldRequest, proxied_options
 from support.hbase_server import hbase_options, tables
 from support.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
+from support.places import index_at
 
 from simhash_hbase import LocalIndex, Profile
 from simhash_hbase.rows.documentcells import DocumentState, encode
@@ -33,7 +34,8 @@ def make(version, clock):
         def make(**options):
             store = HBaseStore.open(hbase_options(version, tables().take()))
             profile = Profile.resolve(analyzer="shingle", match="distance", **options)
-            return stack.enter_context(LocalIndex.create(store, profile, clock=clock))
+            LocalIndex.create(store, profile)
+            return stack.enter_context(index_at(store, clock))
 
         yield make
 

@@ -12,7 +12,14 @@ from support.cost import NotingStore
 from support.rows import uint64s
 
 from simhash_hbase.index import candidates
-from simhash_hbase.index.candidates import NO_PAIRS, Near, Queries, Reach, find_candidates, find_crowded
+from simhash_hbase.index.candidates import (
+    NO_PAIRS,
+    CandidateLimits,
+    CandidatePairs,
+    Queries,
+    find_candidates,
+    find_crowded,
+)
 from simhash_hbase.index.dedup import UndecidedBatch
 from simhash_hbase.index.search import find_nearest
 from simhash_hbase.profile.matching import MatchRule
@@ -25,12 +32,12 @@ schemes = st.sampled_from(["5x2", "4x1", "7x3", "6x1"])
 
 
 def whole(candidates):
-    return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
+    return CandidatePairs(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
 
 
 def found_by(store, scheme, values, *, reach, limit=NEVER):
     simhashes = uint64s(*values)
-    reached = Reach(len(scheme.tables), reach, None)
+    reached = CandidateLimits(len(scheme.tables), reach, None)
     return find_candidates(store, simhashes, scheme.prefixes(simhashes), reach=reached, limit=limit)
 
 
@@ -134,7 +141,7 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
     prefixes = np.hstack([scheme.prefixes(simhashes), sketch_prefixes])[:queries]
     asked = prefixes if bands is not None else prefixes[:, : len(scheme.tables)]
 
-    reach = Reach(len(scheme.tables), blocks, bands)
+    reach = CandidateLimits(len(scheme.tables), blocks, bands)
     found = whole(find_candidates(store, simhashes[:queries], asked, reach=reach, limit=NEVER))
 
     brought = defaultdict(set)
@@ -163,7 +170,9 @@ def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_m
     store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
     asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
 
-    found = find_candidates(store, simhashes[:queries], asked, reach=Reach(len(scheme.tables), 3, (20,)), limit=NEVER)
+    found = find_candidates(
+        store, simhashes[:queries], asked, reach=CandidateLimits(len(scheme.tables), 3, (20,)), limit=NEVER
+    )
 
     assert [other for at, other in pairs(found) if at == 0] == [0, near]
 
@@ -171,7 +180,7 @@ def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_m
 def test_documents_do_not_meet_by_rows_that_they_lack():
     store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
     assert find_crowded(uint64s(1, 1), lacking, reach=(3,)).tolist() == [False, False]
-    assert pairs(find_candidates(store, uint64s(1, 1), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
+    assert pairs(find_candidates(store, uint64s(1, 1), lacking, reach=CandidateLimits(1, 3, (3,)), limit=NEVER)) == []
     [(_, [asked])] = store.take()
     assert asked.tolist() == [3, 4]
 
@@ -211,11 +220,11 @@ def met_by(index, asked):
     """List what the queries of claims come upon: pairs of ids, each with the distance and the similarity told."""
     found = {}
 
-    def take_hit(at, hit):
+    def accept(at, hit):
         found[asked.ids[at], hit.state.id] = hit.distance, hit.similarity
-        return False
+        return "more"
 
-    find_nearest(index.store, Queries.of(index.profile, asked), lambda cell, simhash: cell, take_hit)
+    find_nearest(index.store, Queries.of(index.profile, asked), lambda cell, simhash: cell, accept)
     return {pair: told for pair, told in found.items() if pair[0] != pair[1]}
 
 

@@ -10,7 +10,7 @@ from support.rows import all_cells, all_pairs, pairs_of, rows_of as as_rows
 
 from simhash_hbase import InvalidArgument, LocalIndex
 from simhash_hbase.bulk.load import StoreWriter, begin, load
-from simhash_hbase.bulk.spool import Part, PartNote, Spool, write_part
+from simhash_hbase.bulk.spool import PartNote, Spool, SpoolPart, write_part
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.rows.keys import FLAGS
@@ -199,7 +199,7 @@ def test_load_writes_the_rows_that_add_does(make_memory_index, tmp_path):
     added, loaded = make_memory_index(**BANDED), make_memory_index(**BANDED)
     added.add_entries(written_entries(documents, BANDS))
     spool = Spool(tmp_path, loaded.store.url, loaded.profile)
-    checksum = write_part(tmp_path / "part-000000", Part(written_entries(documents, BANDS), []))
+    checksum = write_part(tmp_path / "part-000000", SpoolPart(written_entries(documents, BANDS), []))
     note = PartNote(file="part-000000", checksum=checksum, records=300, input="", documents=300)
     spool.manifest.parts.append(note)
 

@@ -10,8 +10,7 @@ from support.rows import block_rows_of
 from support.server_doubles import SwappingOnly, TombstoneStore
 
 from simhash_hbase import LocalIndex, Profile, StoreRefused, StoreTimeout, StoreUnavailable
-from simhash_hbase.index import timestamps
-from simhash_hbase.index.timestamps import MARGIN_MS, decision_time, server_time, time_below
+from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
@@ -169,43 +168,44 @@ class Clocks:
         self.monotonic_s += seconds
 
 
-@pytest.fixture
-def clocks(monkeypatch):
-    made = Clocks()
-    monkeypatch.setattr(timestamps.time, "monotonic", lambda: made.monotonic_s)
-    monkeypatch.setattr(timestamps.time, "time", lambda: made.wall_s)
-    return made
+def server_clock(store, clocks):
+    return ServerClock(store, monotonic=lambda: clocks.monotonic_s, wall=lambda: clocks.wall_s)
 
 
 @pytest.fixture
-def store(clocks):
-    return SwappingOnly(MemoryStore(clock=clocks.read))
+def clocks():
+    return Clocks()
 
 
-def test_it_is_the_server_s_time(store, clocks):
+@pytest.fixture
+def server(clocks):
+    return server_clock(SwappingOnly(MemoryStore(clock=clocks.read)), clocks)
+
+
+def test_it_is_the_server_s_time(server, clocks):
     for passed_s in (0, 1):
         clocks.pass_by(passed_s)
-        assert server_time(store) == BEGIN_MS + 1000 * passed_s
+        assert server.server_time() == BEGIN_MS + 1000 * passed_s
 
 
-def test_it_stays_a_margin_behind_and_is_read_once_a_minute(store, clocks):
+def test_it_stays_a_margin_behind_and_is_read_once_a_minute(server, clocks):
     for minute in range(3):
         for _ in range(4):
-            assert time_below(store) == clocks.server_ms - MARGIN_MS
+            assert server.time_below() == clocks.server_ms - MARGIN_MS
             clocks.pass_by(15.5)
         assert clocks.readings == minute + 1
 
 
-def test_it_goes_up_although_no_time_passes_and_each_store_has_its_own(store):
-    other = SwappingOnly(MemoryStore(clock=lambda: BEGIN_MS + 9))
-    assert [time_below(one) - BEGIN_MS + MARGIN_MS for one in (store, store, other, store)] == [0, 1, 9, 2]
+def test_it_goes_up_although_no_time_passes_and_each_store_has_its_own(server, clocks):
+    other = server_clock(SwappingOnly(MemoryStore(clock=lambda: BEGIN_MS + 9)), clocks)
+    assert [one.time_below() - BEGIN_MS + MARGIN_MS for one in (server, server, other, server)] == [0, 1, 9, 2]
 
 
 @pytest.mark.parametrize("step_s", [-7200, 7200])
-def test_a_machine_that_slept_or_whose_clock_was_set_reads_it_again(store, clocks, step_s):
-    time_below(store)
+def test_a_machine_that_slept_or_whose_clock_was_set_reads_it_again(server, clocks, step_s):
+    server.time_below()
     clocks.wall_s += step_s
-    assert time_below(store) > BEGIN_MS - MARGIN_MS
+    assert server.time_below() > BEGIN_MS - MARGIN_MS
     assert clocks.readings == 2
 
 
@@ -223,15 +223,15 @@ class Unanswered(SwappingOnly):
 
 
 @pytest.mark.parametrize("error", [StoreTimeout, StoreUnavailable])
-@pytest.mark.parametrize("choose", [time_below, decision_time])
+@pytest.mark.parametrize("choose", [ServerClock.time_below, ServerClock.decision_time])
 def test_a_store_that_does_not_answer_is_asked_for_its_time_three_times(clocks, choose, error):
     store = Unanswered(MemoryStore(clock=clocks.read), [error("no answer")] * 2)
-    assert choose(store) == BEGIN_MS - MARGIN_MS
+    assert choose(server_clock(store, clocks)) == BEGIN_MS - MARGIN_MS
 
 
 @pytest.mark.parametrize(("error", "calls"), [(StoreTimeout, 3), (StoreRefused, 1)])
 def test_a_store_that_never_answers_or_refuses_is_asked_no_more(clocks, error, calls):
     store = Unanswered(MemoryStore(clock=clocks.read), [error("no") for _ in range(calls + 1)])
     with pytest.raises(error):
-        time_below(store)
+        server_clock(store, clocks).time_below()
     assert len(store.errors) == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.bruteforce import ALL_BITS, BASE, FAR, clustered, dedup, entries
 from support.cost import NotingStore, peak_bytes
+from support.places import index_at
 from support.server_doubles import SwappingOnly
 
 from simhash_hbase import LocalIndex, Profile
@@ -159,8 +160,8 @@ def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
 @pytest.mark.parametrize("hide", [lambda store: store, SwappingOnly])
 def test_neither_scans_a_prefix(hide, clock):
     store = NotingStore()
-    LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0), clock=clock)
-    index = LocalIndex(hide(store), clock=clock)
+    LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0))
+    index = index_at(hide(store), clock)
     index.add_entries(entries({"a": BASE, "b": BASE ^ 1, "c": FAR}))
     list(index.remove_many(["c"]))
     clock.advance(ms=200_000)

@@ -7,10 +7,11 @@ from unittest.mock import Mock
 import pytest
 from support.bruteforce import entries
 from support.late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
+from support.places import index_at
 from support.server_doubles import SwappingOnly
-from support.stepping import know_time
 
 from simhash_hbase import LocalIndex, Profile, StoreBusy, StoreTimeout
+from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import STATE_QUALIFIER
 from simhash_hbase.stores.memory import MemoryStore
@@ -224,9 +225,7 @@ for _name in (*READS, *WRITES):
 def silent():
     behind = MemoryStore()
     LocalIndex.create(behind, Profile.resolve(analyzer="shingle")).add_entries(entries({"a": 0}))
-    made = Silent(behind)
-    know_time(made, SwappingOnly(behind))
-    return made
+    return Silent(behind)
 
 
 # Which calls have no answer, which have none after the first write, and what is asked.
@@ -240,7 +239,7 @@ UNANSWERED = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", UNANSWERED)
 def test_what_stays_without_an_answer_is_an_error(silent, operation, case, monkeypatch):
-    index = LocalIndex(silent)
+    index = LocalIndex(silent, server_clock=ServerClock(SwappingOnly(silent.behind)))
     silent.asked.clear()
     silent.silent, silent.silent_after_a_write, asked = UNANSWERED[case]
     if silent.silent_after_a_write == WRITES:
@@ -254,7 +253,7 @@ def test_what_stays_without_an_answer_is_an_error(silent, operation, case, monke
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_write_whose_answer_was_lost_is_found_by_the_next_look(silent, operation):
-    index = LocalIndex(silent)
+    index = LocalIndex(silent, server_clock=ServerClock(SwappingOnly(silent.behind)))
     silent.silent = WRITES
     OPERATIONS[operation](index)
     found = [stored.simhash if stored else None for stored in index.get_many(["a", "b"])]
@@ -281,12 +280,11 @@ def test_the_error_names_a_document_to_people_and_none_to_a_log(silent, monkeypa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reached", [lambda store: store, SwappingOnly])
-def test_what_another_writer_adds_while_a_batch_is_decided_is_replaced_as_a_whole(monkeypatch, reached):
+def test_what_another_writer_adds_while_a_batch_is_decided_is_replaced_as_a_whole(reached):
     now = 1_700_000_000_000
-    monkeypatch.setattr("simhash_hbase.index.timestamps.time_below", lambda store: now - 60_000)
     behind = MemoryStore(clock=lambda: now)
     rival = LocalIndex.create(behind, Profile.resolve(analyzer="shingle", match="distance"), clock=lambda: now)
-    index, scan = LocalIndex(reached(behind), clock=lambda: now), behind.scan
+    index, scan = index_at(reached(behind), lambda: now), behind.scan
 
     def scan_long_after_the_rival_has_written(*arguments, **named):
         nonlocal now

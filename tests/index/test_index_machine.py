@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from support.bruteforce import Written, answered, flip, matches, similarity, sketch_near, unmask, written_entries
-from support.places import DAY_MS, SERVERLESS_PLACES, Clock, IndexMaker, server_goes_by
+from support.places import DAY_MS, SERVERLESS_PLACES, Clock, IndexMaker
 
 pytestmark = pytest.mark.slow
 
@@ -174,8 +174,6 @@ class IndexMachine(RuleBasedStateMachine):
         self.source = 0
         self.folder = tempfile.TemporaryDirectory()
         self.clock = Clock()
-        self.patch = pytest.MonkeyPatch()
-        server_goes_by(self.clock, self.patch)
         self.make = IndexMaker(SERVERLESS_PLACES[self.place](Path(self.folder.name), self.clock), self.clock)
         self.index = self.make(ttl_days=self.ttl_days, grace_s=GRACE_MS / 1000, **self.options)
         self.models = {name: Model(self.clock, self.index.profile.rule, self.ttl_days) for name in (None, "a", "b")}

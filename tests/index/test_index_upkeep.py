@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from support.bruteforce import BASE, FAR, answered, entries
+from support.places import index_at
 from support.rows import block_rows_of, rows_of
 from support.server_doubles import TombstoneStore
 
@@ -246,7 +247,8 @@ def test_a_document_is_found_until_its_time_to_live_has_passed_and_then_taken(ma
 def make_hiding(clock, **options):
     """Make an index in a store whose deletes hide later writes."""
     store, profile = TombstoneStore(clock), Profile.resolve(analyzer="shingle", match="distance", **options)
-    return LocalIndex.create(store, profile, clock=clock)
+    LocalIndex.create(store, profile)
+    return index_at(store, clock)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from simhash_hbase import LocalIndex, Profile, __version__
 from simhash_hbase.index.upkeep import stats
 from simhash_hbase.index.upkeep.stats import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.rows.layout import PREFIX_BITS
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.table import TableSchema
 
 SPREAD = [i << 20 for i in range(300)]
 REGIONS = ["", "40000000", "80000000", "c0000000"]

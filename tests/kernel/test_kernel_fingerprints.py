@@ -21,7 +21,8 @@ from support.words import by_features, by_the_kernel, idf_of, word_tokens
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.kernel import COMPILED
-from simhash_hbase.kernel.forms import COMPOSED, IGNORABLE, MAPPED, SLOW
+from simhash_hbase.kernel.forms import MAPPED
+from simhash_hbase.kernel.kinds import COMPOSED, IGNORABLE, SLOW
 from simhash_hbase.kernel.texts import Batch, Weights, canonical, cut, kernel_tables, normalize, word_hashes
 
 PASSAGES = [text for texts in read_passages().values() for text in texts]

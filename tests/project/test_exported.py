@@ -95,6 +95,7 @@ def test_a_type_name_means_one_thing_in_the_package():
 # The command line itself, and the launcher, which is a program of its own: scripts/hbase.
 PROGRAMS = ("cli", "stores/hbase/launcher")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+COMMAND = re.compile(rf"(?<!`)simhash-hbase ({'|'.join(COMMANDS)})\b")
 
 
 @cache
@@ -125,9 +126,11 @@ def modules():
             yield name, path
 
 
-def test_no_message_of_the_library_names_an_option():
+def test_no_message_of_the_library_names_an_option_or_a_command():
     texts = [(f"{name}:{line}", text) for name, path in modules() for line, text in literals(path)]
     assert [(place, text) for place, text in texts if options() & set(OPTION.findall(text))] == []
+    # What names a command in backticks describes the service's own pages.
+    assert [(place, text) for place, text in texts if COMMAND.search(text)] == []
 
 
 def test_every_parameter_that_a_message_names_is_known_and_an_option_of_the_command_line():

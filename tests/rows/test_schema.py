@@ -11,11 +11,11 @@ import pytest
 from support.hbase_server import address, hbase_options, tables
 
 from simhash_hbase.errors import IndexExists, InvalidArgument, NotAnIndex
-from simhash_hbase.rows.table import TableSchema, shell_script
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.store import create_table, find_table
+from simhash_hbase.stores.hbase.table import TableSchema, shell_script
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 
 FOLDER = Path(__file__).parents[2] / "schema"

@@ -8,7 +8,7 @@ from support.serving import serving
 from simhash_hbase import open_index
 from simhash_hbase.index.forms import plain
 from simhash_hbase.report.differences import word_differences
-from simhash_hbase.report.explain import Side, compare
+from simhash_hbase.report.explain import ComparedDocument, compare
 from simhash_hbase.service.schemas import LONGEST_COMPARED
 
 PAIRS = [
@@ -25,7 +25,7 @@ def test_a_comparison_is_the_library_s(client, url):
         answer = client.post("/v1/comparisons", json={"a": a, "b": b}).json()
 
         with open_index(url) as index:
-            sides = [Side.of_text(name, words, index.analysis) for name, words in (("a", a), ("b", b))]
+            sides = [ComparedDocument.of_text(name, words, index.analysis) for name, words in (("a", a), ("b", b))]
             expected = compare(sides[0], sides[1], index.profile)
         pieces = [piece._asdict() for piece in word_differences(a, b)]
         widths = [13, 13, 13, 13, 12]

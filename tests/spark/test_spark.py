@@ -17,7 +17,7 @@ from simhash_hbase.api import create_index, open_index, resolve_profile
 from simhash_hbase.cli.app import main
 from simhash_hbase.cli.exits import SOME_REFUSED
 from simhash_hbase.corpus.documents import Refusals
-from simhash_hbase.corpus.options import Watch
+from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM
@@ -87,7 +87,7 @@ def test_the_sample_of_lines_of_which_many_are_refused_is_that_of_one_machine(sp
 
     texts = Input.of(spark, [source], settings).texts()
 
-    assert texts == list(texts_of([source], settings, Watch()))
+    assert texts == list(texts_of([source], settings, RunListener()))
     assert LEARN_FROM / 2 < len(texts) < LEARN_FROM
 
 

@@ -16,10 +16,10 @@ from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.spark import SparkOptions, load
-from simhash_hbase.spark.load import Loader, Way, WorkPlace
+from simhash_hbase.spark.load import BulkSettings, Loader, WorkPlace
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.table import TableSchema
 
 pytestmark = [pytest.mark.hbase, pytest.mark.slow, SOCKETS]
 OPTIONS = InputOptions(metadata_fields=("id",))
@@ -45,13 +45,13 @@ def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(
     refused = []
     with quiet_session(SparkOptions(master="local[2]", partitions=2, settings=QUICK)) as spark:
         work = WorkPlace(spark, str(tmp_path / "work"))
-        broken = Way(work, Loader.of(tools, conf, "no_such_table", loader.staging, loader.user))
+        broken = BulkSettings(work, Loader.of(tools, conf, "no_such_table", loader.staging, loader.user))
         with pytest.raises(PySparkException, match="TableNotFound"):
-            load(spark, index, [source], OPTIONS, way=broken, refusals=Refusals(lambda _: None, None, 0))
+            load(spark, index, [source], OPTIONS, settings=broken, refusals=Refusals(lambda _: None, None, 0))
         stamp = work.read().stamp
 
         refusals = Refusals(lambda _: None, refused.append, 0)
-        done = load(spark, index, [source], OPTIONS, way=Way(work, loader), refusals=refusals)
+        done = load(spark, index, [source], OPTIONS, settings=BulkSettings(work, loader), refusals=refusals)
 
     made = contents(index.store)
     assert made == cells_of_load(index, source, stamp, tmp_path / "alone", OPTIONS)

@@ -8,9 +8,9 @@ import pytest
 from support.hbase_server import hbase_options, tables
 from support.own_hbase import http_address, stop_http_gateways
 
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 

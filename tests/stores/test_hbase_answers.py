@@ -14,10 +14,10 @@ from thriftpy2.thrift import TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.errors import SimhashError, StoreUnavailable
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.gateways import ask_version
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift import channel, wire
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1

@@ -16,8 +16,7 @@ from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import member_rows, pack_rows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.columns import CellRows, columns_of
-from simhash_hbase.stores.hbase import reader
-from simhash_hbase.stores.hbase.reader import REMEMBER_S, HBaseReader, Regions, by_region, in_one_region
+from simhash_hbase.stores.hbase.reader import REMEMBER_S, HBaseReader, ReadSizes, Regions, by_region, in_one_region
 from simhash_hbase.stores.hbase.thrift import exchange as exchanging
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
@@ -69,12 +68,10 @@ class Conversations(Exchange):
                 continue
 
 
-def scan(driver, starts, prefixes, limit, *, reply_rows, few_prefixes):
+def scan(driver, starts, prefixes, limit, *, sizes):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "REPLY_ROWS", reply_rows)
-        patch.setattr(reader, "FEW_PREFIXES", few_prefixes)
         patch.setattr(exchanging, "LEAST", 1)
-        return HBaseReader(Conversations(), driver, Regions(lambda: starts)).scan(prefixes, limit)
+        return HBaseReader(Conversations(), driver, Regions(lambda: starts), sizes).scan(prefixes, limit)
 
 
 @pytest.mark.slow
@@ -94,7 +91,7 @@ def test_a_scan_answers_as_the_model_does_however_it_is_cut(pairs, asked, limit,
     wanted = model.scan(prefixes, limit=limit)
 
     driver, starts = Driver(rows, at_once, late), [b"", bytes([0, 0, 0, 0, 3])]
-    found = scan(driver, starts, prefixes, limit, reply_rows=reply_rows, few_prefixes=few)
+    found = scan(driver, starts, prefixes, limit, sizes=ReadSizes(reply_rows=reply_rows, few_prefixes=few))
 
     assert pairs_of(found.rows) == pairs_of(wanted.rows)
     assert found.truncated.tolist() == wanted.truncated.tolist()
@@ -105,7 +102,7 @@ def test_what_one_prefix_has_shown_does_not_count_for_the_next():
     # The first page times out twice: one prefix is read at a time.
     driver = Driver(rows, 9, [True, True])
 
-    found = scan(driver, [b""], uint64s(1, 2, 3), 5, reply_rows=3, few_prefixes=0)
+    found = scan(driver, [b""], uint64s(1, 2, 3), 5, sizes=ReadSizes(reply_rows=3, few_prefixes=0))
 
     assert pairs_of(found.rows) == pairs_of(rows)
     assert not np.any(found.truncated)
@@ -280,13 +277,12 @@ ONE_REGION = Regions(lambda: [b""])
     "change", [lambda names: names.add(b"0000x"), lambda names: names.discard(b"0000")], ids=["written", "deleted"]
 )
 @pytest.mark.parametrize("count", [1, 50])
-def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(monkeypatch, change, limit, count):
-    for name, size in (("FEW_CELLS", FEW), ("MANY_CELLS", MANY), ("REPLY_CELLS", 10)):
-        monkeypatch.setattr(reader, name, size)
+def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(change, limit, count):
+    sizes = ReadSizes(few_cells=FEW, many_cells=MANY, reply_cells=10)
     rows = [b"%04d" % number for number in range(count)]
     driver = Changing(NAMES, change)
 
-    found = HBaseReader(Conversations(), driver, ONE_REGION).rows("d", rows, limit)
+    found = HBaseReader(Conversations(), driver, ONE_REGION, sizes).rows("d", rows, limit)
 
     for row in found:
         names = [cell.qualifier for cell in row]
@@ -296,13 +292,12 @@ def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(monk
 
 
 @pytest.mark.parametrize(("count", "limits"), [(10, [1_000]), (11, [FEW, 1_000])])
-def test_few_rows_are_read_up_to_the_limit_at_once(monkeypatch, count, limits):
-    for name, size in (("FEW_CELLS", FEW), ("REPLY_CELLS", 1_000)):
-        monkeypatch.setattr(reader, name, size)
+def test_few_rows_are_read_up_to_the_limit_at_once(count, limits):
+    sizes = ReadSizes(few_cells=FEW, reply_cells=1_000)
     driver = Changing(NAMES, lambda _: None)
 
     rows = [b"%04d" % number for number in range(count)]
-    HBaseReader(Conversations(), driver, ONE_REGION).rows("d", rows, 1_000)
+    HBaseReader(Conversations(), driver, ONE_REGION, sizes).rows("d", rows, 1_000)
 
     assert list(dict.fromkeys(driver.limits)) == limits
 
@@ -310,8 +305,7 @@ def test_few_rows_are_read_up_to_the_limit_at_once(monkeypatch, count, limits):
 @pytest.fixture
 def filled(wide_store, monkeypatch):
     """Fill a table with rows of 0 to 9 cells, all over its regions, and with their neighbours."""
-    monkeypatch.setattr(reader, "FEW_CELLS", FEW)
-    monkeypatch.setattr(reader, "MANY_CELLS", MANY)
+    wide_store._reader.sizes = ReadSizes(few_cells=FEW, many_cells=MANY)
     monkeypatch.setattr(Thrift2, "scanned_rows", 2)
     simhashes = np.random.default_rng(7).integers(0, 1 << 64, 300, dtype=np.uint64)
     simhashes[:2] = 0, (1 << 64) - 1

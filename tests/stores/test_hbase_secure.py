@@ -29,10 +29,10 @@ from simhash_hbase import LocalIndex, create_index, open_index
 from simhash_hbase.errors import IndexExists, InvalidArgument, Permanent, StoreRefused, StoreUnavailable
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.home import site_xml
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.wire import FRAME_BYTES
 
 pytestmark = pytest.mark.hbase

@@ -14,6 +14,7 @@ from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint
 from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreTimeout
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, reader
+from simhash_hbase.stores.hbase.reader import ReadSizes
 from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -38,7 +39,7 @@ def answer(store, prefixes, limit):
 
 
 @pytest.mark.parametrize("reply_rows", [3, 64, 20_000])
-def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, monkeypatch, reply_rows):
+def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, reply_rows):
     rng = np.random.default_rng(reply_rows)
     prefixes = rng.integers(0, 1 << 40, 300, dtype=np.uint64)
     simhashes = rng.integers(0, 1 << 64, 300, dtype=np.uint64)
@@ -48,7 +49,7 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
     for rows in (rows_of(*zip(prefixes.tolist(), simhashes.tolist(), strict=True)), hot, edges):
         for store in (model, wide_store):
             store.put_rows(rows, timestamp=1)
-    monkeypatch.setattr(reader, "REPLY_ROWS", reply_rows)
+    wide_store._reader.sizes = ReadSizes(reply_rows=reply_rows)
     asked = np.unique(np.concatenate([prefixes[:200], prefixes[:200] + np.uint64(1), uint64s(0, (1 << 40) - 1)]))
 
     for limit in (1, 2, 3, 7, 100):
@@ -57,7 +58,7 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
 
 def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
     store.put_rows(rows_of(*((7, n) for n in range(300)), (8, 1)), timestamp=1)
-    monkeypatch.setattr(reader, "REPLY_ROWS", 10)
+    store._reader.sizes = ReadSizes(reply_rows=10)
     asked = []
     scan_keys = store._driver.scan_keys
     monkeypatch.setattr(store._driver, "scan_keys", lambda *args: asked.append(args[2]) or scan_keys(*args))
@@ -66,10 +67,8 @@ def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
     assert sum(asked) <= 26 + 10
 
 
-def test_a_row_with_many_cells_is_read_in_parts(store, monkeypatch):
-    monkeypatch.setattr(reader, "REPLY_CELLS", 20)
-    monkeypatch.setattr(reader, "FEW_CELLS", 7)
-    monkeypatch.setattr(reader, "MANY_CELLS", 30)
+def test_a_row_with_many_cells_is_read_in_parts(store):
+    store._reader.sizes = ReadSizes(reply_cells=20, few_cells=7, many_cells=30)
     made = [Cell(b"row", bytes([n]), b"v", 7) for n in range(256)]
     store.put("d", [*made, Cell(b"row2", b"'", b"v", 7)])
 
@@ -307,7 +306,7 @@ def caching(calls):
     return [read.cacheBlocks for read in reads if read is not None]
 
 
-def test_walks_leave_the_cache_to_queries(impatient_store, calls, monkeypatch):
+def test_walks_leave_the_cache_to_queries(impatient_store, calls):
     impatient_store.put_rows(rows_of(*((n, n) for n in range(200))), timestamp=1)
     # So many cells in a row that its end is read by a call of its own.
     impatient_store.put("d", [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)])
@@ -322,8 +321,7 @@ def test_walks_leave_the_cache_to_queries(impatient_store, calls, monkeypatch):
     assert set(caching(calls)) == {None}
     calls.clear()
     # A row that is so wide that a query reads its rest by calls of their own.
-    for name, size in (("REPLY_CELLS", 20), ("FEW_CELLS", 5), ("MANY_CELLS", 20)):
-        monkeypatch.setattr(f"simhash_hbase.stores.hbase.reader.{name}", size)
+    impatient_store._reader.sizes = ReadSizes(reply_cells=20, few_cells=5, many_cells=20)
     assert len(impatient_store.get_rows("d", [b"row"], limit=1_000)[0]) == 100
     assert len(caching(calls)) > 2
     assert set(caching(calls)) == {None}

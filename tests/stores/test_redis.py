@@ -134,7 +134,7 @@ def test_without_the_client_the_import_fails_with_the_install_command(monkeypatc
 
 
 def test_a_database_takes_one_index_and_what_is_not_there_is_not_opened(options):
-    with pytest.raises(IndexMissing, match="simhash-hbase create makes one"):
+    with pytest.raises(IndexMissing, match=r"^there is no index at "):
         RedisStore.open(options)
     with closing(RedisStore.create(options)), pytest.raises(IndexExists, match=options.url):
         RedisStore.create(options)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Call
 from support.gates import absent

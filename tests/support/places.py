@@ -4,6 +4,7 @@ import time
 from importlib import import_module
 
 from simhash_hbase.index.local import LocalIndex
+from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.embedded.environment import EmbeddedOptions
@@ -89,10 +90,23 @@ class Tombstones(Memory):
         return TombstoneStore(self._clock)
 
 
-def server_goes_by(clock, monkeypatch):
-    """Have what asks for the server's time be told that of a test, which may be days ahead."""
-    monkeypatch.setattr("simhash_hbase.index.timestamps.server_time", lambda store: clock())
-    monkeypatch.setattr("simhash_hbase.index.timestamps.time_below", lambda store: clock() - 60_000)
+class GivenServerClock(ServerClock):
+    """The time of a server that goes by a test's clock, which may be days ahead."""
+
+    def __init__(self, store, clock):
+        super().__init__(store)
+        self._clock = clock
+
+    def server_time(self):
+        return self._clock()
+
+    def time_below(self):
+        return self._clock() - MARGIN_MS
+
+
+def index_at(store, clock):
+    """Open an index whose server goes by a test's clock, too."""
+    return LocalIndex(store, clock=clock, server_clock=GivenServerClock(store, clock))
 
 
 PLACES = {"memory": Memory, "embedded": Embedded}
@@ -134,10 +148,12 @@ class IndexMaker:
     def __call__(self, **options):
         """Make an index for ready fingerprints; by distance and without bands unless the options say otherwise."""
         given = {"analyzer": "shingle", "match": "distance", "bands": 0, **options}
-        return self._keep(LocalIndex.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
+        store = self._place.create()
+        LocalIndex.create(store, Profile.resolve(**given))
+        return self._keep(index_at(store, self.clock))
 
     def reopen(self, index):
-        return self._keep(LocalIndex(self._place.reopen(index.store), clock=self.clock))
+        return self._keep(index_at(self._place.reopen(index.store), self.clock))
 
     def close(self):
         for index in self._made:

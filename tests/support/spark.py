@@ -13,7 +13,7 @@ import pytest
 
 from simhash_hbase.api import create_index
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load as load_alone
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Surroundings
 from simhash_hbase.index.forms import json_line
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions, scan
@@ -53,8 +53,9 @@ def decisions_of_one_machine(sources, *, index=None, keep="first"):
     """Decide as `dedup` does; with an index, as a dry run against it. Return the lines and the summary."""
     printed = Printed()
     reading = Reading(workers=1)
-    options = DedupOptions(keep=keep, dry_run=index is not None, learn=index is None)
-    with Deduplication(sources, options, reading=reading, lines=printed) as corpus:
+    options = DedupOptions(keep=keep, dry_run=index is not None)
+    surroundings = Surroundings(learn=index is None)
+    with Deduplication(sources, options, reading=reading, lines=printed, surroundings=surroundings) as corpus:
         if index is not None:
             summary = corpus.run(index)
         else:

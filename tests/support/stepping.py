@@ -7,9 +7,8 @@ from functools import partial
 from greenlet import GreenletExit, greenlet
 
 from simhash_hbase.errors import StoreTimeout
-from simhash_hbase.index import timestamps
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.index.timestamps import Timer, time_below
+from simhash_hbase.index.timestamps import ServerClock, Timer
 from support.server_doubles import SwappingOnly
 
 
@@ -76,12 +75,6 @@ for _name in ("scan", "get", "get_rows", "put", "put_rows", "delete", "compare_a
     setattr(SteppingStore, _name, _stepping(_name, getattr(SwappingOnly, _name)))
 
 
-def know_time(store, other):
-    """Let a store have asked for the server's time as another one does: that is no step of the protocol."""
-    time_below(other)
-    timestamps._readings[store] = timestamps._readings[other]
-
-
 class Stage:
     """Actors on one store, with one clock for their leases that moves when they sleep, or when a test says so."""
 
@@ -101,7 +94,6 @@ class Stage:
 
         def act(actor):
             store = SteppingStore(self.store, actor)
-            know_time(store, SwappingOnly(self.store))
 
             def sleep(seconds):
                 actor.stop("sleep")
@@ -115,7 +107,11 @@ class Stage:
 
     def index(self, store, *, clock_ms=0, sleep=None):
         return LocalIndex(
-            store, clock=lambda: self.now_ms + clock_ms, timer=Timer(lambda: self.seconds, sleep or self.advance)
+            store,
+            clock=lambda: self.now_ms + clock_ms,
+            timer=Timer(lambda: self.seconds, sleep or self.advance),
+            # To ask for the time is no step of the protocol.
+            server_clock=ServerClock(SwappingOnly(self.store)),
         )
 
     def advance(self, seconds):

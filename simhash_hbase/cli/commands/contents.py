@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, get_args
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.answers import Answer
     from simhash_hbase.index.arguments import Search
+    from simhash_hbase.index.copies import Copies
     from simhash_hbase.index.index import Index
 
 _ids_argument = click.argument("ids", nargs=-1, required=True, metavar="ID…")
@@ -48,7 +49,7 @@ def add(
     with (
         output,
         options.open_index(url, collection=collection) as index,
-        corpus.Documents("add", files, reading.into_lasting(), output.watch) as documents,
+        corpus.Documents("add", files, reading.into_lasting(), output.listener) as documents,
     ):
         for results in documents.acted(index, index.added, writes=True):
             for _, added in results:
@@ -157,7 +158,7 @@ def query(
         if not files:
             return exits.DONE
         found = 0
-        with corpus.Documents("query", files, reading, output.watch) as documents:
+        with corpus.Documents("query", files, reading, output.listener) as documents:
             for answers in documents.acted(index, partial(index.answered, search=search)):
                 for document, answer in answers:
                     found += bool(answer.matches)
@@ -183,12 +184,13 @@ def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str
 
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:
-    """Print an answer; of a table a row a match, or one that says that there is none."""
     from simhash_hbase.index.forms import answer_record
 
-    if output.format != "table":
-        output.line(answer_record(name, answer))
-        return
+    output.line(answer_record(name, answer), rows=lambda: _answer_rows(name, answer))
+
+
+def _answer_rows(name: str, answer: Answer) -> Iterator[Mapping[str, object]]:
+    """Yield the rows of a table: one a match, or one that says that there is none."""
     notes = {"nothing near": not answer.matches, "there are more": answer.truncated, "short text": answer.short}
     note = ", ".join(text for text, holds in notes.items() if holds)
     rows: list[dict[str, object]] = [
@@ -197,7 +199,7 @@ def _print_answer(output: Output, name: str, answer: Answer) -> None:
         for match in answer.matches
     ]  # fmt: skip
     for row in rows or [{}]:
-        output.line({"query": name, **row, "note": note})
+        yield {"query": name, **row, "note": note}
 
 
 @command("get", examples=["simhash-hbase get file:news.index https://example.org/a"])
@@ -232,20 +234,22 @@ def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Outpu
         for name in ids:
             if (found := index.copies(name)) is None:
                 missing.append(name)
-                continue
-            if output.format != "table":
-                output.line(COPIES.write(found))
-                continue
-            there = f"{'at least ' if found.truncated else ''}{found.count:,} copies"
-            note = "removed or changed since" if found.of_removed else ""
-            output.line({"of": found.of, "copy": there, "added": found.first, "seen": found.last, "note": note})
-            for copy in found.copies:
-                output.line({
-                    "of": found.of, "copy": copy.id, "added": copy.added, "seen": copy.seen, "bits": copy.distance,
-                    "similarity": copy.similarity, "containment": copy.containment, "metadata": copy.metadata,
-                    "note": "of an earlier text" if copy.of_removed else "",
-                })  # fmt: skip
+            else:
+                output.line(COPIES.write(found), rows=partial(_copies_rows, found))
     return _report_missing(missing, output)
+
+
+def _copies_rows(found: Copies) -> Iterator[Mapping[str, object]]:
+    """Yield the rows of a table: one of the original, then one a copy."""
+    there = f"{'at least ' if found.truncated else ''}{found.count:,} copies"
+    note = "removed or changed since" if found.of_removed else ""
+    yield {"of": found.of, "copy": there, "added": found.first, "seen": found.last, "note": note}
+    for copy in found.copies:
+        yield {
+            "of": found.of, "copy": copy.id, "added": copy.added, "seen": copy.seen, "bits": copy.distance,
+            "similarity": copy.similarity, "containment": copy.containment, "metadata": copy.metadata,
+            "note": "of an earlier text" if copy.of_removed else "",
+        }  # fmt: skip
 
 
 def _report_missing(missing: Sequence[str], output: Output) -> int:

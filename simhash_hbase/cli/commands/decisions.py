@@ -17,7 +17,7 @@ from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
-from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument
+from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, Permanent
 from simhash_hbase.files.local import replacing
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _urls(words: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Named:
+class GivenPlaces:
     """What a command that needs no address was called with; the index of None is a temporary one."""
 
     url: str | None
@@ -87,10 +87,10 @@ def left_by_interrupt(
 
 
 named_argument = options.collected(
-    "named",
+    "places",
     click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…",
                    shell_complete=lambda *words: options.complete_address(*words) or options.complete_file(*words)),
-    make=Named.of,
+    make=GivenPlaces.of,
 )  # fmt: skip
 
 
@@ -105,7 +105,9 @@ named_argument = options.collected(
 @options.collection
 @options.reading
 @options.output
-def claim(named: Named, deadline_s: float | None, reading: Reading, collection: str | None, output: Output) -> int:
+def claim(
+    places: GivenPlaces, deadline_s: float | None, reading: Reading, collection: str | None, output: Output
+) -> int:
     """Decide of each document whether it is an original or a duplicate, safely while other writers claim too.
 
     Of near copies claimed at the same time by different processes exactly one becomes the original. The same id with
@@ -117,8 +119,8 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
     originals = 0
     with (
         output,
-        _opened(named, reading, output) as (index, files, read),
-        corpus.Documents("claim", files, read, output.watch) as documents,
+        _opened(places, reading, output) as (index, files, read),
+        corpus.Documents("claim", files, read, output.listener) as documents,
     ):
         view = index.in_collection(collection)
         for decisions in documents.acted(view, partial(view.claimed, deadline_s=deadline_s), writes=True):
@@ -134,23 +136,23 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
         refused=documents.refused,
         **{"contested, claim again": documents.failed[ClaimContended]},
     )
-    named.say_gone(output)
+    places.say_gone(output)
     return exits.after(documents.refused)
 
 
 @contextmanager
-def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, inputs.Sources, Reading]]:
+def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[tuple[Index, inputs.Sources, Reading]]:
     """Open the index, or make a temporary one of the input, which is then read twice."""
-    sources = inputs.Sources(named.files)
-    if named.url is not None:
-        with options.open_index(named.url) as index:
+    sources = inputs.Sources(places.files)
+    if places.url is not None:
+        with options.open_index(places.url) as index:
             output.warn_of_expiry(index)
             yield index, sources, reading.into_lasting()
         return
-    named.await_input()
+    places.await_input()
     with corpus.documents.spooled(sources, wanted=True) as stdin:
         reading = replace(reading, settings=replace(reading.settings, stdin=stdin))
-        texts = partial(corpus.sample.texts_of, sources, reading.settings, output.watch)
+        texts = partial(corpus.sample.texts_of, sources, reading.settings, output.listener)
         with _temporary(sources, partial(_learned, {}, reading, texts, output), output) as index:
             yield index, sources, reading
 
@@ -191,7 +193,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
 @options.reading
 @options.output
 def dedup(
-    named: Named, choice: Choice, index_choice: Choice, reading: Reading, collection: str | None, output: Output
+    places: GivenPlaces, choice: Choice, index_choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
 
@@ -200,12 +202,15 @@ def dedup(
     What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
     bytes of memory a document, for the ids.
     """
-    settings = _dedup_options(named, choice, index_choice)
-    named.await_input()
-    deduplication = corpus.Deduplication(named.files, settings, reading=reading, lines=output, watch=output.watch)
+    settings = _dedup_options(places, choice)
+    surroundings = _surroundings(places, choice, index_choice)
+    places.await_input()
+    deduplication = corpus.Deduplication(
+        places.files, settings, reading=reading, lines=output, listener=output.listener, surroundings=surroundings
+    )
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
-        with _open(named, deduplication, index_choice, choice, output) as index, opened as report:
+        with _open(places, deduplication, index_choice, choice, output) as index, opened as report:
             output.warn_of_expiry(index)
             done = deduplication.run(index.in_collection(collection))
             seconds = output.seconds()
@@ -222,7 +227,7 @@ def dedup(
                     refused=done.refused,
                 )
                 run = ReportRun(
-                    index=secretless(named.url or "a temporary index"),
+                    index=secretless(places.url or "a temporary index"),
                     time=datetime.now(UTC),
                     keep=settings.keep,
                     dry=settings.dry_run,
@@ -233,29 +238,32 @@ def dedup(
     if done.uncontained:
         counts["kept for too little in a near copy"] = done.uncontained
     output.summary("dedup", done.documents, seconds=seconds, decided_before=done.decided_before, **counts)
-    named.say_gone(output)
+    places.say_gone(output)
     if choice.report:
         output.note(f"the report is in {choice.report}")
     return exits.after(done.refused)
 
 
-def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:
-    """Complete the library's options by what it has to know of the index and of the report."""
-    from simhash_hbase.stores.addresses import folder_of
-
-    url = named.url
+def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
+    """Complete the library's options by what it has to know of the index."""
     settings: DedupOptions = choice.options
-    if url is None and choice.create:
+    if places.url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
-    if url is None and settings.resume:
+    if places.url is None and settings.resume:
         raise InvalidArgument(
             "--resume needs the index of the earlier run, which is gone if it was temporary: name its address"
         )
-    return replace(
-        settings,
+    return replace(settings, lasting=places.url is not None)
+
+
+def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> corpus.Surroundings:
+    """Say what the command does of the run itself: it makes the index, and writes the report."""
+    from simhash_hbase.stores.addresses import folder_of
+
+    url = places.url
+    return corpus.Surroundings(
         learn=choice.create or url is None,
         remember=choice.report is not None,
-        lasting=url is not None,
         made_with={
             "create": choice.create,
             **options.profile_fields(index_choice),
@@ -266,11 +274,11 @@ def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupO
 
 
 def _open(
-    named: Named, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
+    places: GivenPlaces, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> AbstractContextManager[LocalIndex]:
     from simhash_hbase.api import create_index, open_local_index
 
-    url, fields, table = named.url, options.profile_fields(index_choice), options.table_fields(index_choice)
+    url, fields, table = places.url, options.profile_fields(index_choice), options.table_fields(index_choice)
     learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
     if url is None:
         if table:
@@ -283,7 +291,7 @@ def _open(
         index = open_local_index(url, readonly=dry_run)
     except IndexMissing as error:
         if not choice.create:
-            raise IndexMissing(f"{error}, or dedup with --create") from error
+            raise Permanent(f"{exits.sentence_of(error)}, or dedup with --create") from error
         where = {"url": "memory:"} if dry_run else {"url": url, **table}
         return output.made(lambda: create_index(**where, **learn()))
     if fields:

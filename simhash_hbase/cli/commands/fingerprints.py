@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.index.local import LocalIndex
     from simhash_hbase.profile import Profile
-    from simhash_hbase.report.explain import Side
+    from simhash_hbase.report.explain import ComparedDocument
 
 SHOWN_CHARACTERS = 200
 # What a slip in the name of a file looks like: one word with a suffix or a folder.
@@ -67,7 +67,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
             output.line(_record(analysis, "text", simhash, text if choice.explain else None))
         if not files:
             return exits.DONE
-        with corpus.Documents("fingerprint", files, reading, output.watch) as documents:
+        with corpus.Documents("fingerprint", files, reading, output.listener) as documents:
             for chunk in documents.chunks(analysis, analysis.profile):
                 simhashes = chunk.entries.simhashes.tolist()
                 for document, simhash in zip(chunk.kept, simhashes, strict=True):
@@ -85,7 +85,7 @@ def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.In
     fields = options.profile_fields(prints)
     if settings.features_field is not None:
         fields.setdefault("analyzer", "weighted")
-    texts = corpus.sample.texts_of(learn_from, settings, output.watch) if learn_from else None
+    texts = corpus.sample.texts_of(learn_from, settings, output.listener) if learn_from else None
     return Analysis(*resolve_profile(texts, **fields))
 
 
@@ -110,9 +110,9 @@ class _Sides:
     own: Choice  # Fields of the caller's own fingerprints or features.
     output: Output
 
-    def find(self, word: str) -> tuple[Side, str | None]:
+    def find(self, word: str) -> tuple[ComparedDocument, str | None]:
         """Take a word for a file, else for an id, else for a text."""
-        from simhash_hbase.report.explain import Side
+        from simhash_hbase.report.explain import ComparedDocument
 
         if self.as_text:
             return self.of_text("text", word)
@@ -122,7 +122,7 @@ class _Sides:
             stored, decision = self.index.get(word), None
             if stored is not None and stored.of is not None:
                 decision = {"of": stored.of, "distance": stored.distance, "similarity": stored.similarity}
-            return Side(word, entries, decision=decision), None
+            return ComparedDocument(word, entries, decision=decision), None
         kinds = "neither a file nor a stored id" if self.index is not None else "no file"
         if any(vars(self.own).values()):
             raise InvalidInput(
@@ -134,13 +134,13 @@ class _Sides:
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self.of_text("text", word)
 
-    def of_text(self, name: str, text: str) -> tuple[Side, str | None]:
-        from simhash_hbase.report.explain import Side
+    def of_text(self, name: str, text: str) -> tuple[ComparedDocument, str | None]:
+        from simhash_hbase.report.explain import ComparedDocument
 
-        return Side.of_text(name, text, self.analysis), text
+        return ComparedDocument.of_text(name, text, self.analysis), text
 
-    def of_file(self, path: str) -> tuple[Side, str | None]:
-        from simhash_hbase.report.explain import Side
+    def of_file(self, path: str) -> tuple[ComparedDocument, str | None]:
+        from simhash_hbase.report.explain import ComparedDocument
 
         kind = inputs.SUFFIXES.get(inputs.Source(path, path, path).suffix, "text")
         if not any(vars(self.own).values()):
@@ -151,8 +151,8 @@ class _Sides:
         document = _only_document(path, settings)
         if document.simhash is not None:
             stored = self.analysis.fingerprints([path], [document.simhash])
-            return Side(path, stored.entries), None
-        return Side.of_features(path, document.features or [], self.analysis), None
+            return ComparedDocument(path, stored.entries), None
+        return ComparedDocument.of_features(path, document.features or [], self.analysis), None
 
 
 @command(
@@ -217,7 +217,7 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | None) -> None:
-    from simhash_hbase.cli.screen.tables import ComparedPair, print_wide
+    from simhash_hbase.cli.screen.tables import ComparedPair
     from simhash_hbase.files.local import replacing
     from simhash_hbase.profile.profile import SEGMENTING
     from simhash_hbase.report.explain import compare, word_cosine
@@ -233,11 +233,8 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
             raise InvalidArgument("--html shows texts, which an index does not keep: name two files or texts")
         with replacing(html) as file:
             file.write(comparison_page((text_a, text_b), record))
-    if output.format == "table":
-        print_wide(ComparedPair(a, b, record, profile).drawn)
-    else:
-        with output:
-            output.line(record)
+    with output:
+        output.record(record, drawn=ComparedPair(a, b, record, profile).drawn)
 
 
 def _only_document(path: str, settings: inputs.InputOptions) -> inputs.Document:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 
 import click
 
 from simhash_hbase import corpus
 from simhash_hbase.cli import exits, options
+from simhash_hbase.cli.commands.costs import HBASE_BYTES, PlannedScheme, plan_scheme
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile.defaults import BANDS
 from simhash_hbase.rows.clock import MS_A_DAY
-from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
-from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
+from simhash_hbase.stores.hbase.table import TableSchema, shell_script, thrift2_script
 
 MOST_DOCUMENTS = 2**64
 SCHEMES = ("4x1", "5x2", "6x3", "7x4")
@@ -60,14 +61,15 @@ def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str,
     ]
     with output:
         for planned in plans:
-            output.line(_readable(planned) if output.format == "table" else asdict(planned))
+            output.line(asdict(planned), rows=partial(_readable, planned))
     output.note(
         f"plan: load times exclude fingerprinting, which takes about {plans[0].fingerprint_hours:,.1f} core-hours. "
         f"HBase: codec {compression}, one replica. docker/README.md, Size, says what was measured."
     )
 
 
-def _readable(planned: PlannedScheme) -> dict[str, object]:
+def _readable(planned: PlannedScheme) -> Iterator[dict[str, object]]:
+    """Yield the row of a table."""
     p = planned
     dedup = ("by dedup:", _size(p.embedded_dedup_bytes))
     reads = [f"{p.tables} x {p.rows_a_scan:,}", f"= {p.rows_a_query:,}"]
@@ -76,7 +78,7 @@ def _readable(planned: PlannedScheme) -> dict[str, object]:
         reads.append(f"{p.rows_a_query_exact:,.{digits}f} expected")
     if p.bands:
         reads.append(f"{p.bands} sketch scans")
-    return {
+    yield {
         "scheme": p.scheme,
         "all\nwithin": f"{p.distance} bits",
         "rows stored": f"{p.rows:,}",
@@ -137,7 +139,7 @@ def create(
     learn_from = (*sample.learn_from, *files)
     texts, workers = None, 1
     if learn_from:
-        texts = corpus.sample.texts_of(learn_from, sample.settings, output.watch)
+        texts = corpus.sample.texts_of(learn_from, sample.settings, output.listener)
         workers = corpus.options.processors()
     with output:
         if texts is not None:
@@ -190,10 +192,8 @@ def stats(url: str, exact: bool, output: options.Output) -> None:
 
     with output, options.open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
         figures = index.stats(exact=exact, watch=watch)
-        if output.format == "html":
-            output.page(stats_page(secretless(url), index.profile, figures))
-        else:
-            output.record(asdict(figures), about=figures.sampled)
+        page = partial(stats_page, secretless(url), index.profile, figures)
+        output.record(asdict(figures), about=figures.sampled, page=page)
 
 
 @command("verify", examples=["simhash-hbase verify file:news.index --repair"])

@@ -65,7 +65,7 @@ def load(
     with (
         output,
         options.open_local_index(url, collection=collection) as index,
-        corpus.documents.Refusals.open(reading.rejects, output.watch) as refused,
+        corpus.documents.Refusals.open(reading.rejects, output.listener) as refused,
     ):
         work = Path(choice.work) if choice.work else _work_folder(index)
         spool = bulk.Spool(work, index.address, index.profile, index.collection)

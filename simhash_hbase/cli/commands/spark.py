@@ -99,7 +99,7 @@ def dedup(
     session_options = _settings(cluster, reading.workers)
     with (
         output,
-        corpus.documents.Refusals.open(reading.rejects, output.watch) as refusals,
+        corpus.documents.Refusals.open(reading.rejects, output.listener) as refusals,
         session(session_options) as running,
         output.meter("spark dedup", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
@@ -167,7 +167,7 @@ def load(
     output.note("spark load: start …")
     from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
     from simhash_hbase.spark import load as load_documents, measured, session
-    from simhash_hbase.spark.load import Loader, Way, WorkPlace
+    from simhash_hbase.spark.load import BulkSettings, Loader, WorkPlace
     from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
@@ -180,7 +180,7 @@ def load(
     with (
         output,
         options.open_local_index(url, collection=choice.collection) as index,
-        corpus.documents.Refusals.open(reading.rejects, output.watch) as refusals,
+        corpus.documents.Refusals.open(reading.rejects, output.listener) as refusals,
         session(session_options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
@@ -189,8 +189,8 @@ def load(
         staging = staging_folder(conf, choice.staging, "spark")
         loader = Loader.of(tools, conf, where.table, staging, running.sparkContext.sparkUser())
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
-        way = Way(work, loader, take_over=choice.take_over)
-        done = load_documents(running, index, files, settings, way=way, refusals=refusals)
+        bulk = BulkSettings(work, loader, take_over=choice.take_over)
+        done = load_documents(running, index, files, settings, settings=bulk, refusals=refusals)
         if done.unnamed is not None:
             output.note(corpus.documents.unnamed_documents(done.unnamed))
         counts = {"cells": done.cells, "refused": refusals.count}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 import warnings
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from time import monotonic
@@ -21,16 +21,18 @@ import msgspec
 
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
-from simhash_hbase.corpus.options import Watch
+from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.index.forms import plain
 from simhash_hbase.inputs.meter import Meter, Unit, counted, per_second, silent
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.progress import Progress, TaskID
 
     from simhash_hbase.index.index import Index
     from simhash_hbase.index.local import LocalIndex
+
+    Drawing = Callable[[int], Iterable[RenderableType]]
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for their table: not for ever.
@@ -45,71 +47,43 @@ SOON = 0.05  # Of a walk through an index: with less done after its first page, 
 Say = Callable[[str], None]
 
 
-@dataclass(kw_only=True)
-class Output:
+class Output(ABC):
     """Where and how a command prints.
 
-    As a context it prints, whatever happens inside, what was finished before. Lines are buffered; `flush` is called
-    after each batch, so that what was printed was acknowledged and a pipe's reader sees it soon.
+    As a context it prints, whatever happens inside, what was finished before. `flush` is called after each batch, so
+    that what was printed was acknowledged and a pipe's reader sees it soon.
     """
 
-    format: str = "json"  # ``json`` for JSON lines, ``table`` for people.
-    quiet: bool = False  # Nothing but results and errors.
-
-    def __post_init__(self) -> None:
-        self._encoder = msgspec.json.Encoder()
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet  # Nothing but results and errors.
         self._has_said = False
-        self._stream: BinaryIO = sys.stdout.buffer
-        self._buffer = bytearray()
-        self._rows: list[Mapping[str, object]] = []
         self._bar: Bar | None = None
         self._start = monotonic()
 
-    def line(self, record: Mapping[str, object]) -> None:
-        """Print one of many results."""
-        if self.format == "table":
-            self._rows.append(record)
-            if len(self._rows) >= ROWS_A_TABLE:
-                self._print_rows()
-            return
-        self._encoder.encode_into(plain(record), self._buffer, len(self._buffer))
-        self._buffer += b"\n"
-        if len(self._buffer) >= FLUSH_BYTES:
-            self.flush()
+    @abstractmethod
+    def line(
+        self, record: Mapping[str, object], *, rows: Callable[[], Iterable[Mapping[str, object]]] | None = None
+    ) -> None:
+        """Print one of many results; `rows` makes those of a table, of which each result is one otherwise."""
 
-    def record(self, record: Mapping[str, object], *, about: Collection[str] = ()) -> None:
-        """Print the one result of a command; a table says of some fields that they are estimates."""
-        if self.format == "table":
-            from simhash_hbase.cli.screen.tables import print_wide, record_table
+    @abstractmethod
+    def record(
+        self,
+        record: Mapping[str, object],
+        *,
+        about: Collection[str] = (),
+        drawn: Drawing | None = None,
+        page: Callable[[], bytes] | None = None,
+    ) -> None:
+        """Print the one result of a command.
 
-            with self._room():
-                print_wide(lambda _: [record_table(record, about)])
-        else:
-            self.line(record)
+        A table says of the fields in `about` that they are estimates, and is `drawn` where the command draws its own;
+        `page` makes a page for a browser.
+        """
 
-    def page(self, data: bytes) -> None:
-        """Print the one result of a command that is a page for a browser."""
-        with self._room():
-            self._stream.write(data)
-
+    @abstractmethod
     def flush(self) -> None:
         """Hand what was printed to the reader."""
-        if self._buffer:
-            self._has_said = True
-            # It is unknown how much of an interrupted write was done: lines would be torn or come twice.
-            with whole(), self._room():
-                left, self._buffer = memoryview(self._buffer), bytearray()
-                while left:
-                    # With PYTHONUNBUFFERED no buffer below writes what an interrupt left.
-                    left = left[self._stream.write(left) :]
-                self._stream.flush()
-
-    def _print_rows(self) -> None:
-        from simhash_hbase.cli.screen.tables import print_wide, rows_table
-
-        with self._room():
-            print_wide(lambda _: [rows_table(self._rows)])
-        self._rows = []
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -122,8 +96,6 @@ class Output:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._rows:
-            self._print_rows()
         self.flush()
 
     def note(self, text: str) -> None:
@@ -152,9 +124,9 @@ class Output:
         return index
 
     @property
-    def watch(self) -> Watch:
+    def listener(self) -> RunListener:
         """What the library needs to report on its work."""
-        return Watch(self.note, self.meter, in_options)
+        return RunListener(self.note, self.meter, in_options)
 
     def error(self, text: str) -> None:
         """Print why the exit code is not 0; standard error, also when quiet."""
@@ -241,6 +213,94 @@ class Output:
     def _is_terminal(self) -> bool:
         """Tell a terminal from a pipe, whatever colours were asked for."""
         return sys.stderr.isatty() and not self._console.is_dumb_terminal
+
+
+class JsonOutput(Output):
+    """Prints JSON lines, which are buffered."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
+        self._encoder = msgspec.json.Encoder()
+        self._stream: BinaryIO = sys.stdout.buffer
+        self._buffer = bytearray()
+
+    def line(self, record: Mapping[str, object], *, rows: object = None) -> None:
+        """Print one of many results."""
+        self._encoder.encode_into(plain(record), self._buffer, len(self._buffer))
+        self._buffer += b"\n"
+        if len(self._buffer) >= FLUSH_BYTES:
+            self.flush()
+
+    def record(self, record: Mapping[str, object], *, page: Callable[[], bytes] | None = None, **_: object) -> None:
+        """Print the one result of a command."""
+        self.line(record)
+
+    def flush(self) -> None:
+        """Hand what was printed to the reader."""
+        if self._buffer:
+            self._has_said = True
+            # It is unknown how much of an interrupted write was done: lines would be torn or come twice.
+            with whole(), self._room():
+                left, self._buffer = memoryview(self._buffer), bytearray()
+                while left:
+                    # With PYTHONUNBUFFERED no buffer below writes what an interrupt left.
+                    left = left[self._stream.write(left) :]
+                self._stream.flush()
+
+
+class PageOutput(JsonOutput):
+    """Prints the one result of a command as a page for a browser."""
+
+    def record(self, record: Mapping[str, object], *, page: Callable[[], bytes] | None = None, **_: object) -> None:
+        """Print the page of the one result."""
+        if page is None:
+            self.line(record)
+            return
+        with self._room():
+            self._stream.write(page())
+
+
+class TableOutput(Output):
+    """Prints tables for people."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
+        self._rows: list[Mapping[str, object]] = []
+
+    def line(
+        self, record: Mapping[str, object], *, rows: Callable[[], Iterable[Mapping[str, object]]] | None = None
+    ) -> None:
+        """Print the rows of one of many results."""
+        for row in [record] if rows is None else rows():
+            self._rows.append(row)
+            if len(self._rows) >= ROWS_A_TABLE:
+                self._print_rows()
+
+    def record(
+        self, record: Mapping[str, object], *, about: Collection[str] = (), drawn: Drawing | None = None, **_: object
+    ) -> None:
+        """Print a table of the one result of a command."""
+        from simhash_hbase.cli.screen.tables import print_wide, record_table
+
+        with self._room():
+            print_wide(drawn or (lambda _: [record_table(record, about)]))
+
+    def flush(self) -> None:
+        """Do nothing: rows wait for their table."""
+
+    def _print_rows(self) -> None:
+        from simhash_hbase.cli.screen.tables import print_wide, rows_table
+
+        with self._room():
+            print_wide(lambda _: [rows_table(self._rows)])
+        self._rows = []
+
+    def __exit__(self, *_: object) -> None:
+        if self._rows:
+            self._print_rows()
+
+
+OUTPUTS: Mapping[str, type[Output]] = {"json": JsonOutput, "table": TableOutput, "html": PageOutput}
 
 
 class Pace:

@@ -16,7 +16,7 @@ from simhash_hbase.rows.layout import SIMHASH_BITS
 
 if TYPE_CHECKING:
     from simhash_hbase.profile import Profile
-    from simhash_hbase.report.explain import Side
+    from simhash_hbase.report.explain import ComparedDocument
 
 CELL_CHARACTERS = 100
 ESTIMATED_DIGITS = 3
@@ -118,8 +118,8 @@ class ComparedPair(NamedTuple):
     Nothing is shown by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
     """
 
-    a: Side
-    b: Side
+    a: ComparedDocument
+    b: ComparedDocument
     record: Mapping[str, Any]
     profile: Profile
 

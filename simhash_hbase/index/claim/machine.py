@@ -190,7 +190,7 @@ NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class ClaimBatch:
     """A batch of claims under way; whatever changes document cells, theirs and others', goes through it."""
 
     store: Store

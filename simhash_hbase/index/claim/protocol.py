@@ -15,10 +15,10 @@ from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import machine
-from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step
+from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Leases, Neighbour, Step
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
 from simhash_hbase.index.documentrows import read_states
-from simhash_hbase.index.search import Hit, find_nearest, found_since
+from simhash_hbase.index.search import Further, Hit, find_nearest, found_since
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.write import attempts
 from simhash_hbase.profile import Profile
@@ -75,7 +75,7 @@ def claim_by_protocol(
     ]
     for claim in claims:
         claim.begin()
-    run = Run(store, profile, entries, clock, timer, Leases(profile.lease_s, timer), claims)
+    run = ClaimBatch(store, profile, entries, clock, timer, Leases(profile.lease_s, timer), claims)
     end = None if deadline_s is None else timer.monotonic() + deadline_s
     idle = 0
     while waiting := run.undecided():
@@ -100,7 +100,7 @@ def claim_by_protocol(
     return [claim.answer for claim in claims if claim.answer is not None]
 
 
-def _advance(run: Run) -> None:
+def _advance(run: ClaimBatch) -> None:
     """Let every claim do what its step is; one that has come to a later step does that too."""
     for step, act in (
         (Step.READ_OWN, read_own),
@@ -115,7 +115,7 @@ def _advance(run: Run) -> None:
             act(run, claims)
 
 
-def read_own(run: Run, claims: Sequence[Claim]) -> None:
+def read_own(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     """Read the own cells: repeat a decision for this text, wait for another attempt, or go on."""
     overdue = []
     oldest = run.profile.oldest(run.clock())
@@ -132,7 +132,7 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
     run.give_up(overdue)
 
 
-def first_query(run: Run, claims: Sequence[Claim]) -> None:
+def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     """Decide as if nobody else wrote; what would be an original becomes pending.
 
     Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
@@ -143,7 +143,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     oldest = run.profile.oldest(now)
     before = [claim.state and claim.state.in_force() for claim in claims]
     batch = UndecidedBatch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
-    find_nearest(run.store, batch.queries, found_since(oldest), batch.take_hit)
+    find_nearest(run.store, batch.queries, found_since(oldest), batch.accept)
     batch.decide()
     held = batch.earlier_mates()
     named = [None if held[at] else outcome.of for at, outcome in enumerate(batch.outcomes)]
@@ -161,7 +161,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     run.commit(wanted)
 
 
-def release(run: Run, claims: Sequence[Claim]) -> None:
+def release(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     """Go on with claims whose mates are decided: a duplicate as planned, or from the beginning."""
     now = run.clock()
     wanted = []
@@ -177,7 +177,7 @@ def release(run: Run, claims: Sequence[Claim]) -> None:
     run.commit(wanted)
 
 
-def write_rows(run: Run, claims: Sequence[Claim]) -> None:
+def write_rows(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     """Write members and block rows of pending claims: others' second queries find them from then on."""
     changes = [run.change(claim, claim.state) for claim in claims if claim.state is not None]
     documentrows.WriteBatch(run.store, run.profile, run.entries).put_rows_and_members(changes)
@@ -185,28 +185,29 @@ def write_rows(run: Run, claims: Sequence[Claim]) -> None:
         claim.step = Step.QUERY_AGAIN
 
 
-def second_query(run: Run, claims: Sequence[Claim]) -> None:
+def second_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     """Find everything within reach, whatever its state: whoever does not find this claim is found by it."""
     is_original = found_since(run.profile.oldest(run.clock()))
     for claim in claims:
         claim.near, claim.is_partial = [], False
         claim.step = Step.LOOK
 
-    def take_hit(at: int, hit: Hit) -> bool:
+    def accept(at: int, hit: Hit) -> Further:
         claim = claims[at]
         if hit.state.id == claim.id:
-            return False
+            return "more"
         claim.near.append(Neighbour(hit.state.id, hit.text, hit.distance, hit.similarity, hit.containment))
         # One original in force decides; who else is there matters only where it goes meanwhile.
-        enough = is_original(hit.state, hit.text) is not None
-        claim.is_partial |= enough
-        return enough
+        if is_original(hit.state, hit.text) is None:
+            return "more"
+        claim.is_partial = True
+        return "done"
 
     queries = Queries.of(run.profile, run.entries.take([claim.at for claim in claims]))
-    find_nearest(run.store, queries, lambda cell, text: cell if text in cell.member_texts() else None, take_hit)
+    find_nearest(run.store, queries, lambda cell, text: cell if text in cell.member_texts() else None, accept)
 
 
-def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
+def see_recorded(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     """Write down that documents with a decision were offered again; say of duplicates whether their original stands."""
     repeated = [(claim, claim.answer) for claim in claims if isinstance(claim.answer, Decision)]
     if not repeated:
@@ -225,7 +226,7 @@ def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
     run.refresh(seen)
 
 
-def look(run: Run, claims: Sequence[Claim]) -> None:
+def look(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     """Read the neighbours' cells, then decide, give way, or leave a claim as it is: it waits."""
     names = sorted({neighbour.id for claim in claims for neighbour in claim.near})
     cells = dict(zip(names, read_states(run.store, names) if names else (), strict=True))

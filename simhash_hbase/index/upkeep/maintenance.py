@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
-from simhash_hbase.index.timestamps import MARGIN_MS, cleaning_time, writing_time
+from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
@@ -65,8 +65,8 @@ class Verified:
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
     stale_copies: int = 0  # Entries whose copy is gone, or names another original.
-    repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
-    repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
+    repaired_copies: int = 0  # Entries that `repair` added or removed.
+    repaired: int = 0  # Completed or removed by `repair`: what it reads back afterwards.
     restored: int = 0
     """Documents whose damaged or lost cell was written anew from their member, or put back into its row, before all
     else was counted; one that was the original of others may be ``added`` then."""
@@ -74,7 +74,7 @@ class Verified:
     """Of these, members that were made again: their sketch is lost, so their documents are judged by distance alone;
     add them again with their texts."""
     not_repaired: int = 0
-    """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
+    """What `repair` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
     until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
 
     def count_repairs(self, wanted: int, done: int) -> None:
@@ -90,7 +90,13 @@ class Verified:
 
 
 def verify(
-    store: Store, profile: Profile, *, now: int, repair: bool, watch: ProgressCallback | None = None
+    store: Store,
+    profile: Profile,
+    *,
+    server_clock: ServerClock,
+    now: int,
+    repair: bool,
+    watch: ProgressCallback | None = None,
 ) -> Verified:
     """Check that rows, members and document cells agree.
 
@@ -103,7 +109,7 @@ def verify(
         When the index's own rows are damaged: its profile, idf table or secret. Nothing can repair those.
     """
     indexrows.check_own_rows(store)
-    times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
+    times = Times(server_clock.writing_time(now), server_clock.cleaning_time(now)) if repair else None
     result = Verified()
     both = Walk(watch, passes=3 if repair else 2)
     if times is not None:
@@ -372,7 +378,13 @@ class Vacuumed:
 
 
 def vacuum(
-    store: Store, profile: Profile, *, now: int, yes: bool = False, watch: ProgressCallback | None = None
+    store: Store,
+    profile: Profile,
+    *,
+    server_clock: ServerClock,
+    now: int,
+    yes: bool = False,
+    watch: ProgressCallback | None = None,
 ) -> Vacuumed:
     """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
 
@@ -387,7 +399,7 @@ def vacuum(
     """
     if indexrows.read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
-    now = cleaning_time(store, now)
+    now = server_clock.cleaning_time(now)
     result = Vacuumed()
     asks = profile.ttl_ms is not None and not yes
     both = Walk(watch, passes=2 + asks)
@@ -403,13 +415,14 @@ def vacuum(
             if not len(doomed.prefixes):
                 continue
             store.delete_rows(doomed, timestamp=cutoff)
+            # Inside a transaction no member of these rows can have appeared since they were read.
             if isinstance(store, Transactional):
                 result.rows += len(doomed.prefixes)
                 continue
             back = ~memberless(store, profile, doomed)
             if back.any():
                 # Above the delete, which hides what is written at its own time.
-                store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
+                store.put_rows(doomed.where(back), timestamp=server_clock.writing_time(now))
             result.rows += int((~store.has_rows(doomed)).sum())
     return result
 
@@ -489,6 +502,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
 def cutoff_of(store: Store, profile: Profile, now: int) -> int:
     """Return the latest time that may be deleted."""
     grace_ms = round(profile.grace_s * 1000)
+    # Without transactions a delete also hides what is written later below its timestamp.
     return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
 
 
@@ -567,6 +581,7 @@ def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
     """Read cells again, now that nobody else writes; where others may, they are as fresh as can be."""
+    # Without a transaction others write all the time: to read again would be no fresher.
     if not isinstance(store, Transactional):
         return list(cells)
     again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])

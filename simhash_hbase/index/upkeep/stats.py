@@ -247,6 +247,7 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCa
 
 def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None) -> Stats:
     size = store.size()
+    # Only a table of a cluster has regions, and is sampled in each of them.
     places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
     whole = exact or not store.is_sorted or _is_small(store, size)

@@ -48,15 +48,14 @@ def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environ
                 # Not `os.path.exists`, which is False where a parent folder cannot be read.
                 os.lstat(path)
             except FileNotFoundError as error:
-                raise IndexMissing(f"there is no index at {path}: simhash-hbase create makes one") from error
+                raise IndexMissing(f"there is no index at {path}") from error
             if not os.path.isdir(path):
                 raise NotAnIndex(f"{path} is a file: an index is a folder")
             if not holds_index(path):
                 # LMDB would begin a new environment here. An interrupted `create` leaves an empty data.mdb, too.
                 if not OWN_FILES.issuperset(os.listdir(path)):
                     raise NotAnIndex(f"{path} is no index: it holds other files, and {DATA} is missing or empty")
-                sentence = f"there is no index at {path}, {DATA} is missing or empty: simhash-hbase create makes one"
-                raise IndexMissing(sentence)
+                raise IndexMissing(f"there is no index at {path}, {DATA} is missing or empty")
     environment = Environment(path, options)
     try:
         if create:
@@ -82,9 +81,9 @@ def _mark(environment: Environment, transaction: Transaction) -> None:
 def _check_mark(environment: Environment, transaction: Transaction) -> None:
     found = transaction.get(MARKER)
     if found is None and not transaction.stat()["entries"]:
-        raise IndexMissing(
-            f"there is no index at {environment.path}, its making was interrupted: simhash-hbase create makes it anew"
-        )
+        missing = IndexMissing(f"there is no index at {environment.path}, its making was interrupted")
+        missing.interrupted = True
+        raise missing
     if found is None:
         raise _unmarked(environment, transaction)
     if found != FORMAT:

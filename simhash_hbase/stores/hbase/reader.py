@@ -3,6 +3,7 @@
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
@@ -23,20 +24,10 @@ U64 = np.uint64
 K = TypeVar("K")
 V = TypeVar("V")
 
-# One query has 4 to 35 tables. Up to this number each prefix has a scan of its own, all in flight at once, and the
-# server uses its bloom filter. For a batch one filter has thousands of prefixes.
-FEW_PREFIXES = 64
-# Most rows of one reply: about a megabyte.
-REPLY_ROWS = 20_000
 FAN_OUT_SOCKETS = 5
 SOCKETS = 4
 # A request is about 150 bytes.
 WINDOW = 32
-# Cells are some hundred bytes: a reply stays at a few megabytes.
-REPLY_CELLS = 20_000
-# Few rows of members are longer, so a call may ask for thousands of rows; those that are longer are read again.
-FEW_CELLS = 100
-MANY_CELLS = 2_000
 ROW_PART = 16
 SCAN_ROWS = 2_000
 # A table's regions rarely split or move, and an error makes them be read again at once.
@@ -47,6 +38,27 @@ WRITE_ROWS = 4_000
 CALL_BYTES = 1_000_000
 # Either interface and protocol adds at most this to a cell's row, qualifier and value.
 FRAMING_BYTES = 96
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadSizes:
+    """How much one call reads."""
+
+    few_prefixes: int = 64
+    """Up to this number each prefix has a scan of its own, all in flight at once, and the server uses its bloom filter:
+    one query has 4 to 35 tables. For a batch one filter has thousands of prefixes."""
+    reply_rows: int = 20_000
+    """Most rows of one reply: about a megabyte."""
+    reply_cells: int = 20_000
+    """Most cells of one reply: cells are some hundred bytes, so it stays at a few megabytes."""
+    few_cells: int = 100
+    """Cells of a row that the first call for many rows reads: few rows of members are longer, and those are read
+    again."""
+    many_cells: int = 2_000
+    """Most cells of a row that the second call reads; the rest comes in parts."""
+
+
+READ_SIZES = ReadSizes()
 
 
 def group_row_keys(rows: Iterable[bytes], most: int | None = None) -> list[list[bytes]]:
@@ -128,7 +140,8 @@ def in_one_region(rows: Sequence[bytes], starts: Sequence[bytes]) -> bool:
 class HBaseReader:
     """Reads one table, each kind of read in pages of its own size; threads may share it."""
 
-    def __init__(self, exchange: Exchange, driver: Driver, regions: Regions) -> None:
+    def __init__(self, exchange: Exchange, driver: Driver, regions: Regions, sizes: ReadSizes = READ_SIZES) -> None:
+        self.sizes = sizes
         self._exchange = exchange
         self._driver = driver
         self._regions = regions
@@ -136,7 +149,7 @@ class HBaseReader:
 
     def scan(self, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
         """Find the rows under many prefixes, at least one; see `Store.scan`."""
-        many = len(prefixes) > FEW_PREFIXES and self._driver.prefixes_per_scan > 1
+        many = len(prefixes) > self.sizes.few_prefixes and self._driver.prefixes_per_scan > 1
         sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
         try:
             if many:
@@ -148,7 +161,7 @@ class HBaseReader:
                 groups = [group for part in parts for group in np.array_split(part, -(-len(part) // most) or 1)]
             else:
                 groups = [prefixes[at : at + 1] for at in range(len(prefixes))]
-            jobs = left = [_Job(group, limit, self._scan_size) for group in groups if len(group)]
+            jobs = left = [_Job(group, limit, self._scan_size, self.sizes.reply_rows) for group in groups if len(group)]
             while left:
                 tasks = [partial(job.next_page, self._driver) for job in left]
                 pages = self._exchange.hold(tasks, sockets=sockets, window=window)
@@ -180,9 +193,9 @@ class HBaseReader:
 
     def rows(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
         """Read the cells of sorted rows, none twice, up to a limit of cells each."""
-        most = min(limit, MANY_CELLS)
+        most = min(limit, self.sizes.many_cells)
         # What fits into one call with the longer limit is not read twice.
-        first = most if len(rows) <= self._rows_at_once(most) else min(limit, FEW_CELLS)
+        first = most if len(rows) <= self._rows_at_once(most) else min(limit, self.sizes.few_cells)
         answer = self._first_cells(family, rows, first)
         longer: dict[int, list[Cell]] = {}
         if first < most:
@@ -200,7 +213,7 @@ class HBaseReader:
         return answer.replaced(longer) if longer else answer
 
     def _rows_at_once(self, limit: int) -> int:
-        return max(1, min(self._driver.rows_per_get, 10 * REPLY_CELLS // limit))
+        return max(1, min(self._driver.rows_per_get, 10 * self.sizes.reply_cells // limit))
 
     def _first_cells(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
         """Read rows up to a limit that one reply can hold; a scan reads many of one region, gets the others."""
@@ -218,7 +231,7 @@ class HBaseReader:
     def tail(self, family: str, row: bytes, after: bytes, limit: int) -> list[Cell]:
         """Read the cells of one row after a qualifier, up to a limit."""
         cells: list[Cell] = []
-        for part in self._tail_parts(family, row, after, min(limit, REPLY_CELLS), PageSize()):
+        for part in self._tail_parts(family, row, after, min(limit, self.sizes.reply_cells), PageSize()):
             cells += part
             if len(cells) >= limit:
                 break
@@ -246,7 +259,9 @@ class HBaseReader:
                 return
             last = parts[-1][-1]
             if len(parts[-1]) == ROW_PART:
-                yield from self._tail_parts(family, last.row, last.qualifier, REPLY_CELLS, self._cell_size, walk=True)
+                yield from self._tail_parts(
+                    family, last.row, last.qualifier, self.sizes.reply_cells, self._cell_size, walk=True
+                )
             start = last.row + b"\0"
 
     def _tail_parts(
@@ -266,12 +281,13 @@ class HBaseReader:
 class _Job:
     """Sorted prefixes, read page by page."""
 
-    def __init__(self, prefixes: NDArray[np.uint64], limit: int, page_size: PageSize) -> None:
+    def __init__(self, prefixes: NDArray[np.uint64], limit: int, page_size: PageSize, reply_rows: int) -> None:
         self.packed: list[bytes] = []
         self._prefixes = prefixes
         self._whole = len(prefixes)
         self._limit = limit
         self._page_size = page_size
+        self._reply_rows = reply_rows
         [self._start] = rowkeys.pack_prefixes(prefixes[:1])
         # Rows of the first prefix that have been read.
         self._seen = 0
@@ -282,7 +298,8 @@ class _Job:
         [last] = rowkeys.pack_prefixes(wanted[-1:])
         alone = len(wanted) == 1
         # One row more than the limit shows that a single prefix has more.
-        rows = self._page_size.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
+        most = min(self._limit + 1 - self._seen, self._reply_rows) if alone else self._reply_rows
+        rows = self._page_size.share(most)
         with self._page_size.watched():
             keys = yield from driver.scan_keys(self._start, rowkeys.prefix_stop(last), rows, None if alone else wanted)
         return keys, rows, len(wanted)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, NotAnIndex, Retryable, StoreRefused
-from simhash_hbase.rows import layout, table
+from simhash_hbase.rows import layout
 from simhash_hbase.rows.keys import BlockRows, packed_rows
 from simhash_hbase.stores import base
+from simhash_hbase.stores.hbase import table
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.reader import HBaseReader, Regions, group_cells, group_keys, group_row_keys

@@ -90,7 +90,7 @@ class RedisStore(base.Store):
             store._check_server()
             version = store._connection.ask("GET", FORMAT)
             if version is None:
-                raise IndexMissing(f"there is no index at {options.url}: simhash-hbase create makes one")
+                raise IndexMissing(f"there is no index at {options.url}")
             if version != VERSION:
                 raise CorruptIndex(f"the index at {options.url} has form {version!r}: this version reads {VERSION!r}")
             on_error.pop_all()

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 

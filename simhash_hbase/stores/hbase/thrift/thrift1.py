@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import UNLIMITED, Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
+from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift import driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface, thrift1

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.rows.keys import pack_prefixes, prefix_stop
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, PREFIX_BYTES
-from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.hbase.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores.hbase.thrift import driver
 from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation

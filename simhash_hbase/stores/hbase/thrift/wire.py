@@ -363,7 +363,7 @@ def _refusal(error: TApplicationException, what: str) -> errors.SimhashError:
 
 def _from_server(error: TException, what: str, gateway: Gateway, table: str) -> errors.SimhashError:
     text, name = _message(error), re.escape(table)
-    missing = errors.IndexMissing(f"there is no table {table} at {gateway}: simhash-hbase create makes one")
+    missing = errors.IndexMissing(f"there is no table {table} at {gateway}")
     # The text of a TableNotFoundException is only the table's name, or a count of failures.
     if re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text):
         return missing

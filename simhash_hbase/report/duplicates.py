@@ -11,7 +11,7 @@ import msgspec
 from simhash_hbase.files.local import placed_database
 
 
-class Decided(msgspec.Struct):
+class DecisionRecord(msgspec.Struct):
     """A line that `dedup` printed."""
 
     id: str
@@ -22,9 +22,9 @@ class Decided(msgspec.Struct):
     of_removed: bool = False
 
 
-def read_decisions(lines: Iterable[bytes]) -> Iterator[Decided]:
+def read_decisions(lines: Iterable[bytes]) -> Iterator[DecisionRecord]:
     """Read decisions."""
-    return map(msgspec.json.Decoder(Decided).decode, lines)
+    return map(msgspec.json.Decoder(DecisionRecord).decode, lines)
 
 
 @contextmanager

@@ -73,6 +73,8 @@ def format_of(source: Source, options: InputOptions) -> str:
     if (packed := os.path.splitext(source.name)[1].lower()) in _OTHER_PACKERS and options.format is None:
         way_out = f"pack it as .gz or .zst, or pass what `{_OTHER_PACKERS[packed]}` writes as standard input"
         raise InvalidInput(f"{source.name}: {packed} is not decompressed: {way_out}")
+    if suffix == ".arc" and options.format is None:
+        raise InvalidInput(f"{source.name}: ARC is not read: make a WARC of it with `warcio recompress`")
     if name is None:
         raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:

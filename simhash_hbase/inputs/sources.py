@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
+from pathlib import PurePath
 from typing import Self
 from weakref import finalize
 
@@ -47,9 +48,24 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """Lower-case suffix of the name before compression, with its dot, or empty."""
-        base = os.path.splitext(self.name)[0] if self.compression else self.name
-        return os.path.splitext(base)[1].lower()
+        """Lower-case suffix of the name before compression, with its dot, or empty.
+
+        A part without a suffix has that of the nearest folder of records above it, such as ``x.csv/part-00000``.
+        """
+        suffix = os.path.splitext(self._unpacked)[1].lower()
+        if not self.is_part:
+            return suffix
+        above = (folder.suffix.lower() for folder in PurePath(self.name).parents)
+        return next((name for name in above if name in _RECORDS), suffix)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the name, without a suffix, is one that Spark, Hadoop or Hive gives to the parts of a data set."""
+        return _PART.fullmatch(os.path.basename(self._unpacked)) is not None
+
+    @property
+    def _unpacked(self) -> str:
+        return os.path.splitext(self.name)[0] if self.compression else self.name
 
 
 def shown(path: str) -> str:
@@ -58,6 +74,7 @@ def shown(path: str) -> str:
 
 
 _RECORDS = frozenset({".jsonl", ".ndjson", ".jsonlines", ".jl", ".json", ".csv", ".tsv", ".parquet", ".warc", ".wet"})
+_PART = re.compile(r"(part-([mr]-)?\d{5}|\d{6}_\d)[^.]*")
 _MARKERS = re.compile(r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata")
 """What Spark, Hadoop, Delta and Parquet write beside data."""
 _BESIDE_RECORDS = re.compile(
@@ -71,12 +88,13 @@ def is_marker(name: str, *, beside_records: bool) -> bool:
     return bool(_MARKERS.fullmatch(name) or (beside_records and _BESIDE_RECORDS.fullmatch(name)))
 
 
-def has_records(names: Iterable[str]) -> bool:
+def has_records(names: Iterable[str], folder: str = "") -> bool:
     """Return whether one of the files, named below a folder, holds records, not one text, by its name."""
+    paths = ((name, os.path.join(folder, name)) for name in names)
     return any(
-        Source(name, name, name).suffix in _RECORDS
+        Source(path, path, name).suffix in _RECORDS
         and not any(is_marker(part, beside_records=True) for part in name.split("/"))
-        for name in names
+        for name, path in paths
     )
 
 
@@ -90,9 +108,9 @@ class _Folder:
     @cached_property
     def has_records(self) -> bool:
         """Whether there is a file of records below; looked up only where a name depends on it."""
-        for _, folders, names in os.walk(self.path):
+        for path, folders, names in os.walk(self.path):
             folders[:] = [name for name in folders if not is_marker(name, beside_records=True)]
-            if has_records(names):
+            if has_records(names, path):
                 return True
         return False
 
@@ -133,7 +151,7 @@ def files(path: str, left_out: Counter[str] | None = None) -> Iterator[Source]:
 def _remote_files(url: str, left_out: Counter[str]) -> Iterator[Source]:
     in_folder = is_folder(url)
     listed = list(remote_files(url))
-    beside_records = in_folder and has_records(file.name for file in listed)
+    beside_records = in_folder and has_records((file.name for file in listed), url)
     for file in listed:
         markers = (part for part in file.name.split("/") if is_marker(part, beside_records=beside_records))
         if in_folder and (marker := next(markers, None)) is not None:

@@ -124,6 +124,60 @@ def test_a_file_of_a_folder_that_holds_json_lines_is_not_one_text(tmp_path, name
     assert named.text == LINES
 
 
+@pytest.mark.parametrize("name", ["part-00000", "a.txt", "part-0.json"])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_one_line_of_json_is_a_record_and_not_one_text(tmp_path, name, end):
+    (tmp_path / name).write_text(LINES.split("\n")[0] + end)
+    (record,) = read([str(tmp_path)])
+
+    if name.endswith(".json"):
+        assert (record.id, record.text) == ("a", "the text of a")
+    else:
+        assert record.reason == "the file holds JSON lines: name it .jsonl, or give `format=jsonl`"
+
+
+CSV = "id,text\na,the text of a\nb,the text of b\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "content", "ids"),
+    [("x.csv", CSV, ["a", "b"]), ("x.tsv", CSV.replace(",", "\t"), ["a", "b"]), ("x.jsonl", LINES, ["a", "b", "c"])],
+)
+@pytest.mark.parametrize("name", ["part-00000", "day=1/part-m-00001.gz", "000000_0", "part-00002-1f0a-4c0b-c000"])
+def test_a_part_without_suffix_is_in_the_format_that_the_name_of_its_folder_says(tmp_path, folder, content, ids, name):
+    path = tmp_path / folder / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(PACKERS[".gz" if name.endswith(".gz") else ""](content.encode()))
+    write_texts(tmp_path / folder, "README", "_SUCCESS")
+
+    assert [record.id for record in read([str(tmp_path / folder)])] == ids
+    assert [record.id for record in read([str(tmp_path)])] == ids
+    assert [record.id for record in read([str(path)])] == ids
+
+
+def test_a_part_without_suffix_in_a_folder_that_says_nothing_is_refused(tmp_path):
+    (tmp_path / "part-00000").write_text(CSV)
+    (refused,) = read([str(tmp_path)])
+    (named,) = read([str(tmp_path)], InputOptions(format="folder"))
+
+    assert refused.reason.startswith(
+        "the name is that of a part of a data set and does not tell its format; give `format="
+    )
+    assert named.text == CSV
+    assert [record.id for record in read([str(tmp_path)], InputOptions(format="csv"))] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["a.arc.gz", "a.arc"])
+def test_a_crawl_from_before_warc_is_refused_with_the_command_that_makes_a_warc_of_it(tmp_path, name):
+    content = b"filedesc://a.arc 0.0.0.0 20260304050607 text/plain 5\n1 0 x\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    write_texts(tmp_path, "b.txt")
+    refused, text = read([str(tmp_path)])
+
+    assert refused.reason == f"{tmp_path / name}: ARC is not read: make a WARC of it with `warcio recompress`"
+    assert text.id == "b.txt"
+
+
 @pytest.mark.parametrize("data", ["part-0.jsonl", "part-0.csv", "data/train.json.gz"])
 def test_what_marks_or_describes_data_is_no_document_and_is_counted(tmp_path, data):
     (tmp_path / data).parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Document, JsonLine, Page, Place, Record, Reject, Scanned, checked_text
-from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
+from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, is_marker, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
 
@@ -75,6 +75,9 @@ def format_of(source: Source, options: InputOptions) -> str:
         raise InvalidInput(f"{source.name}: {packed} is not decompressed: {way_out}")
     if suffix == ".arc" and options.format is None:
         raise InvalidInput(f"{source.name}: ARC is not read: make a WARC of it with `warcio recompress`")
+    if name is None and is_marker(os.path.basename(source.name), beside_records=False):
+        formats = f"`format={'|'.join(FORMATS)}`"
+        raise InvalidInput(f"{source.name} marks data and is no document: name the data, or give {formats} to read it")
     if name is None:
         raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:

@@ -21,6 +21,7 @@ from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned,
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_lines, json_records, text_records
 from simhash_hbase.inputs.parquet import record_of, values_of
+from simhash_hbase.inputs.reading import check_id_field
 from simhash_hbase.inputs.records import Builder, JsonLine, column_fault
 from simhash_hbase.inputs.sources import has_records, is_marker, without_markers
 from simhash_hbase.inputs.streams import Stream
@@ -90,6 +91,7 @@ def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions
         raise InvalidInput("there is no file to read")
     if len({file.format for file in files}) > 1:
         raise InvalidInput("the files have several formats: read those of one format at a time")
+    check_id_field([file.format for file in files], options)
     return files
 
 

@@ -161,11 +161,12 @@ def left_out_files(left_out: Counter[str]) -> str | None:
     return f"{left_out.total():,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
 
 
-def unnamed_documents(first: Place) -> str:
+def unnamed_documents(first: Place, *, has_fields: bool) -> str:
     """Warn of ids that are file and line: the next file of that name has the same."""
+    advice = "name the field of the id with `id_field`" if has_fields else "give that one another name"
     return (
         f"warning: documents without an id are stored as file and line, such as {where(first)}: the next file of this "
-        "name replaces them; name the field of the id with `id_field`"
+        f"name replaces them; {advice}"
     )
 
 
@@ -374,7 +375,7 @@ class Documents:
             for chunk in analyse(records, analysis, workers=workers, pool=self.pool, soon=self._soon):
                 self.read += len(chunk.kept)
                 if consumed.unnamed is not None and not is_warned:
-                    self._listener.note(unnamed_documents(consumed.unnamed))
+                    self._listener.note(unnamed_documents(consumed.unnamed, has_fields=consumed.unnamed_has_fields))
                     is_warned = True
                 for reject in chunk.rejects:
                     self._refusals.add(reject)

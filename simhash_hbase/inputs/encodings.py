@@ -128,7 +128,12 @@ _CANDIDATES = (
 # These come after the others where a text is too short to tell.
 _LESS_COMMON = frozenset(_CANDIDATES[8:])
 _HANDICAP = 0.3
-_ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
+# The codecs of seven bits, by what begins their characters; in ASCII few of these come.
+_SEVEN_BITS = (
+    (re.compile(rb"\x1b\$[@B]"), "iso2022_jp"),
+    (re.compile(rb"\x1b\$\)C"), "iso2022_kr"),
+    (re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])++~\}"), "hz"),
+)
 # Bytes in another encoding rarely form the sequences of UTF-8: one character of GBK in six, no Cyrillic word.
 _MANY_SEQUENCES = 8
 _FAULTS_A_SEQUENCE = 0.25
@@ -136,9 +141,9 @@ _SAMPLE_BYTES = 4 << 10
 _ASCII_RUN = re.compile(rb"([\x00-\x7f]{16})[\x00-\x7f]+(?=[\x00-\x7f]{16})")
 _FOREIGN_BYTES = bytes(range(0x80, 0x100))
 # How much less plausible a label's codec may be than the best one: more in a short text. Chosen so that right labels
-# stay, of texts with one character, too.
+# of short texts stay, and wrong ones of texts with 16 foreign characters do not.
 _LEAD = 0.25
-_LEAD_BYTES = 4.0
+_LEAD_BYTES = 9.0
 _FAULT_SHARE = 0.02
 
 # The commonest characters: Chinese, simplified, traditional and Cantonese; Korean; then of the other scripts.
@@ -163,6 +168,8 @@ _USUAL = frozenset(
     "ยลวดทสคหนพปบจชขตผฟธถซแโไใ็ัิีึืุูะ์\u0300\u0301\u0303\u0309\u0323"
 )
 _KANA = frozenset(map(chr, range(0x3041, 0x30FF)))
+_HALF_WIDTH_KANA = frozenset(map(chr, range(0xFF61, 0xFFA0)))
+_HALF_WIDTH_SHARE = 0.9  # Bytes in another encoding rarely are so many of them in Shift_JIS.
 _KANA_SHARE = 0.1
 _LATIN = "".join(map(chr, range(0xC0, 0x250)))
 _SMALL = "".join(filter(str.islower, _LATIN))
@@ -180,6 +187,7 @@ _UNLIKELY = re.compile(
 )
 # The weights of characters: letters that are neither frequent nor usual, and what no text has.
 _RARE = re.compile("[\xa1-\u06ff\u0e01-\u0e7f\u2500-\u259f\u3400-\ud7a3\uf900-\ufaff\uff61-\uff9f]")
+_CJK = re.compile("[\u3400-\ud7a3]")
 _IMPOSSIBLE = re.compile("[\x80-\x9f\ue000-\uf8ff\ufffd]")
 
 
@@ -213,8 +221,11 @@ def _weight(character: str) -> float:
     return -1 if _RARE.match(character) else 0
 
 
-def plausibility(text: str) -> float:
+def plausibility(text: str, *, is_declared: bool = False) -> float:
     """Return how much the characters beyond ASCII are like those of a language: 2 at most, below 0 where garbled.
+
+    Rare Chinese characters and Korean syllables speak against an encoding only if the text does not declare it: names
+    have them.
 
     Examples
     --------
@@ -226,7 +237,12 @@ def plausibility(text: str) -> float:
     if not counts:
         return 0.0
     points = sum(_weight(character) * count for character, count in counts.items())
+    if is_declared:
+        points += sum(counts[character] for character in counts if _CJK.match(character) and _weight(character) < 0)
     points -= 3 * len(_UNLIKELY.findall(text))
+    half_width = sum(counts[kana] for kana in _HALF_WIDTH_KANA & counts.keys())
+    if half_width > _HALF_WIDTH_SHARE * counts.total():
+        points += 1.5 * half_width
     if sum(counts[kana] for kana in _KANA & counts.keys()) > _KANA_SHARE * counts.total():
         # EUC-JP that is read as GBK has the same kana, and Chinese characters between them.
         foreign = [han for han in counts if "\u4e00" <= han <= "\u9fff" and not _is_japanese(han)]
@@ -269,8 +285,9 @@ def detect(content: bytes, labels: Sequence[str] = (), more: Callable[[bytes], I
     faults = text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
     sequences = len(text) - len(text.encode("ascii", "ignore")) - faults
     if not sequences and not faults:
-        has_escapes = _ISO_2022_JP.search(content) is not None
-        return "iso2022_jp" if has_escapes else (*labels, UTF8)[0]
+        escaped = (codec for escape, codec in _SEVEN_BITS if escape.search(content))
+        plausible = (codec for codec in escaped if plausibility(_decoded(content, codec)) > 0)
+        return next(plausible, (*labels, UTF8)[0])
     if faults <= _FAULTS_A_SEQUENCE * sequences and sequences >= _MANY_SEQUENCES:
         return UTF8
     if not faults and (not labels or labels[0] == UTF8):
@@ -283,7 +300,9 @@ def detect(content: bytes, labels: Sequence[str] = (), more: Callable[[bytes], I
     values = {codec: plausibility(text) - _HANDICAP * (codec in _LESS_COMMON) for codec, text in texts.items()}
     best = max(values, key=lambda codec: values[codec])
     for label in labels:
-        lead, text = values[best] - values[label], texts[label]
+        text = texts[label]
+        declared = plausibility(text, is_declared=True) - _HANDICAP * (label in _LESS_COMMON)
+        lead = values[best] - declared
         is_whole = text.count(REPLACEMENT) <= _FAULT_SHARE * sum(character > "\x7f" for character in text)
         if is_whole and (lead <= _LEAD or lead * foreign_bytes <= _LEAD_BYTES):
             return label

@@ -7,6 +7,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Self
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.compression import take_all
 from simhash_hbase.inputs.encodings import UTF8, undecodable
-from simhash_hbase.inputs.options import RAISE, InputOptions
+from simhash_hbase.inputs.options import FORMATS, RAISE, InputOptions
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
 from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original
 
@@ -32,6 +33,10 @@ _BACKSLASH = (
 _NOT_LINES = (
     "the file holds one JSON value over many lines or an array; one object a line is read, "
     "which jq -c '.[]' makes of an array, and jq -c . of one value"
+)
+_ARRAYS = (
+    "the lines of the file are JSON arrays; one object a line is read, which jq -c '.[]' makes of arrays of objects, "
+    "and jq -c '{id: .[0], text: .[1]}' of an id and a text"
 )
 
 
@@ -107,15 +112,32 @@ def _placed_lines(
 ) -> Iterator[tuple[Place, bytes, str | None]]:
     """Yield lines that are not empty, and why one is refused as it is."""
     at_beginning = first == 1
+    array: tuple[int, bytes] | None = None  # The first line, until the second one is known.
     for number, line, fault in _lines(stream, options, first):
         if fault is None:
             if not line or line.isspace():
                 continue
-            if at_beginning and _ARRAY.fullmatch(line):
+            if array is not None and _is_array(line):
+                yield Place(name, array[0]), b"", _ARRAYS
+                return
+            if at_beginning and array is None and _is_array(line):
+                array = number, line
+                continue
+            if at_beginning and _ARRAY.fullmatch(line if array is None else array[1]):
                 yield Place(name, 0), b"", _NOT_LINES
                 return
             at_beginning = False
+        if array is not None:
+            yield Place(name, array[0]), array[1], None
+            array = None
         yield Place(name, number), line, fault
+    if array is not None:
+        is_whole = _ARRAY.fullmatch(array[1])
+        yield (Place(name, 0), b"", _NOT_LINES) if is_whole else (Place(name, array[0]), array[1], None)
+
+
+def _is_array(line: bytes) -> bool:
+    return line.lstrip().startswith(b"[") and line.rstrip().endswith(b"]")
 
 
 _decode = msgspec.json.Decoder(dict[str, object]).decode
@@ -409,8 +431,13 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
     if stream.fault is not None:
         yield Reject(place, stream.fault, raw, source.id)
         return
-    if options.format is None and _has_json_lines(data):
-        yield Reject(place, "the file holds JSON lines: name it .jsonl, or give `format=jsonl`", raw, source.id)
+    if options.format is None and (fault := _json_fault(data, stream.codec, options.source_field)) is not None:
+        line, reason = fault
+        yield Reject(Place(source.name, line), reason, raw, source.id)
+        return
+    if options.format is None and source.is_part:
+        reason = "the name is that of a part of a data set and does not tell its format"
+        yield Reject(place, f"{reason}; give `format={'|'.join(FORMATS)}`", raw, source.id)
         return
     try:
         text = checked_text(data.decode(stream.codec), "the file", options.max_document_bytes)
@@ -422,12 +449,20 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
         yield Document(source.id, text, None, None, None, place, raw if options.keep_raw else None)
 
 
-def _has_json_lines(data: bytes) -> bool:
-    """Return whether each of the first two lines of a file is a JSON object."""
-    lines = data.lstrip()[: 1 << 20].split(b"\n", 2)
-    if len(lines) < 2 or not lines[0].startswith(b"{"):  # noqa: PLR2004
-        return False
+def _json_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
+    """Return why a file is no text but lines of JSON, after the line to name, 0 for the file; None for a text.
+
+    One line counts only if it has the field of the text: a text may be about a JSON object.
+    """
+    if data.lstrip()[:1] not in (b"{", b"["):
+        return None
+    pieces = enumerate(data[: 1 << 20].split(b"\n"), start=1)
+    lines = list(islice(((number, line) for number, line in pieces if line.strip()), 2))
     try:
-        return all(isinstance(_decode(line), dict) for line in lines[:2])
+        values = [msgspec.json.decode(line.decode(codec)) for _, line in lines]
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
+        return None
+    if all(isinstance(value, list) for value in values) and len(values) > 1:
+        return lines[0][0], _ARRAYS
+    is_record = all(isinstance(value, dict) for value in values) and (len(values) > 1 or field in values[0])
+    return (0, "the file holds JSON lines: name it .jsonl, or give `format=jsonl`") if is_record else None

@@ -1,7 +1,7 @@
 """The table of readers, which of them a source gets, the reading of all sources, and the documents of pages."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import cast
 
@@ -9,7 +9,7 @@ from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Document, JsonLine, Page, Place, Record, Reject, Scanned, checked_text
-from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
+from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, is_marker, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
 
@@ -73,9 +73,14 @@ def format_of(source: Source, options: InputOptions) -> str:
     if (packed := os.path.splitext(source.name)[1].lower()) in _OTHER_PACKERS and options.format is None:
         way_out = f"pack it as .gz or .zst, or pass what `{_OTHER_PACKERS[packed]}` writes as standard input"
         raise InvalidInput(f"{source.name}: {packed} is not decompressed: {way_out}")
+    if suffix == ".arc" and options.format is None:
+        raise InvalidInput(f"{source.name}: ARC is not read: make a WARC of it with `warcio recompress`")
+    if name is None and is_marker(os.path.basename(source.name), beside_records=False):
+        formats = f"`format={'|'.join(FORMATS)}`"
+        raise InvalidInput(f"{source.name} marks data and is no document: name the data, or give {formats} to read it")
     if name is None:
         raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
-    if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
+    if not has_fields(name) and options.source_field != options.text_field:
         raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")
     # Where what comes in has been copied, there is a file.
     if name == "parquet" and source.path is None:
@@ -83,6 +88,19 @@ def format_of(source: Source, options: InputOptions) -> str:
     if name == "parquet" and source.compression is not None:
         raise InvalidInput(f"{source.name}: Parquet in a compressed file is not read: decompress it first")
     return name
+
+
+def check_id_field(formats: Collection[str], options: InputOptions) -> None:
+    """Raise InvalidInput where an id field is named, and none of the formats has fields."""
+    if options.id_field is not None and formats and not any(map(has_fields, formats)):
+        raise InvalidInput(
+            f"texts and pages have no field {options.id_field!r}: leave out `id_field`, or name files with fields, too"
+        )
+
+
+def has_fields(name: str) -> bool:
+    """Return whether the records of a format have fields, of which one may be the id."""
+    return name not in _WITHOUT_FIELDS
 
 
 def read(
@@ -134,6 +152,7 @@ def _scan(
         except InvalidInput:
             if not source.in_folder:
                 raise
+    check_id_field(names, options)
     for name in names:
         reader_of(name)
     return _records(listed, options, progress or Progress(), readers)
@@ -159,7 +178,7 @@ def _records(
         try:
             for record in reader(ReadRequest(source, options, progress)):
                 last = record.place.line
-                yield _with_lasting_id(record, progress) if options.lasting else record
+                yield _with_lasting_id(record, progress, name) if options.lasting else record
         except (SimhashError, MemoryError):
             raise
         except Exception as error:
@@ -173,16 +192,18 @@ NO_LASTING_ID = (
     "the record has no id, and standard input has no name to make one of; name the field of the id with `id_field`, "
     "or read a file"
 )
+_NO_LASTING_ID_OF_TEXT = "the record has no id, and standard input has no name to make one of; read a file"
 
 
-def _with_lasting_id(record: Scanned | JsonLine, progress: Progress) -> Scanned | JsonLine:
+def _with_lasting_id(record: Scanned | JsonLine, progress: Progress, name: str) -> Scanned | JsonLine:
     """Refuse a record of standard input without an id, and remember the first of a file."""
     if not isinstance(record, Document | Page) or record.id != str(record.place):
         return record
     if record.place.file == STDIN:
-        return Reject(record.place, NO_LASTING_ID, record.raw or b"")
+        reason = NO_LASTING_ID if has_fields(name) else _NO_LASTING_ID_OF_TEXT
+        return Reject(record.place, reason, record.raw or b"")
     if record.place.line and progress.unnamed is None:
-        progress.unnamed = record.place
+        progress.unnamed, progress.unnamed_has_fields = record.place, has_fields(name)
     return record
 
 

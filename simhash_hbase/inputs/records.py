@@ -91,6 +91,8 @@ def came_before(document_id: str) -> str:
 def repeated_id(document_id: str, place: Place) -> str:
     """Return the reason to refuse a document whose id came before, with the way out where files share ids."""
     reason = came_before(document_id)
+    if document_id == str(place):
+        return f"{reason}: the file is read twice"
     if not place.line and place.file.endswith(f"{os.sep}{document_id}"):
         return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
     if not place.line or _ADDRESS.match(document_id) or document_id.startswith(id_in_file("", place, "file")):

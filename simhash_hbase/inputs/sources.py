@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import accumulate, chain, islice, takewhile
+from pathlib import PurePath
 from typing import Self
 from weakref import finalize
 
@@ -47,9 +48,24 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """Lower-case suffix of the name before compression, with its dot, or empty."""
-        base = os.path.splitext(self.name)[0] if self.compression else self.name
-        return os.path.splitext(base)[1].lower()
+        """Lower-case suffix of the name before compression, with its dot, or empty.
+
+        A part without a suffix has that of the nearest folder of records above it, such as ``x.csv/part-00000``.
+        """
+        suffix = os.path.splitext(self._unpacked)[1].lower()
+        if not self.is_part:
+            return suffix
+        above = (folder.suffix.lower() for folder in PurePath(self.name).parents)
+        return next((name for name in above if name in _RECORDS), suffix)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the name, without a suffix, is one that Spark, Hadoop or Hive gives to the parts of a data set."""
+        return _PART.fullmatch(os.path.basename(self._unpacked)) is not None
+
+    @property
+    def _unpacked(self) -> str:
+        return os.path.splitext(self.name)[0] if self.compression else self.name
 
 
 def shown(path: str) -> str:
@@ -58,7 +74,10 @@ def shown(path: str) -> str:
 
 
 _RECORDS = frozenset({".jsonl", ".ndjson", ".jsonlines", ".jl", ".json", ".csv", ".tsv", ".parquet", ".warc", ".wet"})
-_MARKERS = re.compile(r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata")
+_PART = re.compile(r"(part-([mr]-)?\d{5}|\d{6}_\d)[^.]*")
+_MARKERS = re.compile(
+    r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata|\..*\.crc"
+)
 """What Spark, Hadoop, Delta and Parquet write beside data."""
 _BESIDE_RECORDS = re.compile(
     r"[._].*|(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|dataset_infos?\.json|(md5|sha\d+)sums?(\.txt)?",
@@ -66,17 +85,38 @@ _BESIDE_RECORDS = re.compile(
 )
 
 
+_PROSE = frozenset({".md", ".mdx", ".markdown", ".rst", ".adoc", ".html", ".htm", ".xhtml"})
+"""What sites have in ``_posts`` and in ``_index.md``, and no tool of data sets writes into a folder ``_…``."""
+
+
 def is_marker(name: str, *, beside_records: bool) -> bool:
     """Return whether a file or folder of this name is no document: one beside records may also describe them."""
     return bool(_MARKERS.fullmatch(name) or (beside_records and _BESIDE_RECORDS.fullmatch(name)))
 
 
-def has_records(names: Iterable[str]) -> bool:
+def _is_prose(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in _PROSE and _BESIDE_RECORDS.fullmatch(name.lstrip("_")) is None
+
+
+def without_markers(paths: Sequence[str], left_out: Counter[str]) -> list[str]:
+    """Return paths without the markers among them, as ``out/*`` has them, which are counted; all if none is data."""
+    parts = [(path if is_remote(path) else os.path.abspath(path)).split("/") for path in paths]
+    levels = takewhile(lambda level: len(set(level)) == 1, zip(*parts, strict=False))
+    above = len(list(levels))  # Folders that all of them are in.
+    markers = [next((part for part in path[above:] if is_marker(part, beside_records=False)), None) for path in parts]
+    if None not in markers:
+        return list(paths)
+    left_out.update(filter(None, markers))
+    return [path for path, marker in zip(paths, markers, strict=True) if marker is None]
+
+
+def has_records(names: Iterable[str], folder: str = "") -> bool:
     """Return whether one of the files, named below a folder, holds records, not one text, by its name."""
+    paths = ((name, os.path.join(folder, name)) for name in names)
     return any(
-        Source(name, name, name).suffix in _RECORDS
+        Source(path, path, name).suffix in _RECORDS
         and not any(is_marker(part, beside_records=True) for part in name.split("/"))
-        for name in names
+        for name, path in paths
     )
 
 
@@ -90,17 +130,20 @@ class _Folder:
     @cached_property
     def has_records(self) -> bool:
         """Whether there is a file of records below; looked up only where a name depends on it."""
-        for _, folders, names in os.walk(self.path):
+        for path, folders, names in os.walk(self.path):
             folders[:] = [name for name in folders if not is_marker(name, beside_records=True)]
-            if has_records(names):
+            if has_records(names, path):
                 return True
         return False
 
-    def leaves_out(self, name: str) -> bool:
+    def leaves_out(self, name: str, path: str) -> bool:
         """Return whether a file or folder is hidden, or no document, which is counted."""
         if name.startswith("."):
             return True
         beside_records = bool(_BESIDE_RECORDS.fullmatch(name)) and self.has_records
+        if beside_records and name.startswith("_"):
+            below = chain((name,), *(names for _, _, names in os.walk(path)))
+            beside_records = not any(map(_is_prose, below))
         if not is_marker(name, beside_records=beside_records):
             return False
         self.left_out[name] += 1
@@ -133,14 +176,29 @@ def files(path: str, left_out: Counter[str] | None = None) -> Iterator[Source]:
 def _remote_files(url: str, left_out: Counter[str]) -> Iterator[Source]:
     in_folder = is_folder(url)
     listed = list(remote_files(url))
-    beside_records = in_folder and has_records(file.name for file in listed)
+    beside_records = in_folder and has_records((file.name for file in listed), url)
+    # The paths of all pages, and of the folders that they are in.
+    prose = {path for file in listed if _is_prose(os.path.basename(file.name)) for path in _paths(file.name)}
+    kept = {file.url for file in listed} if in_folder else set(without_markers([file.url for file in listed], left_out))
     for file in listed:
-        markers = (part for part in file.name.split("/") if is_marker(part, beside_records=beside_records))
-        if in_folder and (marker := next(markers, None)) is not None:
+        if file.url not in kept:
+            continue
+        parts = zip(file.name.split("/"), _paths(file.name), strict=True) if in_folder else ()
+        markers = (
+            part
+            for part, path in parts
+            if is_marker(part, beside_records=beside_records and not (part.startswith("_") and path in prose))
+        )
+        if (marker := next(markers, None)) is not None:
             left_out[marker] += 1
             continue
         name, size = file.url if in_folder else file.name, UNKNOWN if file.size is None else file.size
         yield Source(name, file.url, file.name, in_folder, None, size, file.version)
+
+
+def _paths(name: str) -> Iterator[str]:
+    """Yield the folders of a name, the outermost first, and the name itself."""
+    return accumulate(name.split("/"), "{}/{}".format)
 
 
 def _entries(top: _Folder, folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
@@ -153,7 +211,7 @@ def _entries(top: _Folder, folder: str, relative: str) -> Iterator[Source | tupl
         yield Source(folder, folder, relative, in_folder=True, fault=f"the folder cannot be read: {reason}")
         return
     for entry in found:
-        if top.leaves_out(entry.name):
+        if top.leaves_out(entry.name, entry.path):
             continue
         name = relative + entry.name
         try:
@@ -201,11 +259,11 @@ class Sources(tuple[str, ...]):
     def __init__(self, named: Iterable[str | os.PathLike[str]]) -> None:
         if self.count(STDIN) > 1:
             raise InvalidInput("standard input can be read only once")
-        paths = [path for name in self for path in _matches(name)]
+        self.left_out: Counter[str] = Counter()
+        """Names of files and folders that are no documents, such as ``_SUCCESS``, below folders and among files."""
+        paths = without_markers([path for name in self for path in _matches(name)], self.left_out)
         self.folders = [path for path in paths if os.path.isdir(path) or is_folder(path)]
         """All below these is read, except what is hidden or a marker."""
-        self.left_out: Counter[str] = Counter()
-        """Names of files and folders below these that are no documents, such as ``_SUCCESS``."""
         listed = (source for path in paths for source in files(path, self.left_out))
         self._first = list(islice(listed, _IN_MEMORY))
         self._others = _SpooledSources(listed)

@@ -47,6 +47,7 @@ class Progress:
         self.bytes_read = 0
         self.skipped: Counter[str] = Counter()
         self.unnamed: Place | None = None  # Of the first document whose id is its file and line; only if they last.
+        self.unnamed_has_fields = True  # Whether its format has fields, of which one may be the id.
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions, Place
+from simhash_hbase.inputs.reading import has_fields
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.digests import digest_of
@@ -219,6 +220,7 @@ class LoadCounts:
     resumed: bool  # Whether an earlier attempt had analysed the documents.
     cells: int
     unnamed: Place | None  # Of a document whose id is its file and line.
+    has_fields: bool = True  # Whether its format has fields, of which one may be the id.
 
 
 @dataclass(frozen=True)
@@ -267,7 +269,8 @@ def load(
     loader = replace(settings.loader, staging=f"{settings.loader.staging}/{progress.token}")
     cells = write_files(placed, index, starts, stamp, loader)
     indexrows.end_load(index.store, progress.token)
-    done = LoadCounts(placed.count(), resumed, cells, first_unnamed(placed, order))
+    unnamed = first_unnamed(placed, order)
+    done = LoadCounts(placed.count(), resumed, cells, unnamed, all(has_fields(file.format) for file in files))
     settings.work.remove()
     return done
 

@@ -2,6 +2,7 @@
 
 import os
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,8 +21,9 @@ from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned,
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.lines import json_lines, json_records, text_records
 from simhash_hbase.inputs.parquet import record_of, values_of
+from simhash_hbase.inputs.reading import check_id_field
 from simhash_hbase.inputs.records import Builder, JsonLine, column_fault
-from simhash_hbase.inputs.sources import has_records, is_marker
+from simhash_hbase.inputs.sources import has_records, is_marker, without_markers
 from simhash_hbase.inputs.streams import Stream
 
 FORMATS = ("jsonl", "text", "parquet")
@@ -76,7 +78,7 @@ class InputFile:
 def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions) -> list[InputFile]:
     """List the files: local ones as every command does, others in the order of their paths, hidden ones left out."""
     files = []
-    for source, status in chain.from_iterable(_listed(spark, name) for name in named):
+    for source, status in chain.from_iterable(_listed(spark, name) for name in without_markers(named, Counter())):
         path, name = status.getPath(), format_of(source, options)
         if name not in FORMATS or source.compression == "zst":
             raise InvalidInput(f"{source.name}: Spark reads JSON lines, text and Parquet, as they are or as .gz")
@@ -89,6 +91,7 @@ def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions
         raise InvalidInput("there is no file to read")
     if len({file.format for file in files}) > 1:
         raise InvalidInput("the files have several formats: read those of one format at a time")
+    check_id_field([file.format for file in files], options)
     return files
 
 
@@ -109,7 +112,10 @@ def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject
     statuses = system.globStatus(path)
     if statuses is None or not len(statuses):
         raise InvalidInput(f"{name} does not exist")
+    data = set(without_markers([str(status.getPath().toString()) for status in statuses], Counter()))
     for status in statuses:
+        if str(status.getPath().toString()) not in data:
+            continue
         alone = len(statuses) == 1 and not status.isDirectory()
         listed = list(_below(system, status))
         beside_records = has_records(str(below.getPath().getName()) for below in listed)

@@ -309,6 +309,43 @@ def test_ids_of_file_and_line_are_warned_of_in_one_line_where_they_last(cli, fil
     assert (lasting.code, named.code, "without an id" in named.err) == (0, 0, False)
 
 
+@pytest.mark.parametrize("words", [["claim"], ["load", "--into-existing"]])
+def test_ids_of_lines_of_text_are_warned_of_without_a_field_to_name(cli, filled, tmp_path, words):
+    (tmp_path / "data.txt").write_text(f"{text(0)}\n")
+    work = ["--work", tmp_path / "work"] if words[0] == "load" else []
+    done = cli(words[0], filled, tmp_path / "data.txt", *words[1:], *work)
+
+    assert "data.txt:1: the next file of this name replaces them; give that one another name\n" in done.err
+
+
+def test_a_file_of_text_that_is_named_twice_has_no_field_to_name(cli, filled, tmp_path):
+    (tmp_path / "data.txt").write_text(f"{text(0)}\n")
+    done = cli("dedup", filled, tmp_path / "data.txt", tmp_path / "data.txt")
+
+    assert "came before in this input: the file is read twice\n" in done.err
+
+
+@pytest.mark.parametrize("name", ["data.txt", "page.html", "folder", "-"])
+def test_an_id_field_is_refused_where_no_input_has_fields(cli, filled, tmp_path, standard_input, name):
+    standard_input(text(0).encode())
+    (tmp_path / "folder").mkdir()
+    for file in ("data.txt", "page.html", "folder/a"):
+        (tmp_path / file).write_text(f"<p>{text(0)}</p>")
+    file = name if name == "-" else tmp_path / name
+    done = cli("query", filled, file, "--id-field", "url", *(["--input-format", "text"] if name == "-" else []))
+
+    assert (done.code, done.records) == (1, [])
+    assert done.sentence == "texts and pages have no field 'url': leave out --id-field, or name files with fields, too"
+
+
+def test_an_id_field_is_that_of_the_inputs_that_have_fields(cli, filled, tmp_path):
+    table_of(tmp_path / "data.csv", ROWS[:1])
+    (tmp_path / "data.txt").write_text(text(1))
+    done = cli("query", filled, tmp_path / "data.csv", tmp_path / "data.txt", "--id-field", "url")
+
+    assert [record["query"] for record in done.records] == [ROWS[0]["url"], f"{tmp_path}/data.txt:1"]
+
+
 @pytest.mark.parametrize("words", [["add"], ["claim"], ["dedup"], ["load", "--into-existing"]])
 @pytest.mark.parametrize("form", ["jsonl", "csv", "text"])
 def test_standard_input_without_ids_is_refused_where_they_would_last(
@@ -320,7 +357,8 @@ def test_standard_input_without_ids_is_refused_where_they_would_last(
     done = cli(words[0], filled, "-", *words[1:], *work, "--input-format", form, "--rejects", tmp_path / "rejects")
 
     assert done.code == 3
-    assert "the record has no id, and standard input has no name to make one of; name the field" in done.err
+    advice = "read a file" if form == "text" else "name the field of the id with --id-field, or read a file"
+    assert f"the record has no id, and standard input has no name to make one of; {advice}\n" in done.err
     assert text(0) in json.loads((tmp_path / "rejects").read_text())["raw"]
     assert cli("get", filled, "--", "-:1").code == 1
 

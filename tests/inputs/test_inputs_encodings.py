@@ -6,6 +6,7 @@ from support.languages import read_passages
 
 from simhash_hbase.inputs import Reject
 from simhash_hbase.inputs.encodings import checked_codec
+from simhash_hbase.inputs.html import decode_page
 
 PASSAGES = read_passages()
 TEXTS = {
@@ -115,6 +116,55 @@ def test_one_broken_byte_does_not_change_the_encoding_of_a_page(tmp_path, label)
 )  # fmt: skip
 def test_a_page_of_few_characters_is_in_the_encoding_that_it_declares(tmp_path, text, label, codec):
     assert body_of(tmp_path, marked(text, label).encode(codec)) == text
+
+
+SHORT = [
+    ("shift_jis euc-jp", "ｶﾀｶﾅ ﾃｽﾄ ﾗｰﾒﾝ ｱｲｳｴｵ ﾆｭｰｽ ﾄｳｷｮｳ ｺﾝﾆﾁﾊ｡ カタカナ ひらがな ニュース お知らせ 東京 会社概要 ①②③"),
+    ("windows-1252 iso-8859-1", "ÁÉÍ ÀÈÌ ÄÖÜ ÁÉÍÓÚ MÉXICO ÉCOLE ÇA ÜBER ÅÄÖ ÆØÅ ÊTRE ÍNDICE é ñ café áéíóú £5 «non»"),
+    ("gb2312 gbk gb18030", "今天 首页 公告 联系我们 龙 囍 赟 喆 堃 犇 鑫淼 饕餮 魑魅魍魉 朱镕基 氘氚 彳亍 鲲鹏 垚"),
+    ("big5 big5-hkscs", "公告 首頁 聯絡我們 龍 囍 饕餮 魑魅魍魎 醍醐灌頂 耄耋 躊躇 彳亍 鯤鵬 臺灣 裏 恒 嘅 鑫淼 犇 堃"),
+    ("euc-kr iso-2022-kr", "공지 안녕하세요 뉴스 회사 똠 펲시 쀍 갂 햏 뷁"),
+    ("windows-1251 koi8-r iso-8859-5 ibm866", "Да ДА Привет ГЛАВНАЯ Новости ёж ЩЁ ЪЫЬ я"),
+    ("windows-1253 iso-8859-7 windows-1255 iso-8859-8", "Αθήνα ΑΘΗΝΑ ναι ώ Ά שלום לא"),
+    ("windows-1256 iso-8859-6 tis-620 windows-1258", "سلام لا ข่าว หน đ"),
+    ("windows-1250 iso-8859-2 windows-1254 iso-8859-9", "Ł łódź ŻÓŁĆ ą ČESKÝ ŘÍMSA ŐŰ ığdır ŞİŞLİ ğ"),
+    ("hz-gb-2312 iso-2022-jp", "今天 东京 首页"),
+]  # fmt: skip
+_OF_WINDOWS = {"shift_jis": "cp932", "gb2312": "gbk", "euc-kr": "cp949", "tis-620": "cp874"}
+_OF_WINDOWS |= {"iso-8859-1": "cp1252", "iso-8859-9": "cp1254", "big5": "big5hkscs", "hz-gb-2312": "hz"}
+
+
+@pytest.mark.parametrize(("labels", "texts"), SHORT, ids=[labels for labels, _ in SHORT])
+def test_a_short_text_is_in_the_encoding_that_it_declares_where_it_decodes_in_it(labels, texts):
+    for label in labels.split():
+        codec = _OF_WINDOWS.get(label, label)
+        for text in (text for text in texts.split() if text.encode(codec, "ignore").decode(codec) == text):
+            for content in (marked(text, label), marked(f"{text} some plain words", label)):
+                assert decode_page(content.encode(codec), None, "utf-8") == content
+
+
+SEVEN_BITS = [("simplified", "hz"), ("korean", "iso2022_kr"), ("japanese", "iso2022_jp")]
+
+
+@pytest.mark.parametrize(("name", "codec"), SEVEN_BITS)
+@pytest.mark.parametrize("label", LABELS)
+def test_encodings_of_seven_bits_are_known_by_their_escapes_under_every_label(tmp_path, name, codec, label):
+    text = TEXTS[name].encode(codec, "ignore").decode(codec)
+    assert body_of(tmp_path, marked(text, {"none": "", "right": codec}.get(label, label)).encode(codec)) == text
+
+
+@pytest.mark.parametrize("text", ['(format t "~{~a~^, ~}" names)', "~{item~} and ~{foobar~}", "a ~{ b ~}", "~{{x}}~}"])
+def test_what_looks_like_an_escape_is_ascii(tmp_path, text):
+    assert body_of(tmp_path, marked(text, "utf-8").encode()) == text
+
+
+@pytest.mark.parametrize(("name", "codec"), sorted({(name, codec) for name, codec, _ in SAVED}))
+def test_sixteen_foreign_characters_show_that_a_label_is_wrong(name, codec):
+    text = TEXTS[name].encode(codec, "ignore").decode(codec)
+    end = next((at for at in range(len(text)) if len([c for c in text[:at] if c > "\x7f"]) > 15), len(text))
+    for label in LABELS[2:]:
+        content = marked(text[:end], label)
+        assert decode_page(content.encode(codec), None, "utf-8") == content
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,21 @@ def test_a_bad_json_line_is_refused_with_its_bytes(tmp_path, line, reason):
     assert got[2].place.line == 4
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.txt"])
+@pytest.mark.parametrize("lines", [['["a", "x"]', '["b", "y"]'], ["", '[{"text": "x"}]', '[{"text": "y"}]'] * 2])
+def test_lines_of_json_arrays_are_one_refusal_with_the_line(tmp_path, name, lines):
+    (tmp_path / name).write_text("\n".join(lines))
+    (got,) = read([str(tmp_path)])
+
+    assert str(got.place) == f"{tmp_path / name}:{1 + (lines[0] == '')}"
+    assert got.reason.startswith("the lines of the file are JSON arrays; one object a line is read, which jq -c ")
+
+
+def test_one_array_among_objects_costs_its_own_line(tmp_path):
+    got = read_bytes(tmp_path, b"\n".join([b'["id", "text"]', GOOD, b'["a"]', b'["b"]']), "a.jsonl")
+    assert [(r.place.line, isinstance(r, Document)) for r in got] == [(1, False), (2, True), (3, False), (4, False)]
+
+
 @pytest.mark.parametrize("features", NO_FEATURES)
 def test_bad_features_are_refused(tmp_path, features):
     (got,) = read_bytes(tmp_path, b'{"id":"a","f":%s}' % features, "a.jsonl", features_field="f")

@@ -13,7 +13,9 @@ import pytest
 import zstandard
 from support.imported import IMPORT_ALL
 
-from simhash_hbase.inputs import Document, InputOptions, Sources, read, total_bytes
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.files.remote import RemoteFile
+from simhash_hbase.inputs import Document, InputOptions, Sources, read, sources as sources_module, total_bytes
 
 pytestmark = pytest.mark.slow
 READ = f"""{IMPORT_ALL}
@@ -124,6 +126,60 @@ def test_a_file_of_a_folder_that_holds_json_lines_is_not_one_text(tmp_path, name
     assert named.text == LINES
 
 
+@pytest.mark.parametrize("name", ["part-00000", "a.txt", "part-0.json"])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_one_line_of_json_is_a_record_and_not_one_text(tmp_path, name, end):
+    (tmp_path / name).write_text(LINES.split("\n")[0] + end)
+    (record,) = read([str(tmp_path)])
+
+    if name.endswith(".json"):
+        assert (record.id, record.text) == ("a", "the text of a")
+    else:
+        assert record.reason == "the file holds JSON lines: name it .jsonl, or give `format=jsonl`"
+
+
+CSV = "id,text\na,the text of a\nb,the text of b\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "content", "ids"),
+    [("x.csv", CSV, ["a", "b"]), ("x.tsv", CSV.replace(",", "\t"), ["a", "b"]), ("x.jsonl", LINES, ["a", "b", "c"])],
+)
+@pytest.mark.parametrize("name", ["part-00000", "day=1/part-m-00001.gz", "000000_0", "part-00002-1f0a-4c0b-c000"])
+def test_a_part_without_suffix_is_in_the_format_that_the_name_of_its_folder_says(tmp_path, folder, content, ids, name):
+    path = tmp_path / folder / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(PACKERS[".gz" if name.endswith(".gz") else ""](content.encode()))
+    write_texts(tmp_path / folder, "README", "_SUCCESS")
+
+    assert [record.id for record in read([str(tmp_path / folder)])] == ids
+    assert [record.id for record in read([str(tmp_path)])] == ids
+    assert [record.id for record in read([str(path)])] == ids
+
+
+def test_a_part_without_suffix_in_a_folder_that_says_nothing_is_refused(tmp_path):
+    (tmp_path / "part-00000").write_text(CSV)
+    (refused,) = read([str(tmp_path)])
+    (named,) = read([str(tmp_path)], InputOptions(format="folder"))
+
+    assert refused.reason.startswith(
+        "the name is that of a part of a data set and does not tell its format; give `format="
+    )
+    assert named.text == CSV
+    assert [record.id for record in read([str(tmp_path)], InputOptions(format="csv"))] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["a.arc.gz", "a.arc"])
+def test_a_crawl_from_before_warc_is_refused_with_the_command_that_makes_a_warc_of_it(tmp_path, name):
+    content = b"filedesc://a.arc 0.0.0.0 20260304050607 text/plain 5\n1 0 x\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    write_texts(tmp_path, "b.txt")
+    refused, text = read([str(tmp_path)])
+
+    assert refused.reason == f"{tmp_path / name}: ARC is not read: make a WARC of it with `warcio recompress`"
+    assert text.id == "b.txt"
+
+
 @pytest.mark.parametrize("data", ["part-0.jsonl", "part-0.csv", "data/train.json.gz"])
 def test_what_marks_or_describes_data_is_no_document_and_is_counted(tmp_path, data):
     (tmp_path / data).parent.mkdir(exist_ok=True)
@@ -139,3 +195,65 @@ def test_what_marks_or_describes_data_is_no_document_and_is_counted(tmp_path, da
 def test_texts_of_a_folder_without_records_are_all_documents_but_markers(tmp_path):
     write_texts(tmp_path, "README.md", "_index.md", "_posts/a.md", "_SUCCESS", "b/LICENSE")
     assert [record.id for record in read([str(tmp_path)])] == ["README.md", "_index.md", "_posts/a.md", "b/LICENSE"]
+
+
+@pytest.mark.parametrize("records", ["package.json", "data/a.csv"])
+def test_pages_in_folders_that_begin_with_an_underscore_are_documents_beside_records_too(tmp_path, records):
+    write_texts(tmp_path, "_posts/2026/a.md", "_posts/b.txt", "content/_index.md", "_config.yml", "_data/README.md")
+    (tmp_path / records).parent.mkdir(exist_ok=True)
+    (tmp_path / records).write_text(CSV if records.endswith(".csv") else '{\n"name": "site"\n}\n')
+    sources = Sources([str(tmp_path)])
+
+    assert [source.id for source in sources.files() if source.id != records] == [
+        "_posts/2026/a.md", "_posts/b.txt", "content/_index.md",
+    ]  # fmt: skip
+    assert sources.left_out == Counter(["_config.yml", "_data"])
+
+
+MARKERS = ["_SUCCESS", "_committed_1", ".part-0.jsonl.crc", "_delta_log/0.json"]
+
+
+@pytest.mark.parametrize("pattern", ["*", "**/*.*", None])
+def test_markers_that_a_pattern_names_are_left_out_and_counted(tmp_path, pattern):
+    write_texts(tmp_path, *MARKERS)
+    (tmp_path / "part-0.jsonl").write_text(LINES)
+    names = [str(tmp_path / name) for name in ("part-0.jsonl", *MARKERS)]
+    sources = Sources(names if pattern is None else [str(tmp_path / pattern)])
+
+    assert [record.id for record in read(sources)] == ["a", "b", "c"]
+    assert sources.left_out == Counter(
+        {"*": ["_SUCCESS", "_committed_1", "_delta_log"], "**/*.*": ["_delta_log"]}.get(
+            pattern or "", ["_SUCCESS", "_committed_1", ".part-0.jsonl.crc", "_delta_log"]
+        )
+    )
+
+
+@pytest.mark.parametrize("names", [["_SUCCESS"], [".part-0.jsonl.crc"], ["_SUCCESS", "_committed_1"]])
+def test_a_marker_that_is_named_without_data_is_refused(tmp_path, names):
+    write_texts(tmp_path, *names)
+    with pytest.raises(InvalidInput, match=f"{names[0]} marks data and is no document: "):
+        read([str(tmp_path / name) for name in names])
+
+
+@pytest.mark.parametrize(
+    ("url", "ids", "left_out"),
+    [
+        ("s3://b/x/", ["_posts/a.md", "part-0.jsonl"], ["_SUCCESS", "_config.yml", "_temporary"]),
+        ("s3://b/x/**", ["_config.yml", "_posts/a.md", "part-0.jsonl"], ["_SUCCESS", "_temporary"]),
+    ],
+)
+def test_an_object_store_leaves_out_the_same(monkeypatch, url, ids, left_out):
+    names = ["_SUCCESS", "_config.yml", "_posts/a.md", "_temporary/0/a.jsonl", "part-0.jsonl"]
+    listed = [RemoteFile(f"s3://b/x/{name}", name, 1, 0) for name in names]
+    monkeypatch.setattr(sources_module, "remote_files", lambda _: iter(listed))
+    sources = Sources([url])
+
+    assert [source.id for source in sources.files()] == ids
+    assert sources.left_out == Counter(left_out)
+
+
+@pytest.mark.parametrize("names", [["_metadata"], ["_temporary/a.jsonl", "_temporary/b.jsonl"]])
+def test_objects_that_are_named_without_others_are_read_whatever_they_are_called(monkeypatch, names):
+    listed = [RemoteFile(f"s3://b/{name}", f"s3://b/{name}", 1, 0) for name in names]
+    monkeypatch.setattr(sources_module, "remote_files", lambda _: iter(listed))
+    assert [source.path for source in Sources(["s3://b/x*"]).files()] == [file.url for file in listed]

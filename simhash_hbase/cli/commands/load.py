@@ -104,7 +104,8 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
     if consumed.unnamed is not None:
-        output.note(corpus.documents.unnamed_documents(consumed.unnamed))
+        has_fields = consumed.unnamed_has_fields
+        output.note(corpus.documents.unnamed_documents(consumed.unnamed, has_fields=has_fields))
     left_out = corpus.documents.left_out_files(sources.left_out)
     for note in (corpus.documents.skipped_records(consumed.skipped), left_out):
         if note is not None:

@@ -192,7 +192,7 @@ def load(
         bulk = BulkSettings(work, loader, take_over=choice.take_over)
         done = load_documents(running, index, files, settings, settings=bulk, refusals=refusals)
         if done.unnamed is not None:
-            output.note(corpus.documents.unnamed_documents(done.unnamed))
+            output.note(corpus.documents.unnamed_documents(done.unnamed, has_fields=done.has_fields))
         counts = {"cells": done.cells, "refused": refusals.count}
         output.record({"documents": done.documents, **counts, "resumed": done.resumed, "way": "HFiles"})
         output.summary("load", done.documents, **counts)

@@ -5,7 +5,10 @@ import json
 import os
 import random
 import re
+from contextlib import closing
+from pathlib import Path
 
+import lmdb
 import pytest
 from support.corpus import forms, near_copies, text, write_jsonl
 
@@ -376,3 +379,23 @@ def test_a_small_input_is_decided_in_memory_and_a_larger_one_in_a_folder(tempora
         assert bool(list(temporary.iterdir())) == (kind is EmbeddedStore)
 
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_corpus_is_written_in_few_commits_and_every_copy_is_found(cli, url, tmp_path):
+    count, rng = 8_000, random.Random(3)
+    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(5_000)]
+    texts = [" ".join(rng.choices(words, k=40)) for _ in range(count)]
+    copies = [f"{text.upper()}!" for text in texts[::10]]
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text} for i, text in enumerate(texts + copies)])
+
+    done = cli("dedup", "--create", url, file, "--analyzer", "shingle")
+
+    assert {name: of for name, of in decided(done).items() if of is not None} == {
+        str(count + i): str(10 * i) for i in range(len(copies))
+    }
+    folder = url.removeprefix("file:")
+    with closing(lmdb.open(folder, readonly=True, max_dbs=8)) as environment:
+        # The making of the index takes some; nine batches of a thousand would take nine.
+        assert environment.info()["last_txnid"] <= 6
+    assert Path(folder, "data.mdb").stat().st_size < 1_500 * count

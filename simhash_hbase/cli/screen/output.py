@@ -64,7 +64,7 @@ class Output(ABC):
     def line(
         self, record: Mapping[str, object], *, rows: Callable[[], Iterable[Mapping[str, object]]] | None = None
     ) -> None:
-        """Print one of many results; `rows` makes those of a table, of which each result is one otherwise."""
+        """Print one of many results; a table has the rows that `rows` makes of it, or else one row."""
 
     @abstractmethod
     def record(

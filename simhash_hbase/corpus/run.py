@@ -19,7 +19,8 @@ from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, 
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.workers import Workers
-from simhash_hbase.files.local import RecordFile
+from simhash_hbase.files.local import RecordFile, WatchedPipes
+from simhash_hbase.files.remote import is_remote
 from simhash_hbase.index import documentrows, exact, indexrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Deduplicator
@@ -118,13 +119,14 @@ class Deduplication:
         self._decisions: checkpoint.Sink
         self._early: sample.EarlyCut | None = None
         self._pool: Workers | None = None
+        self._pipes = WatchedPipes(())
 
     def __enter__(self) -> Self:
         options, settings = self._options, self.reading.settings
         if options.judges_texts and (settings.simhash_field or settings.features_field):
             raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
-        check_destinations(self.sources, {**options.beside, **self._written()})
         with ExitStack() as stack:
+            self._pipes = stack.enter_context(closing(self._checked_destinations()))
             if options.results:
                 new = checkpoint.of_beginning(self.sources, self._deciding())
                 self._decisions = checkpoint.FileDecisions(options.results, new, resume=options.resume)
@@ -194,7 +196,7 @@ class Deduplication:
             Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
-            run = _Run(index, deduplicator, documents, self._decisions, kept)
+            run = _Run(index, deduplicator, documents, self._decisions, kept, self._pipes.check)
             if options.preference.by == "first":
                 run.first()
             else:
@@ -202,6 +204,12 @@ class Deduplication:
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
+
+    def _checked_destinations(self) -> WatchedPipes:
+        """Check where a run writes at its beginning, not after hours; return the pipes there."""
+        written = {**self._options.beside, **self._written()}
+        check_destinations(self.sources, written)
+        return WatchedPipes(path for path in written.values() if path is not None and not is_remote(path))
 
     def _written(self) -> Mapping[str, str | None]:
         """Name every file that a run with these options writes."""
@@ -242,6 +250,7 @@ class _Run:
         documents: Documents,
         decisions: checkpoint.Sink,
         kept: Kept,
+        check: Callable[[], None],
     ) -> None:
         self.progress = decisions.progress
         self.uncontained = 0
@@ -250,6 +259,7 @@ class _Run:
         self._documents = documents
         self._decisions = decisions
         self._kept = kept
+        self._check = check
         if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
         self._once = Once(documents.refuse, decisions.ids())
@@ -282,6 +292,7 @@ class _Run:
         self._decisions.commit(self.progress)
 
     def _decide(self, entries: Entries, texts: list[str]) -> list[Decision]:
+        self._check()
         decisions = self._index.dedup_entries(entries, self._deduplicator, texts=texts)
         self.uncontained += sum(decision.near is not None for decision in decisions)
         return decisions

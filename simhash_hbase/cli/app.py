@@ -254,10 +254,10 @@ def _run(words: list[str]) -> tuple[int, str]:
     except click.ClickException as error:
         return exits.WRONG_USAGE, exits.usage_sentence(error)
     except BrokenPipeError as error:
-        from simhash_hbase.files.local import is_descriptor
+        from simhash_hbase.files.local import is_named_pipe
 
         # Whoever read our output has seen enough, but of a pipe that was named the rest is missing.
-        is_named = error.filename is not None and not is_descriptor(error.filename)
+        is_named = error.filename is not None and is_named_pipe(error.filename)
         return (exits.FAILED, exits.sentence_of(error)) if is_named else (exits.PIPE_CLOSED, "")
     except (SimhashError, OSError, MemoryError) as error:
         if state.debug:

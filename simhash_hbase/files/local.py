@@ -165,7 +165,7 @@ class WatchedPipes:
         self._pipes: dict[int, BinaryIO] = {}
         try:
             for path in map(followed, paths):
-                if not is_descriptor(path) and os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
+                if is_named_pipe(path):
                     pipe = open_device(path)
                     self._pipes[pipe.fileno()] = pipe
                     self._poll.register(pipe, 0)
@@ -229,6 +229,11 @@ def is_regular(target: str) -> bool:
     if is_descriptor(target):
         return False
     return not os.path.lexists(target) or os.path.islink(target) or os.path.isfile(target)
+
+
+def is_named_pipe(path: str) -> bool:
+    """Return whether a path is that of a pipe in a folder, not of one that this process was given open."""
+    return not is_descriptor(path) and os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def is_descriptor(path: str) -> bool:

@@ -253,9 +253,12 @@ def _run(words: list[str]) -> tuple[int, str]:
         return exits.SIGNAL_CODES + number, f"{how}; {state.interrupted}"
     except click.ClickException as error:
         return exits.WRONG_USAGE, exits.usage_sentence(error)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        return exits.PIPE_CLOSED, ""
+    except BrokenPipeError as error:
+        from simhash_hbase.files.local import is_named_pipe
+
+        # Whoever read our output has seen enough, but of a pipe that was named the rest is missing.
+        is_named = error.filename is not None and is_named_pipe(error.filename)
+        return (exits.FAILED, exits.sentence_of(error)) if is_named else (exits.PIPE_CLOSED, "")
     except (SimhashError, OSError, MemoryError) as error:
         if state.debug:
             with suppress(OSError):

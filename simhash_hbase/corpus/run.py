@@ -19,7 +19,8 @@ from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListen
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.workers import Workers
-from simhash_hbase.files.local import RecordFile
+from simhash_hbase.files.local import RecordFile, WatchedPipes
+from simhash_hbase.files.remote import is_remote
 from simhash_hbase.index import documentrows, exact, indexrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Deduplicator
@@ -122,13 +123,14 @@ class Deduplication:
         self._decisions: checkpoint.Sink
         self._early: sample.EarlyCut | None = None
         self._pool: Workers | None = None
+        self._pipes = WatchedPipes(())
 
     def __enter__(self) -> Self:
         options, settings = self._options, self.reading.settings
         if options.judges_texts and (settings.simhash_field or settings.features_field):
             raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
-        check_destinations(self.sources, {**self._surroundings.beside, **self._written()})
         with ExitStack() as stack:
+            self._pipes = stack.enter_context(closing(self._checked_destinations()))
             self._decisions = self._make_decisions()
             stack.enter_context(self._decisions)
             self._prepare_input(stack)
@@ -211,7 +213,7 @@ class Deduplication:
         ):
             documents.pool = self._pool
             with WriteGroups(deduplicator.target, gathers=are_files_here(self.sources)) as groups:
-                run = _Run(index, deduplicator, documents, self._decisions, kept, groups)
+                run = _Run(index, deduplicator, documents, self._decisions, kept, groups, self._pipes.check)
                 if options.preference.by == "first":
                     run.first()
                 else:
@@ -219,6 +221,12 @@ class Deduplication:
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
+
+    def _checked_destinations(self) -> WatchedPipes:
+        """Check where a run writes at its beginning, not after hours; return the pipes there."""
+        written = {**self._surroundings.beside, **self._written()}
+        check_destinations(self.sources, written)
+        return WatchedPipes(path for path in written.values() if path is not None and not is_remote(path))
 
     def _written(self) -> Mapping[str, str | None]:
         """Name every file that a run with these options writes."""
@@ -260,6 +268,7 @@ class _Run:
         decisions: checkpoint.Sink,
         kept: Kept,
         groups: WriteGroups,
+        check: Callable[[], None],
     ) -> None:
         self.progress = decisions.progress
         self.uncontained = 0
@@ -269,6 +278,7 @@ class _Run:
         self._decisions = decisions
         self._kept = kept
         self._groups = groups
+        self._check = check
         if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
         self._unique_ids = UniqueIds(documents.refuse, decisions.ids())
@@ -314,6 +324,7 @@ class _Run:
         self.progress.kept_bytes = self._kept.commit()
 
     def _decide(self, entries: Entries, texts: list[str]) -> list[Decision]:
+        self._check()
         with self._groups.batch(len(entries)):
             decisions = self._index.dedup_entries(entries, self._deduplicator, texts=texts)
         self.uncontained += sum(decision.near is not None for decision in decisions)

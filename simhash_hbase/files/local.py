@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import re
+import select
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
@@ -134,6 +135,9 @@ def open_growing(path: str | os.PathLike[str], size: int = 0, *, follow: bool = 
     return cast("BinaryIO", file)
 
 
+_UNREAD = "{} is a pipe that nobody reads: start its reader first, or name a file"
+
+
 def open_device(path: str) -> BinaryIO:
     """Open a device, a pipe or a descriptor of this process for writing; a pipe that nobody reads is an error."""
     try:
@@ -141,10 +145,43 @@ def open_device(path: str) -> BinaryIO:
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise InvalidArgument(f"{path} is a pipe that nobody reads: start its reader first, or name a file") from error
+        raise InvalidArgument(_UNREAD.format(path)) from error
     os.set_blocking(number, True)
     raw = _Placed(number, "w", path)
     return cast("BinaryIO", io.BufferedWriter(raw))
+
+
+class WatchedPipes:
+    """The pipes among some places that will be written later, held open so that their readers see no end before.
+
+    Raises
+    ------
+    InvalidArgument
+        When nobody reads one of them.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._poll = select.poll()
+        self._pipes: dict[int, BinaryIO] = {}
+        try:
+            for path in map(followed, paths):
+                if is_named_pipe(path):
+                    pipe = open_device(path)
+                    self._pipes[pipe.fileno()] = pipe
+                    self._poll.register(pipe, 0)
+        except BaseException:
+            self.close()
+            raise
+
+    def check(self) -> None:
+        """Raise InvalidArgument when the reader of one has gone."""
+        for number, _ in self._poll.poll(0):
+            raise InvalidArgument(_UNREAD.format(self._pipes[number].name))
+
+    def close(self) -> None:
+        """Let go of the pipes: their readers see the end when what writes to them is closed, too."""
+        for pipe in self._pipes.values():
+            pipe.close()
 
 
 def followed(path: str | os.PathLike[str]) -> str:
@@ -192,6 +229,11 @@ def is_regular(target: str) -> bool:
     if is_descriptor(target):
         return False
     return not os.path.lexists(target) or os.path.islink(target) or os.path.isfile(target)
+
+
+def is_named_pipe(path: str) -> bool:
+    """Return whether a path is that of a pipe in a folder, not of one that this process was given open."""
+    return not is_descriptor(path) and os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def is_descriptor(path: str) -> bool:

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from itertools import accumulate
@@ -206,8 +206,26 @@ _ASKS = re.compile(
     "|соглас|конфиденциальн",
     re.IGNORECASE,
 )
+# A notice without the word has all three: it asks for consent, to something personal, for advertisements.
+_CONSENT = re.compile(
+    "consent|agree|accept|同意|接受|동의|einwillig|zustimm|akzeptier|acept|соглас|прин(ять|има)", re.IGNORECASE
+)
+_PERSONAL = re.compile(
+    "privacy|personal data|隐私|隱私|个人信息|個人資料|個人データ|プライバシー|개인정보|datenschutz|personenbezogen"
+    "|confidentialit|données personnelles|privacidad|datos personales|конфиденциальн|персональн",
+    re.IGNORECASE,
+)
+_ADVERTISEMENTS = re.compile(
+    r"\bads?\b|advertis|广告|廣告|広告|광고|anzeigen|werbung|annonces|publicité|anuncios|publicidad|реклам",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile("[。．！？….!?]")
 _SENTENCE_BYTES = 30
+_JSON_LD = "application/ld+json"
+_ARTICLE_BODY = (
+    "articleBody",
+    *(f"{place}articleBody" for place in ("schema:", "http://schema.org/", "https://schema.org/")),
+)
 # A text without which no page is an article, and one after which a text is the article whatever else is there.
 _ARTICLE_BYTES = 100
 _SHORT_BYTES = 1_500
@@ -304,7 +322,9 @@ def _article(root: HtmlElement, text: str) -> str:
     The article is then in the page's JSON-LD, or in paragraphs that the extractor takes for comments or asides.
     """
     size = len(text.encode())
-    is_notice = size <= _NOTICE_BYTES and _COOKIE.search(text) is not None and _ASKS.search(text) is not None
+    is_notice = size <= _NOTICE_BYTES and any(
+        all(term.search(text) for term in terms) for terms in ((_COOKIE, _ASKS), (_CONSENT, _PERSONAL, _ADVERTISEMENTS))
+    )
     if size > _SHORT_BYTES and not is_notice:
         return text
     declared = max(_declared_articles(root), key=len, default="")
@@ -312,6 +332,9 @@ def _article(root: HtmlElement, text: str) -> str:
         return declared
     paragraphs = list(_paragraphs(root))
     sentences = [paragraph for paragraph in paragraphs if _SENTENCE_END.search(paragraph)]
+    if is_notice:
+        # An article about notices is the main text where there is no other one.
+        sentences = [sentence for sentence in sentences if sentence not in text]
     prose = sum(count for count in map(len, map(str.encode, sentences)) if count >= _SENTENCE_BYTES)
     if prose < (_ARTICLE_BYTES if is_notice else size / _MAIN_SHARE):
         return text
@@ -320,20 +343,31 @@ def _article(root: HtmlElement, text: str) -> str:
 
 def _declared_articles(root: HtmlElement) -> Iterator[str]:
     """Yield the articles in the JSON-LD of a page."""
-    for script in root.iterfind(".//script[@type='application/ld+json']"):
+    for script in root.iterfind(".//script[@type]"):
+        if script.get("type").partition(";")[0].strip().lower() != _JSON_LD:
+            continue
         values: list[object] = []
         with suppress(ValueError, RecursionError):
             values.append(json.loads(script.text or "", strict=False))
         while values:
             value = values.pop()
             if isinstance(value, dict):
-                body = value.get("articleBody")
-                if isinstance(body, str) and body.strip():
+                for body in _texts(value.get(name) for name in _ARTICLE_BODY):
                     # It may have markup and entities.
                     yield fromstring(f"<div>{body}</div>").text_content().strip()
                 values.extend(value.values())
             elif isinstance(value, list):
                 values.extend(value)
+
+
+def _texts(values: Iterable[object]) -> Iterator[str]:
+    """Yield the texts of values of JSON-LD: strings, also in lists and in ``{"@value": …}``."""
+    for value in values:
+        single = value.get("@value") if isinstance(value, dict) else value
+        if isinstance(single, str) and single.strip():
+            yield single
+        elif isinstance(single, list):
+            yield from (text for text in single if isinstance(text, str) and text.strip())
 
 
 def _paragraphs(root: HtmlElement) -> Iterator[str]:

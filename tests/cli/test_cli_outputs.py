@@ -6,10 +6,14 @@ import resource
 import shutil
 import socket
 import threading
+from contextlib import nullcontext
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
 from support.results import run
+
+from simhash_hbase.corpus import run as corpus_run
+from simhash_hbase.corpus.writers import KeptFile, NotKept
 
 SHINGLES = ("--analyzer", "shingle")
 ANOTHER = 12_345  # A user who is neither root nor who runs the tests.
@@ -188,19 +192,46 @@ def test_a_place_that_is_no_file_is_one_sentence_and_no_wait(url, tmp_path, sour
     assert "out.jsonl" in refused.err.splitlines()[-1]
     assert "Traceback" not in refused.err
     assert not place.is_file()
-    assert kind == "pipe" or not (tmp_path / "new.index").exists()
+    assert not (tmp_path / "new.index").exists()
 
 
 @pytest.mark.parametrize("option", ["--output", "--clusters", "--rejects", "--report"])
 def test_a_pipe_that_somebody_reads_is_written_to(cli, url, tmp_path, source, option):
     os.mkfifo(tmp_path / "out.jsonl")
     read = []
-    reader = threading.Thread(target=lambda: read.append((tmp_path / "out.jsonl").read_bytes()))
+    # A pipe has a reader and a writer already, so that neither the command nor the thread waits.
+    ends = [os.open(tmp_path / "out.jsonl", mode) for mode in (os.O_RDONLY | os.O_NONBLOCK, os.O_WRONLY)]
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "out.jsonl").read_bytes()), daemon=True)
     reader.start()
 
     assert cli("dedup", url, source, "--create", *SHINGLES, option, tmp_path / "out.jsonl").code == 3
+    for end in ends:
+        os.close(end)
     reader.join(timeout=30)
     assert read[0]
+
+
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--rejects", "--report"])
+def test_a_pipe_whose_reader_has_gone_is_one_sentence_before_anything_is_decided(
+    cli, url, tmp_path, source, monkeypatch, option
+):
+    os.mkfifo(tmp_path / "out.jsonl")
+    reader = os.open(tmp_path / "out.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+    monkeypatch.setattr(f"{corpus_run.__name__}.open_kept", lambda *_, **__: os.close(reader) or nullcontext(NotKept()))
+    gone = cli("dedup", url, source, "--create", *SHINGLES, option, tmp_path / "out.jsonl")
+
+    assert (gone.code, gone.out) == (2, b"")
+    assert gone.sentence == f"{tmp_path}/out.jsonl is a pipe that nobody reads: start its reader first, or name a file"
+
+
+def test_a_pipe_whose_reader_goes_while_it_is_written_is_named(cli, url, tmp_path, source, monkeypatch):
+    os.mkfifo(tmp_path / "out.jsonl")
+    reader = os.open(tmp_path / "out.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+    monkeypatch.setattr(KeptFile, "write", lambda *_: None)
+    monkeypatch.setattr(KeptFile, "commit", lambda kept: os.close(reader) or kept._stream.write(b"x" * (1 << 20)))
+    gone = cli("dedup", url, source, "--create", *SHINGLES, "--output", tmp_path / "out.jsonl")
+
+    assert (gone.code, gone.sentence) == (1, f"{tmp_path}/out.jsonl: broken pipe")
 
 
 @pytest.mark.parametrize("option", ["--output", "--clusters", "--rejects", "--report"])

@@ -289,6 +289,57 @@ def test_an_article_in_json_ld_is_the_main_text_where_none_is_shown(graph, shown
         assert text == " ".join(article)
 
 
+# Without the word cookie, in German, French, Spanish, Japanese and Russian.
+CONSENTS = [
+    "<p>Wir und unsere 842 Partner verarbeiten personenbezogene Daten, um Anzeigen anzupassen. Mit „Alle akzeptieren“ "
+    "willigen Sie ein.</p><p>Sie können dies in der Datenschutzerklärung jederzeit widerrufen.</p>",
+    "<p>Nous et nos 842 partenaires traitons des données personnelles pour adapter les annonces. En cliquant sur "
+    "« Tout accepter », vous consentez.</p><p>Vous pouvez changer d’avis dans notre politique de confidentialité.</p>",
+    "<p>Nosotros y nuestros 842 socios tratamos datos personales para elegir los anuncios. Al pulsar «Aceptar todo» "
+    "usted lo permite.</p><p>Puede cambiar de opinión en la política de privacidad.</p>",
+    "<p>当社と842社のパートナーは、広告を最適化するために個人データを処理します。「すべて同意する」を押すと同意したことになります。</p>"
+    "<p>同意はプライバシーポリシーからいつでも撤回することができます。</p>",
+    "<p>Мы и наши 842 партнёра обрабатываем персональные данные, чтобы показывать подходящую рекламу. Нажимая «Принять "
+    "все», вы соглашаетесь.</p><p>Отозвать согласие можно в политике конфиденциальности.</p>",
+]
+
+
+@pytest.mark.parametrize("notice", CONSENTS, ids=["de", "fr", "es", "ja", "ru"])
+@pytest.mark.parametrize("around", ["<aside>{}</aside>", "<div class=comments>{}</div>"])
+def test_an_article_beside_a_notice_of_consent_is_the_main_text(notice, around):
+    for article in ARTICLES:
+        story = around.format("".join(f"<p>{line}</p>" for line in article))
+        for frame in ("<div class=banner>{}</div>", "<section>{}</section>"):
+            text = main_text(f"<html><body>{frame.format(notice * 2)}{story}</body></html>").text
+            assert [line for line in article if line not in text] == []
+
+
+@pytest.mark.parametrize("notice", [ENGLISH_NOTICE, *CONSENTS])
+def test_an_article_about_consent_stays_the_main_text_where_nothing_else_is_an_article(notice):
+    article = f"<article><h1>News</h1>{notice * 2}</article>"
+    text = main_text(f"<html><body>{article}<div class=comments><p>Thanks for this!</p></div></body></html>").text
+    assert "Thanks" not in text
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        '{{"@type":["NewsArticle"],"articleBody":{}}}',
+        '{{"@type":"https://schema.org/NewsArticle","https://schema.org/articleBody":{}}}',
+        '{{"@type":"schema:BlogPosting","schema:articleBody":[{}]}}',
+        '{{"@graph":[{{"mainEntity":{{"@type":"BlogPosting","articleBody":{{"@value":{}}}}}}}]}}',
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/ld+json", "application/ld+json; charset=utf-8", "Application/LD+JSON"])
+def test_json_ld_names_an_article_in_several_ways(graph, kind):
+    (article, *_) = ARTICLES
+    script = f'<script type="{kind}">{graph.format(json.dumps(" ".join(article)))}</script>'
+    text = main_text(
+        f"<html><head>{script}</head><body><p>Please enable scripts to read this page.</p></body></html>"
+    ).text
+    assert text == " ".join(article)
+
+
 def test_an_article_that_is_shown_goes_before_the_one_in_json_ld():
     article = "".join(f"<p>{CHINESE}{number}</p>" for number in range(30))
     script = f'<script type="application/ld+json">{json.dumps({"articleBody": JAPANESE * 20})}</script>'

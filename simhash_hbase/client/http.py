@@ -43,11 +43,16 @@ OK, UNAUTHORIZED, FORBIDDEN, TOO_LARGE, SERVER_ERROR = 200, 401, 403, 413, 500
 _AWAY = frozenset({408, 425, 429, 502, 503, 504})
 _NO_KEY = "set SIMHASH_HBASE_API_KEY, or SIMHASH_HBASE_API_KEY_FILE to the name of a file that holds the key"
 
+
+class DocumentTooLong(errors.InvalidInput):
+    """The service, or a gateway in front of it, takes no document of this length; the sentence does not name it."""
+
+
 _KINDS: Mapping[str, type[errors.SimhashError]] = {
     "empty_document": errors.EmptyDocument,
     "invalid_document": errors.InvalidInput,
-    "line_too_long": errors.InvalidInput,
-    "body_too_large": errors.InvalidInput,
+    "line_too_long": DocumentTooLong,
+    "body_too_large": DocumentTooLong,
     "too_much_work": errors.InvalidInput,
     "invalid_argument": errors.InvalidArgument,
     "document_missing": errors.DocumentMissing,
@@ -324,7 +329,7 @@ class HttpClient:
             if status in _AWAY:
                 error = errors.StoreUnavailable(f"{where}status {status}")
             elif status == TOO_LARGE:
-                error = errors.InvalidInput(f"{where}the document is too large for a gateway in front of the service")
+                error = DocumentTooLong(f"{where}the document is too large for a gateway in front of the service")
             elif status in (UNAUTHORIZED, FORBIDDEN) or status >= SERVER_ERROR:
                 error = errors.StoreRefused(f"{where}status {status}")
             else:

@@ -12,7 +12,8 @@ from support.corpus import text
 
 from simhash_hbase import create_index
 from simhash_hbase.client import RemoteIndex, http as client
-from simhash_hbase.errors import NotAnIndex, SimhashError, StoreTimeout, StoreUnavailable
+from simhash_hbase.client.index import PIECE_BYTES
+from simhash_hbase.errors import InvalidInput, NotAnIndex, SimhashError, StoreTimeout, StoreUnavailable
 
 DECISION = {"id": "a", "status": "original", "of": None, "distance": None, "similarity": None, "containment": None}
 RIGHT = json.dumps({**DECISION, "short": False}).encode()
@@ -159,6 +160,29 @@ def test_what_is_no_answer_to_a_call_is_one_error_and_is_not_asked_for_again(bod
 def test_a_refusal_of_another_form_is_an_error_of_the_package(body, status):
     with answered_by(whole(body, status)) as index, pytest.raises(SimhashError):
         claim(index)
+
+
+TOO_LONG = b'{"code": "%b", "detail": "x", "retryable": false}'
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "call"),
+    [
+        (
+            b'{"error": %b}\n' % (TOO_LONG % b"line_too_long") + COMPLETE,
+            b"200 OK",
+            lambda index: list(index.claim_many([("a", "b " * PIECE_BYTES)])),
+        ),
+        (TOO_LONG % b"body_too_large", b"413 no", claim),
+        (b"<html>", b"413 no", claim),
+    ],
+)
+def test_a_document_that_is_too_long_for_the_service_is_named(body, status, call):
+    with (
+        answered_by(whole(body, status)) as index,
+        pytest.raises(InvalidInput, match=r"^the document 'a' is too long for the service: "),
+    ):
+        call(index)
 
 
 LENGTH = b"HTTP/1.1 200 OK\r\nDate: today\r\nContent-Length: %d\r\nX: y\r\n\r\n" % len(RIGHT)

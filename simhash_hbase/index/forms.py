@@ -24,6 +24,9 @@ JsonRecord = dict[str, Any]
 """A JSON object."""
 
 HEX = "^[0-9a-f]{16}$"
+"""How a fingerprint is written."""
+ANY_HEX = "^[0-9a-fA-F]{16}$"
+"""How a service takes a fingerprint."""
 
 Id = Annotated[
     str,

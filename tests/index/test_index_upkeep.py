@@ -381,6 +381,25 @@ def test_vacuum_asks_before_most_documents_go_as_expired(make_index, old):
     assert index.vacuum(yes=True).expired == old
 
 
+@pytest.mark.parametrize(("days", "asks"), [(8, True), (6, False)])
+def test_vacuum_asks_where_nothing_was_seen_for_a_time_to_live_before_what_stays(make_index, days, asks):
+    index = make_index(ttl_days=7, grace_s=0)
+    index.add_entries(entries({f"old {number}": BASE ^ number for number in range(10)}))
+    make_index.clock.advance(days=days)
+    index.claim_entries(entries({f"ahead {number}": FAR ^ number << 32 for number in range(20)}))
+    make_index.clock.advance(days=8 - days)
+    if not asks:
+        assert index.vacuum().expired == 10
+        return
+
+    with pytest.raises(
+        InvalidArgument, match=r"10 of 30 documents have expired: nothing was seen from 20.* until 20.*`yes`"
+    ):
+        index.vacuum()
+
+    assert index.vacuum(yes=True).expired == 10
+
+
 def test_vacuum_of_a_few_documents_does_not_ask(make_index):
     index = make_index(ttl_days=7, grace_s=0)
     index.add_entries(entries({f"{number}": BASE ^ number for number in range(9)}))

@@ -383,7 +383,8 @@ def vacuum(
     Raises
     ------
     InvalidArgument
-        When most documents have expired by the clock, unless `yes`: a clock may be ahead. Nothing is deleted then.
+        When most documents have expired by the clock, or nothing was seen for a time to live between those that have
+        and those that stay, unless `yes`: a clock may be ahead. Nothing is deleted then.
     """
     if indexrows.read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
@@ -415,19 +416,27 @@ def vacuum(
 
 
 def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
-    documents = expired = newest = 0
+    documents = expired = latest = 0
+    earliest = None  # Of those that stay.
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         for _, state in decode_cells(cells, profile.bands)[0]:
             if not (state.is_gone or state.is_undecided):
                 documents += 1
-                expired += state.seen < profile.oldest(now)
-                newest = max(newest, state.seen)
-    if expired >= FEW_EXPIRED and expired > MOST_EXPIRED * documents:
-        raise InvalidArgument(
-            f"{expired:,} of {documents:,} documents have expired: the latest was seen at {clock.rfc3339(newest)}, the "
-            f"time to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if that is right, "
-            "repeat it with `yes`"
-        )
+                if state.seen < profile.oldest(now):
+                    expired += 1
+                    latest = max(latest, state.seen)
+                else:
+                    earliest = state.seen if earliest is None else min(earliest, state.seen)
+    # A writer whose clock leapt ahead by more than the time to live leaves such a gap before its first document.
+    has_gap = earliest is not None and earliest - latest > (profile.ttl_ms or 0)
+    if expired < FEW_EXPIRED or not (has_gap or expired > MOST_EXPIRED * documents):
+        return
+    gap = f"nothing was seen from {clock.rfc3339(latest)} until {clock.rfc3339(earliest or 0)}"
+    seen = gap if has_gap else f"the latest was seen at {clock.rfc3339(latest)}"
+    raise InvalidArgument(
+        f"{expired:,} of {documents:,} documents have expired: {seen}, the time to live is {profile.ttl_days:g} days, "
+        f"and the clock says {clock.rfc3339(now)}; if that is right, repeat it with `yes`"
+    )
 
 
 def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:

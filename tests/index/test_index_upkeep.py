@@ -180,6 +180,22 @@ def test_a_duplicate_whose_original_nobody_has_is_counted(index, make_index):
     assert (found.without_original, found.stale_copies) == (1, 1)
 
 
+@pytest.mark.parametrize("field", [1, 8], ids=["fingerprint", "distance"])
+def test_a_changed_bit_of_a_duplicates_fingerprint_or_distance_is_found(index, field):
+    index.claim_entries(entries({"a": BASE, "copy": BASE ^ 1}))
+    row = document_row(id_digest("copy"))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    fields = msgspec.msgpack.decode(cell.value)
+    assert index.verify().wrong == 0
+    fields[field] ^= 2
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode_fields(fields))])
+
+    found, repaired = index.verify(), index.verify(repair=True)
+
+    assert (found.wrong_distances, found.wrong) == (1, 1)
+    assert (repaired.wrong_distances, repaired.not_repaired, repaired.wrong) == (1, 1, 1)
+
+
 @pytest.mark.parametrize("name", ["profile", "digest", "secret"])
 def test_a_changed_or_missing_row_of_the_index_itself_is_found(index, name):
     key = index_row(name), VALUE_QUALIFIER

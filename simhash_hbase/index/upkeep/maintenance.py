@@ -61,6 +61,9 @@ class Verified:
     document."""
     without_original: int = 0
     """Duplicates whose original no query finds: it was removed, has expired, or never was there, as after damage."""
+    wrong_distances: int = 0
+    """Duplicates whose cell is damaged: its distance is not that of its two fingerprints. Nothing says which of them
+    is wrong, so none is repaired: remove the document and add it again."""
     copies: int = 0  # Entries in the originals' lists of copies.
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
@@ -86,7 +89,7 @@ class Verified:
     def wrong(self) -> int:
         """Number of things wrong that were not repaired."""
         found = self.missing_documents + self.missing_members + self.incomplete + self.malformed_rows
-        return found + self.undecodable - self.repaired
+        return found + self.undecodable + self.wrong_distances - self.repaired
 
 
 def verify(
@@ -149,6 +152,10 @@ class _Verification(NamedTuple):
         found = [state for state in states if state.is_found]
         result.documents += len(found)
         result.duplicates += sum(state.is_duplicate for state in states)
+        contradictory = sum(map(_has_wrong_distance, states))
+        result.wrong_distances += contradictory
+        if self.times:
+            result.count_repairs(contradictory, 0)
         self._check_found(found)
         doubtful = {(cell.row, cell.qualifier) for cell in damaged}
         sound = [cell for cell in cells if (cell.row, cell.qualifier) not in doubtful]
@@ -245,6 +252,12 @@ class _Verification(NamedTuple):
         read_back = [change for change, cell in zip(changes, held, strict=True) if cell is not None]
         swaps = [Swap(*change.key, change.old_value, change.value) for change in read_back]
         return sum(self.store.compare_and_set(swaps))
+
+
+def _has_wrong_distance(state: documentcells.DocumentState) -> bool:
+    if not state.is_duplicate or state.distance is None or state.of_text is None:
+        return False
+    return (state.simhash ^ state.of_text.simhash).bit_count() != state.distance
 
 
 def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:

@@ -43,11 +43,16 @@ OK, UNAUTHORIZED, FORBIDDEN, TOO_LARGE, SERVER_ERROR = 200, 401, 403, 413, 500
 _AWAY = frozenset({408, 425, 429, 502, 503, 504})
 _NO_KEY = "set SIMHASH_HBASE_API_KEY, or SIMHASH_HBASE_API_KEY_FILE to the name of a file that holds the key"
 
+
+class DocumentTooLong(errors.InvalidInput):
+    """The service, or a gateway in front of it, takes no document of this length; the sentence does not name it."""
+
+
 _KINDS: Mapping[str, type[errors.SimhashError]] = {
     "empty_document": errors.EmptyDocument,
     "invalid_document": errors.InvalidInput,
-    "line_too_long": errors.InvalidInput,
-    "body_too_large": errors.InvalidInput,
+    "line_too_long": DocumentTooLong,
+    "body_too_large": DocumentTooLong,
     "too_much_work": errors.InvalidInput,
     "invalid_argument": errors.InvalidArgument,
     "document_missing": errors.DocumentMissing,
@@ -178,7 +183,13 @@ class HttpClient:
         while True:
             try:
                 with self._response(method, path, parameters or {}, body, JSON, timeout) as response:
-                    return self._decode(self._whole(response))
+                    content = self._whole(response)
+                    try:
+                        return self._decode(content)
+                    except errors.NotAnIndex as error:
+                        if _ends_with_connection(response) and content[:1] in (b"", b"{"):
+                            raise self._broken() from error
+                        raise
             except errors.ClaimContended:
                 raise
             except errors.Retryable as error:
@@ -236,7 +247,7 @@ class HttpClient:
             line += rest
             if len(line) > MOST_BYTES:
                 raise self._too_large()
-        raise errors.StoreUnavailable(f"{self.url}: the connection broke in the middle of an answer")
+        raise self._broken()
 
     def line_error(self, answer: JsonObject) -> errors.SimhashError | None:
         """Return the error of a line, if that is the answer to it."""
@@ -265,6 +276,9 @@ class HttpClient:
             if len(body) > MOST_BYTES:
                 raise self._too_large()
         return bytes(body)
+
+    def _broken(self) -> errors.StoreUnavailable:
+        return errors.StoreUnavailable(f"{self.url}: the connection broke in the middle of an answer")
 
     def _too_large(self) -> errors.NotAnIndex:
         return self.no_answer(f"an answer has more than {MOST_BYTES >> 20} MB")
@@ -315,7 +329,7 @@ class HttpClient:
             if status in _AWAY:
                 error = errors.StoreUnavailable(f"{where}status {status}")
             elif status == TOO_LARGE:
-                error = errors.InvalidInput(f"{where}the document is too large for a gateway in front of the service")
+                error = DocumentTooLong(f"{where}the document is too large for a gateway in front of the service")
             elif status in (UNAUTHORIZED, FORBIDDEN) or status >= SERVER_ERROR:
                 error = errors.StoreRefused(f"{where}status {status}")
             else:
@@ -335,6 +349,11 @@ def _pieces(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     """Yield a body as it comes; `read` would wait until a piece is full."""
     while piece := response.read1(READ_BYTES):
         yield piece
+
+
+def _ends_with_connection(response: urllib3.BaseHTTPResponse) -> bool:
+    """Return whether nothing but the end of the connection ends the body, as in HTTP/1.0: it may be cut unnoticed."""
+    return "Content-Length" not in response.headers and "Transfer-Encoding" not in response.headers
 
 
 def _reason(error: BaseException) -> str:

@@ -236,6 +236,8 @@ class RemoteIndex(Index):
             record = self._service.request("POST", operation.path, parameters, body=_line(item))
         except errors.EmptyDocument as error:
             raise errors.EmptyDocument(errors.no_words(_id(item))) from error
+        except errors.InvalidInput as error:
+            raise self._naming(_id(item), error) from error
         return self._checked(operation, _id(item), record)
 
     def _streamed(
@@ -256,7 +258,15 @@ class RemoteIndex(Index):
         if record.get("id", name) != name:
             raise self._http.no_answer(OTHER)
         # The service calls a blank text no document.
-        return errors.EmptyDocument(errors.no_words(name)) if _is_blank(item) else error
+        return errors.EmptyDocument(errors.no_words(name)) if _is_blank(item) else self._naming(name, error)
+
+    def _naming(self, name: str, error: errors.SimhashError) -> errors.SimhashError:
+        """Return an error with the document's id where the service has not read it: the document is too long."""
+        from simhash_hbase.client.http import DocumentTooLong  # noqa: PLC0415 - an extra
+
+        if not name or not isinstance(error, DocumentTooLong):
+            return error
+        return errors.InvalidInput(f"the document {name!r} is too long for the service: {error.sentence}")
 
     def _checked(self, operation: Operation[A], name: str, record: JsonObject) -> A:
         """Read the answer for an id."""

@@ -7,7 +7,7 @@ same wherever it comes from.
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -24,6 +24,9 @@ JsonRecord = dict[str, Any]
 """A JSON object."""
 
 HEX = "^[0-9a-f]{16}$"
+"""How a fingerprint is written."""
+ANY_HEX = "^[0-9a-fA-F]{16}$"
+"""How a service takes a fingerprint."""
 
 Id = Annotated[
     str,
@@ -37,6 +40,7 @@ Id = Annotated[
 Simhash = Annotated[str, Meta(pattern=HEX)]
 Distance = Annotated[int, Meta(ge=0, le=64)]
 Similarity = Annotated[float, Meta(ge=0, le=1, description="Of 0 to 1, with four decimals.")]
+Count = Annotated[int, Meta(ge=0)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 KeptMetadata = Annotated[
     dict[str, Any], Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}])
@@ -62,10 +66,10 @@ _FIELDS: dict[str, Any] = {
     "of_removed": Annotated[bool, said("The original was removed, or has another text since.")],
     "added": Annotated[Time, said("When it was added or decided.")],
     "seen": Time,
-    "length": Annotated[int, said("Characters of the text.")],
-    "features": int,
+    "length": Annotated[int, Meta(ge=0, description="Characters of the text.")],
+    "features": Count,
     "metadata": KeptMetadata,
-    "count": int,
+    "count": Count,
     "first": Annotated[Time, said("When the first of them was decided.")],
     "last": Annotated[Time, said("When one of them was last seen.")],
     "complete": Annotated[bool, said("Every document within the asked distance is there.")],
@@ -99,14 +103,25 @@ class Form(Generic[T]):
     """Make the description from which schemas are made."""
     write: Callable[[T], JsonRecord]
     """Make the JSON object of an answer."""
-    read: Callable[[JsonRecord], T]
-    """Make the answer of a JSON object.
-
-    Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` where it is none; fields that no answer
-    has are passed over, so that a later service may have more.
-    """
+    make: Callable[[JsonRecord], T]
+    """Make the answer of a JSON object whose fields are within their ranges."""
     id_field: str = "id"
     """The field that names the document which the answer is for."""
+
+    def read(self, record: JsonRecord) -> T:
+        """Make the answer of a JSON object.
+
+        Raises `LookupError`, `TypeError`, `ValueError` or `msgspec.ValidationError` where it is none, as where a field
+        is out of its range; fields that no answer has are passed over, so that a later service may have more.
+        """
+        msgspec.convert(record, _described(self))
+        return self.make(record)
+
+
+@cache
+def _described(form: Form[Any]) -> type[Struct]:
+    """Return the description of a form, which takes longer to make than an answer to read."""
+    return form.shape()
 
 
 def hex_simhash(simhash: int) -> str:
@@ -131,7 +146,7 @@ def _write_added(added: Added) -> JsonRecord:
 
 
 def _read_added(record: JsonRecord) -> Added:
-    return Added(msgspec.convert(record["id"], str), parse_hex_simhash(record["simhash"]))
+    return Added(record["id"], parse_hex_simhash(record["simhash"]))
 
 
 def _write_decision(decision: Decision) -> JsonRecord:
@@ -150,8 +165,7 @@ def _write_decision(decision: Decision) -> JsonRecord:
 
 
 def _read_decision(record: JsonRecord) -> Decision:
-    status = msgspec.convert(record["status"], _FIELDS["status"])
-    decision = msgspec.convert({**record, "is_original": status == "original"}, Decision)
+    decision = msgspec.convert({**record, "is_original": record["status"] == "original"}, Decision)
     if decision.is_original != (decision.of is None):
         raise ValueError("an original of another document")
     return decision

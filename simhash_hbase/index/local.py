@@ -515,8 +515,9 @@ class LocalIndex(Index):
         Raises
         ------
         InvalidArgument
-            When most documents have expired by this machine's clock, or the server's, unless `yes`. A clock that is
-            ahead makes documents expire that are still wanted, so nothing is deleted then.
+            When most documents have expired by this machine's clock, or the server's, or nothing was seen for a time
+            to live between those that have expired and those that stay, unless `yes`. A clock that is ahead makes
+            documents expire that are still wanted, so nothing is deleted then.
         StoreBusy
             While a bulk load is open.
         """

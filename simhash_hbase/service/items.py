@@ -1,6 +1,7 @@
 """From the JSON of requests and lines to documents and ids, and to chunks of them that are analysed together."""
 
 import json
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
@@ -9,6 +10,7 @@ import msgspec
 
 from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analysis import Analysed
+from simhash_hbase.index.forms import ANY_HEX
 from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.rows.analysed import Entries, metadata_problem
@@ -79,7 +81,7 @@ def document_or_id(value: dict[str, object], wanted: ItemForm) -> Item:
         if not ids:
             raise invalid(f"one of the fields {_CONTENTS} is missing")
         # The id is checked by the same rules as a document's.
-        return _built({**value, "simhash": "0"}, "simhash", needs_id=True).id
+        return _built({**value, "simhash": "0" * 16}, "simhash", needs_id=True).id
     return _built(value, contents[0], needs_id=needs_id)
 
 
@@ -94,6 +96,8 @@ def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Documen
     named = "id" in value
     if needs_id and not named:
         raise invalid("the field 'id' is missing")
+    if content == "simhash" and not (isinstance(given := value[content], str) and re.fullmatch(ANY_HEX, given)):
+        raise invalid("the fingerprint is not 16 hex digits in a string")
     record = _BUILDERS[content].build(value, Place("", 0), b"")
     if not isinstance(record, Document):
         raise invalid(record.reason)

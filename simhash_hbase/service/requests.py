@@ -280,7 +280,7 @@ class Service:
         trail: Trail = request.state.trail
         trail.media = "json"
         most = self.limits.body_bytes
-        too_large = Problem("body_too_large", f"a body has at most {most} bytes; send many documents as lines")
+        too_large = Problem("body_too_large", f"a body has at most {most:,} bytes; send many documents as lines")
         declared = request.headers.get("content-length", "0")
         expected = int(declared) if declared.isdigit() else 0
         if expected > most:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, defstruct
 from msgspec.json import schema_components
 
-from simhash_hbase.index.forms import FORMS, HEX, Distance, Id, KeptMetadata, Similarity, said
+from simhash_hbase.index.forms import ANY_HEX, FORMS, Distance, Id, KeptMetadata, Similarity, said
 from simhash_hbase.service.problems import PROBLEM_TYPE
 
 LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.
@@ -68,7 +68,7 @@ class Comparison(Struct):
 
 _CONTENTS: dict[str, Schema] = {
     "text": {"type": "string", "minLength": 1, "pattern": _NOT_BLANK},
-    "simhash": {"type": "string", "pattern": HEX, "description": "A fingerprint of the caller's own."},
+    "simhash": {"type": "string", "pattern": ANY_HEX, "description": "A fingerprint of the caller's own."},
     "features": {
         "type": "array",
         "minItems": 1,

@@ -263,7 +263,7 @@ class _Answers:
     def item(self, raw: bytes | None) -> Item | Problem:
         if raw is None:
             most = self._limits.body_bytes
-            return Problem("line_too_long", f"the line is longer than {most} bytes")
+            return Problem("line_too_long", f"the line is longer than {most:,} bytes")
         try:
             return document_or_id(decode(raw), self._operation.wanted(is_line=True))
         except Problem as problem:

@@ -181,6 +181,22 @@ def test_a_duplicate_whose_original_nobody_has_is_counted(index, make_index):
     assert (found.without_original, found.stale_copies) == (1, 1)
 
 
+@pytest.mark.parametrize("field", [1, 8], ids=["fingerprint", "distance"])
+def test_a_changed_bit_of_a_duplicates_fingerprint_or_distance_is_found(index, field):
+    index.claim_entries(entries({"a": BASE, "copy": BASE ^ 1}))
+    row = document_row(id_digest("copy"))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
+    fields = msgspec.msgpack.decode(cell.value)
+    assert index.verify().wrong == 0
+    fields[field] ^= 2
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode_fields(fields))])
+
+    found, repaired = index.verify(), index.verify(repair=True)
+
+    assert (found.wrong_distances, found.wrong) == (1, 1)
+    assert (repaired.wrong_distances, repaired.not_repaired, repaired.wrong) == (1, 1, 1)
+
+
 @pytest.mark.parametrize("name", ["profile", "digest", "secret"])
 def test_a_changed_or_missing_row_of_the_index_itself_is_found(index, name):
     key = index_row(name), VALUE_QUALIFIER
@@ -381,6 +397,25 @@ def test_vacuum_asks_before_most_documents_go_as_expired(make_index, old):
 
     assert index.stats(exact=True).documents == 20
     assert index.vacuum(yes=True).expired == old
+
+
+@pytest.mark.parametrize(("days", "asks"), [(8, True), (6, False)])
+def test_vacuum_asks_where_nothing_was_seen_for_a_time_to_live_before_what_stays(make_index, days, asks):
+    index = make_index(ttl_days=7, grace_s=0)
+    index.add_entries(entries({f"old {number}": BASE ^ number for number in range(10)}))
+    make_index.clock.advance(days=days)
+    index.claim_entries(entries({f"ahead {number}": FAR ^ number << 32 for number in range(20)}))
+    make_index.clock.advance(days=8 - days)
+    if not asks:
+        assert index.vacuum().expired == 10
+        return
+
+    with pytest.raises(
+        InvalidArgument, match=r"10 of 30 documents have expired: nothing was seen from 20.* until 20.*`yes`"
+    ):
+        index.vacuum()
+
+    assert index.vacuum(yes=True).expired == 10
 
 
 def test_vacuum_of_a_few_documents_does_not_ask(make_index):

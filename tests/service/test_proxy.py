@@ -80,11 +80,11 @@ def test_requests_and_streams_pass_as_they_are(proxy):
 
 def test_a_line_is_answered_before_the_next_one_is_sent(proxy):
     with Duplex(proxy, "/v1/documents") as request:
-        request.send(b'{"id":"a","simhash":"0"}\n')
+        request.send(b'{"id":"a","simhash":"0000000000000000"}\n')
         assert request.status() == 200
         answers = request.lines()
         assert next(answers).startswith(b'{"id":"a"')
-        request.send(b'{"id":"b","simhash":"0"}\n')
+        request.send(b'{"id":"b","simhash":"0000000000000000"}\n')
         assert next(answers).startswith(b'{"id":"b"')
         request.finish()
         assert b'"complete":true' in next(answers)
@@ -114,7 +114,7 @@ def test_a_body_with_two_lengths_is_one_request_for_both(proxy):
     head = f"POST /v1/queries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 70\r\nTransfer-Encoding: chunked\r\n\r\n"
     with proxy.connect() as connection:
-        connection.sendall(head.encode() + b'f\r\n{"simhash":"0"}\r\n0\r\n\r\n')
+        connection.sendall(head.encode() + b'f\r\n{"simhash":"0000000000000000"}\r\n0\r\n\r\n')
         connection.shutdown(socket.SHUT_WR)
         answer = connection.makefile("rb").read()
     assert answer.count(b"HTTP/1.1") == 1
@@ -125,7 +125,7 @@ def test_a_body_that_is_too_large_is_refused_and_a_stream_of_lines_is_not(server
     with proxied(server, tmp_path, BODY_BYTES="1000") as proxy, proxy.client() as client:
         answer = client.post("/v1/queries", content=b'{"text":"%s"}' % (b"x" * 1_000), headers=JSON)
         assert answer.status_code == 413
-        content = b'{"id":"b","simhash":"0"}\n' * 100
+        content = b'{"id":"b","simhash":"0000000000000000"}\n' * 100
         assert len(lines(client.post("/v1/documents", content=content, headers=NDJSON))) == 101
 
 
@@ -170,14 +170,14 @@ def test_who_does_not_read_is_left_and_others_are_answered(proxy):
     with Duplex(proxy, "/v1/queries", buffers=64 << 10) as request, proxy.client() as client:
         assert request.flood(flood, 2_000, stuck_s=1) < 2_000
         assert request.wait_until_ended(END_S)
-        assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+        assert client.post("/v1/queries", json={"simhash": "0000000000000000"}).status_code == 200
 
 
 def test_a_body_in_chunks_of_one_byte_keeps_nobody_waiting(proxy):
     with Duplex(proxy, "/v1/queries") as request, proxy.client() as client:
         sending = request.start(b"x" for _ in range(40_000))
         for _ in range(5):
-            assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+            assert client.post("/v1/queries", json={"simhash": "0000000000000000"}).status_code == 200
         sending.join(END_S)
 
 

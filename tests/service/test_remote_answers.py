@@ -12,13 +12,26 @@ from support.corpus import text
 
 from simhash_hbase import create_index
 from simhash_hbase.client import RemoteIndex, http as client
-from simhash_hbase.errors import NotAnIndex, SimhashError, StoreTimeout, StoreUnavailable
+from simhash_hbase.client.index import PIECE_BYTES
+from simhash_hbase.errors import InvalidInput, NotAnIndex, SimhashError, StoreTimeout, StoreUnavailable
 
 DECISION = {"id": "a", "status": "original", "of": None, "distance": None, "similarity": None, "containment": None}
 RIGHT = json.dumps({**DECISION, "short": False}).encode()
 MATCH = {"id": "b", "distance": 1, "similarity": 0.5, "containment": 0.5, "exact": False, "added": ""}
 ANSWER = {"query": "a", "matches": [MATCH], "truncated": False, "complete": False, "short": False}
 STORED = {"id": "a", "simhash": "fd239d0b3ee32c91", "state": "added", "added": "", "seen": ""}
+COPIES = {
+    "id": "a",
+    "of": "a",
+    "of_removed": False,
+    "count": 0,
+    "first": None,
+    "last": None,
+    "truncated": False,
+    "copies": [],
+}
+DUPLICATE = {**DECISION, "status": "duplicate", "of": "b", "distance": 1, "short": False}
+OUT_OF_RANGE = ({"distance": 900}, {"distance": -1}, {"similarity": 7}, {"similarity": -0.1}, {"containment": 7})
 COMPLETE = b'{"summary": {"complete": true}}\n'
 PATIENCE_S = 1.0
 
@@ -117,6 +130,14 @@ NONE = [
         for simhash in (7, "x", "0x239d0b3ee32c9", "-d239d0b3ee32c91", "fd239d0b_3ee32c9", None)
     ),
     (b'{"id": "a", "removed": "no"}\n' + COMPLETE, lambda index: index.remove("a")),
+    *((changed(DUPLICATE, **bad), claim) for bad in OUT_OF_RANGE),
+    *((changed(ANSWER, matches=[{**MATCH, **bad}]), query) for bad in (*OUT_OF_RANGE, {"id": ""})),
+    *(
+        (changed(STORED, **bad) + b"\n" + COMPLETE, lambda index: index.get("a"))
+        for bad in (*OUT_OF_RANGE, {"state": "gone"}, {"length": -1}, {"features": -1}, {"simhash": "1" * 20})
+    ),
+    (changed(COPIES, count=-1), lambda index: index.copies("a")),
+    (b'{"exact": true, "documents": -1}', lambda index: index.stats()),
     (changed(DECISION, of="b", of_removed=False, count=1, first="", last="", truncated=1, copies=[]),
      lambda index: index.copies("a")),
 ]  # fmt: skip
@@ -141,11 +162,39 @@ def test_a_refusal_of_another_form_is_an_error_of_the_package(body, status):
         claim(index)
 
 
-@pytest.mark.parametrize("status", [b"200 OK", b"401 no", b"404 no"])
-def test_an_answer_that_is_cut_anywhere_is_asked_for_again(status, monkeypatch):
+TOO_LONG = b'{"code": "%b", "detail": "x", "retryable": false}'
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "call"),
+    [
+        (
+            b'{"error": %b}\n' % (TOO_LONG % b"line_too_long") + COMPLETE,
+            b"200 OK",
+            lambda index: list(index.claim_many([("a", "b " * PIECE_BYTES)])),
+        ),
+        (TOO_LONG % b"body_too_large", b"413 no", claim),
+        (b"<html>", b"413 no", claim),
+    ],
+)
+def test_a_document_that_is_too_long_for_the_service_is_named(body, status, call):
+    with (
+        answered_by(whole(body, status)) as index,
+        pytest.raises(InvalidInput, match=r"^the document 'a' is too long for the service: "),
+    ):
+        call(index)
+
+
+LENGTH = b"HTTP/1.1 200 OK\r\nDate: today\r\nContent-Length: %d\r\nX: y\r\n\r\n" % len(RIGHT)
+ENDING = b"HTTP/1.0 200 OK\r\nX: y\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "head", [LENGTH, LENGTH.replace(b"200 OK", b"401 no"), LENGTH.replace(b"200 OK", b"404 no"), ENDING]
+)
+def test_an_answer_that_is_cut_anywhere_is_asked_for_again(head, monkeypatch):
     monkeypatch.setattr(client, "FIRST_PAUSE_S", 0.001)
-    right = b"HTTP/1.1 200 OK\r\nDate: today\r\nContent-Length: %d\r\nX: y\r\n\r\n%b" % (len(RIGHT), RIGHT)
-    given = right.replace(b"200 OK", status)
+    right, given = LENGTH + RIGHT, head + RIGHT
     left = []
 
     def send(connection, body):

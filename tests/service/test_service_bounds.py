@@ -56,7 +56,7 @@ def test_long_texts_get_the_library_s_answers(client, url):
 def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client):
     refusals = [
         (b'{"text":"%s"', (400, "malformed_json")),
-        (b'{"text":"%s","simhash":"0"}', (422, "invalid_document")),
+        (b'{"text":"%s","simhash":"0000000000000000"}', (422, "invalid_document")),
         (b'{"text":7,"x":"%s"}', (422, "invalid_document")),
         (b'["%s"]', (422, "invalid_document")),
         (b'{"id":"none"%b}', (404, "document_missing")),
@@ -118,7 +118,7 @@ def test_whether_it_is_alive_is_told_while_long_texts_are_worked_on(patient):
 
 
 def test_requests_above_a_key_s_share_are_told_to_come_back_and_keep_nobody_out(url, tmp_path):
-    query = {"json": {"simhash": "0"}}
+    query = {"json": {"simhash": "0000000000000000"}}
     with (
         serving(url, tmp_path, "--max-requests", "4") as server,
         ExitStack() as held,
@@ -127,7 +127,7 @@ def test_requests_above_a_key_s_share_are_told_to_come_back_and_keep_nobody_out(
     ):
         for _ in range(3):
             stream = held.enter_context(Duplex(server, "/v1/queries"))
-            stream.send(b'{"simhash":"0"}\n')
+            stream.send(b'{"simhash":"0000000000000000"}\n')
             assert stream.status() == 200
 
         answer = client.post("/v1/queries", **query)

@@ -92,7 +92,7 @@ async def test_a_client_that_does_not_read_its_answer_gives_its_place_back():
 
 
 def test_a_stream_whose_client_waits_to_be_told_to_go_on_is_told_so(server):
-    body = b'{"id":"a","simhash":"0"}\n'
+    body = b'{"id":"a","simhash":"0000000000000000"}\n'
     head = f"POST /v1/documents HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['all']}\r\n"
     head += f"Content-Type: {NDJSON['Content-Type']}\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
@@ -153,7 +153,7 @@ def test_who_does_not_read_is_soon_not_read_from_and_then_left(impatient):
         assert request.wait_until_ended(END_S)
         [logged] = wait_for(lambda: [line for line in impatient.log() if line.get("route") == "/v1/queries"])
         assert logged["end"] == "disconnected"
-        assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+        assert client.post("/v1/queries", json={"simhash": "0000000000000000"}).status_code == 200
 
 
 def test_who_reads_late_gets_every_answer(impatient):
@@ -171,7 +171,7 @@ def test_who_reads_late_gets_every_answer(impatient):
 
 def test_what_a_client_sent_whole_before_it_went_away_is_done_and_the_line_it_did_not_end_is_not(impatient, url):
     with Duplex(impatient, "/v1/documents") as request:
-        request.send(b'{"id":"a","simhash":"0"}\n{"id":"b","simhash":"0"}')
+        request.send(b'{"id":"a","simhash":"0000000000000000"}\n{"id":"b","simhash":"0000000000000000"}')
         assert request.status() == 200
         assert next(request.lines()).startswith(b'{"id":"a"')
     wait_for(lambda: [line for line in impatient.log() if line.get("route") == "/v1/documents"])

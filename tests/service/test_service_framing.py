@@ -15,7 +15,7 @@ from simhash_hbase.service import server as server_module
 from simhash_hbase.service.server import CONNECTIONS, HEAD_BYTES, PIPELINED, REFUSED, HttpConnection
 
 LONG = [b"X-A: b" * 20_000] * (4 * HEAD_BYTES // 100_000)
-QUERY = b'{"simhash":"0"}'
+QUERY = b'{"simhash":"0000000000000000"}'
 ALIVE = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST = b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 H2C = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"

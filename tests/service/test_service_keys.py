@@ -67,7 +67,7 @@ def test_a_stream_ends_with_its_key_and_says_so(server, tmp_path, left):
     others = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("all "))
     digest = hashlib.sha256(server.keys["all"].encode()).hexdigest()
     with Duplex(server, "/v1/claims") as stream:
-        stream.send(b'{"id":"a","simhash":"0"}\n')
+        stream.send(b'{"id":"a","simhash":"0000000000000000"}\n')
         assert stream.status() == 200
         answers = stream.lines()
         assert b'"original"' in next(answers)
@@ -144,5 +144,5 @@ def test_a_service_that_anybody_could_use_does_not_start(url, tmp_path, options,
 
 def test_without_keys_only_this_machine_by_its_own_names_is_answered(url, tmp_path):
     with serving(url, tmp_path, auth=False) as server, server.client() as client:
-        assert client.post("/v1/documents", json={"id": "a", "simhash": "0"}).status_code == 200
+        assert client.post("/v1/documents", json={"id": "a", "simhash": "0000000000000000"}).status_code == 200
         assert client.get("/v1/documents?id=a", headers={"Host": "evil.example"}).status_code == 400

@@ -67,7 +67,7 @@ def test_each_route_wants_a_key_with_its_scope(server, method, path, scope):
         assert client.request(method, path).status_code not in (401, 403)
 
 
-BODY = b'{"id":"a","simhash":"0"}'
+BODY = b'{"id":"a","simhash":"0000000000000000"}'
 GZIP = {**JSON, "Content-Encoding": "gzip"}
 BROKEN, INVALID, EMPTY = (400, "malformed_json"), (422, "invalid_document"), (422, "empty_document")
 
@@ -82,17 +82,43 @@ BROKEN, INVALID, EMPTY = (400, "malformed_json"), (422, "invalid_document"), (42
         ("documents", b"[1]", INVALID, "JSON object"),
         ("documents", b"{}", INVALID, "missing"),
         ("documents", b'{"id":"","text":"b"}', INVALID, "empty"),
-        ("documents", b'{"id":"a","text":"b","simhash":"0"}', INVALID, "give one of"),
-        ("documents", b'{"id":"a","simhash":"xyz"}', INVALID, "fingerprint"),
+        ("documents", b'{"id":"a","text":"b","simhash":"0000000000000000"}', INVALID, "give one of"),
+        *(
+            (
+                "documents",
+                b'{"id":"a","simhash":%b}' % simhash,
+                INVALID,
+                "the fingerprint is not 16 hex digits in a string",
+            )
+            for simhash in (
+                b'"xyz"',
+                b'"0"',
+                b'"0x00000000000000"',
+                b'"00000000000000000"',
+                b'"000000000000000g"',
+                b"7",
+                b"null",
+            )
+        ),
         ("documents", b'{"id":"a","text":"b","metadata":3}', INVALID, "metadata"),
         ("documents", b'{"id":"a","text":"b","metadata":{"m":"%s"}}' % (b"m" * 1100), INVALID, "metadata"),
         ("documents", b'{"id":"a","text":"."}', EMPTY, "usable words"),
         ("documents", b'{"id":"a","text":"%s"}' % (b"x" * BODY_BYTES), (413, "body_too_large"), ""),
-        ("documents", b'{"id":"a","simhash":"0","metdata":{}}', INVALID, "unknown field metdata: the fields are id, "),
+        (
+            "documents",
+            b'{"id":"a","simhash":"0000000000000000","metdata":{}}',
+            INVALID,
+            "unknown field metdata: the fields are id, ",
+        ),
         ("documents", b'{"id":"a","id":"b","text":"one two"}', INVALID, "the field 'id' comes more than once"),
         ("claims", b'{"id":"a","text":"one","text":"two"}', INVALID, "the field 'text' comes more than once"),
         ("claims", b'{"id":"a","te\\u0078t":"one","text":"two"}', INVALID, "the field 'text' comes more than once"),
-        ("queries", b'{"simhash":"0","simhash":"0"}', INVALID, "the field 'simhash' comes more than once"),
+        (
+            "queries",
+            b'{"simhash":"0000000000000000","simhash":"0000000000000000"}',
+            INVALID,
+            "the field 'simhash' comes more than once",
+        ),
         ("comparisons", b'{"a":"x","a":"y","b":"z"}', INVALID, "the field 'a' comes more than once"),
         *(("documents", b'{"id":"a","features":[["a",%b]]}' % number, BROKEN, "") for number in (b"NaN", b"-Infinity")),
         *(("documents", b'{"id":"a","text":"%b"}' % text, BROKEN, "") for text in (b"\\ud800", b"\xed\xa0\x80")),
@@ -141,7 +167,9 @@ def sent_raw(server, method, path):
     """Send an address as it is, which clients would encode first; return the status and the problem."""
     with closing(HTTPConnection("127.0.0.1", server.port)) as connection:
         headers = {"Authorization": f"Bearer {server.keys['all']}", **JSON}
-        connection.request(method, path, body='{"simhash":"0"}' if method == "POST" else None, headers=headers)
+        connection.request(
+            method, path, body='{"simhash":"0000000000000000"}' if method == "POST" else None, headers=headers
+        )
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 
@@ -181,8 +209,8 @@ def test_a_body_is_refused_while_it_is_sent_when_its_length_is_not_told(server):
 
 
 def test_a_field_that_comes_twice_is_refused_by_its_own_name_and_not_in_a_line(client):
-    once = b'{"simhash":"0","metadata":{"simhash":"id","id":"id"},"id":"the \\"simhash\\" \\u00e9"}'
-    twice = once[:-1] + b',"simhash":"1"}'
+    once = b'{"simhash":"0000000000000000","metadata":{"simhash":"id","id":"id"},"id":"the \\"simhash\\" \\u00e9"}'
+    twice = once[:-1] + b',"simhash":"0000000000000001"}'
 
     assert client.post("/v1/queries", content=once, headers=JSON).json()["matches"] == []
     assert told(client.post("/v1/queries", content=twice, headers=JSON)) == INVALID
@@ -290,7 +318,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(server):
 
 def test_a_line_that_does_not_end_ends_its_stream_behind_the_one_before(server):
     with Duplex(server, "/v1/queries") as request:
-        request.send(b'{"simhash":"0"}\n{"sim')
+        request.send(b'{"simhash":"0000000000000000"}\n{"sim')
 
         assert request.status() == 200
         answer, end = request.lines()
@@ -308,4 +336,4 @@ def test_who_is_refused_keeps_nobody_out(url, tmp_path):
             stranger.sendall(refused)
             assert stranger.makefile("rb").readline().split()[1] == b"401"
 
-            assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+            assert client.post("/v1/queries", json={"simhash": "0000000000000000"}).status_code == 200

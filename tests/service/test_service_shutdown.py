@@ -24,7 +24,7 @@ def test_a_service_that_drains_says_so_and_answers_until_its_time_is_over(url, t
         Duplex(server, "/v1/documents") as stream,
         server.client() as client,
     ):
-        stream.send(b'{"id":"first","simhash":"0"}\n')
+        stream.send(b'{"id":"first","simhash":"0000000000000000"}\n')
         assert stream.status() == 200
         answers = stream.lines()
         assert next(answers).startswith(b'{"id":"first"')
@@ -38,7 +38,7 @@ def test_a_service_that_drains_says_so_and_answers_until_its_time_is_over(url, t
         alive = client.get("/healthz")
         assert (alive.status_code, alive.headers["connection"]) == (200, "close")
         assert client.post("/v1/claims", json={"id": "claimed", "simhash": "f" * 16}).status_code == 200
-        stream.send(b'{"id":"second","simhash":"0"}\n')
+        stream.send(b'{"id":"second","simhash":"0000000000000000"}\n')
         assert next(answers).startswith(b'{"id":"second"')
         [end] = answers
         assert json.loads(end)["summary"]["error"]["code"] == "stopping"
@@ -100,7 +100,7 @@ async def test_a_stream_that_was_read_to_its_end_stops_behind_its_batch_and_says
 
 def test_a_stream_whose_client_sends_nothing_ends_at_once_with_the_service(server):
     with Duplex(server, "/v1/documents") as request:
-        request.send(b'{"id":"a","simhash":"0"}\n{"id":"b",')
+        request.send(b'{"id":"a","simhash":"0000000000000000"}\n{"id":"b",')
         assert request.status() == 200
         answers = request.lines()
         assert next(answers) == b'{"id":"a","simhash":"0000000000000000"}'

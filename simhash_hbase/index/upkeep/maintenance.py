@@ -61,6 +61,9 @@ class Verified:
     document."""
     without_original: int = 0
     """Duplicates whose original no query finds: it was removed, has expired, or never was there, as after damage."""
+    wrong_distances: int = 0
+    """Duplicates whose cell is damaged: its distance is not that of its two fingerprints. Nothing says which of them
+    is wrong, so none is repaired: remove the document and add it again."""
     copies: int = 0  # Entries in the originals' lists of copies.
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as after a removal: repairing adds them, without their metadata."""
@@ -86,7 +89,7 @@ class Verified:
     def wrong(self) -> int:
         """Number of things wrong that were not repaired."""
         found = self.missing_documents + self.missing_members + self.incomplete + self.malformed_rows
-        return found + self.undecodable - self.repaired
+        return found + self.undecodable + self.wrong_distances - self.repaired
 
 
 def verify(
@@ -155,6 +158,10 @@ class _Verification(NamedTuple):
         found = [state for state in states if state.is_found]
         result.documents += len(found)
         result.duplicates += sum(state.is_duplicate for state in states)
+        contradictory = sum(map(_has_wrong_distance, states))
+        result.wrong_distances += contradictory
+        if self.times:
+            result.count_repairs(contradictory, 0)
         self._check_found(found)
         doubtful = {(cell.row, cell.qualifier) for cell in damaged}
         sound = [cell for cell in cells if (cell.row, cell.qualifier) not in doubtful]
@@ -251,6 +258,12 @@ class _Verification(NamedTuple):
         read_back = [change for change, cell in zip(changes, held, strict=True) if cell is not None]
         swaps = [Swap(*change.key, change.old_value, change.value) for change in read_back]
         return sum(self.store.compare_and_set(swaps))
+
+
+def _has_wrong_distance(state: documentcells.DocumentState) -> bool:
+    if not state.is_duplicate or state.distance is None or state.of_text is None:
+        return False
+    return (state.simhash ^ state.of_text.simhash).bit_count() != state.distance
 
 
 def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
@@ -395,7 +408,8 @@ def vacuum(
     Raises
     ------
     InvalidArgument
-        When most documents have expired by the clock, unless `yes`: a clock may be ahead. Nothing is deleted then.
+        When most documents have expired by the clock, or nothing was seen for a time to live between those that have
+        and those that stay, unless `yes`: a clock may be ahead. Nothing is deleted then.
     """
     if indexrows.read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
@@ -428,19 +442,27 @@ def vacuum(
 
 
 def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
-    documents = expired = newest = 0
+    documents = expired = latest = 0
+    earliest = None  # Of those that stay.
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         for _, state in decode_cells(cells, profile.bands)[0]:
             if not (state.is_gone or state.is_undecided):
                 documents += 1
-                expired += state.seen < profile.oldest(now)
-                newest = max(newest, state.seen)
-    if expired >= FEW_EXPIRED and expired > MOST_EXPIRED * documents:
-        raise InvalidArgument(
-            f"{expired:,} of {documents:,} documents have expired: the latest was seen at {clock.rfc3339(newest)}, the "
-            f"time to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if that is right, "
-            "repeat it with `yes`"
-        )
+                if state.seen < profile.oldest(now):
+                    expired += 1
+                    latest = max(latest, state.seen)
+                else:
+                    earliest = state.seen if earliest is None else min(earliest, state.seen)
+    # A writer whose clock leapt ahead by more than the time to live leaves such a gap before its first document.
+    has_gap = earliest is not None and earliest - latest > (profile.ttl_ms or 0)
+    if expired < FEW_EXPIRED or not (has_gap or expired > MOST_EXPIRED * documents):
+        return
+    gap = f"nothing was seen from {clock.rfc3339(latest)} until {clock.rfc3339(earliest or 0)}"
+    seen = gap if has_gap else f"the latest was seen at {clock.rfc3339(latest)}"
+    raise InvalidArgument(
+        f"{expired:,} of {documents:,} documents have expired: {seen}, the time to live is {profile.ttl_days:g} days, "
+        f"and the clock says {clock.rfc3339(now)}; if that is right, repeat it with `yes`"
+    )
 
 
 def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:

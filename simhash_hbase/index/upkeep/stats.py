@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,6 +51,7 @@ PROFILE_IN_SHORT = (
 )
 
 Bounds = tuple[int, int]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 WeightsByKey = defaultdict[int, float]
 
 
@@ -57,7 +59,7 @@ WeightsByKey = defaultdict[int, float]
 class HotPrefix:
     """A prefix that many documents share."""
 
-    table: int  # Flag of its table.
+    table: Count  # Flag of its table.
     segment: str  # Eight hex digits.
     rows: int
 
@@ -68,8 +70,8 @@ class RegionShare:
 
     start: str  # Its first key in hex digits; empty for the first region.
     server: str  # The region server that serves it, ``host:port``.
-    rows: int  # Block rows.
-    cells: int  # Member and document cells.
+    rows: Count  # Block rows.
+    cells: Count  # Member and document cells.
     share: float  # Its part of all rows and cells, 0 to 1.
 
 
@@ -78,8 +80,8 @@ class Day:
     """What was added on one day, UTC."""
 
     date: str  # As in ``2026-11-21``.
-    documents: int  # Documents that queries find.
-    duplicates: int  # Ids with a decision that they duplicate another one.
+    documents: Count  # Documents that queries find.
+    duplicates: Count  # Ids with a decision that they duplicate another one.
 
 
 @dataclass(slots=True)
@@ -88,22 +90,22 @@ class Stats(Shown):
 
     exact: bool  # Everything was counted.
     sampled: list[str] = field(default_factory=list)  # The fields below that are estimates, from a sample.
-    documents: int = 0  # Documents that queries find.
-    states: dict[str, int] = field(default_factory=dict)  # Document cells by state.
-    rows: int = 0  # Block rows.
-    bytes: int | None = None  # Bytes on disk, or in a server's memory; None where the store does not know.
-    prefixes: int | None = 0  # Distinct prefixes; None where the store does not know.
-    rows_per_prefix: dict[str, int] = field(default_factory=dict)
+    documents: Count = 0  # Documents that queries find.
+    states: dict[str, Count] = field(default_factory=dict)  # Document cells by state.
+    rows: Count = 0  # Block rows.
+    bytes: Count | None = None  # Bytes on disk, or in a server's memory; None where the store does not know.
+    prefixes: Count | None = 0  # Distinct prefixes; None where the store does not know.
+    rows_per_prefix: dict[str, Count] = field(default_factory=dict)
     """Prefixes by the number of their rows: 1, 2, 3-4, 5-8, …"""
     hottest: list[HotPrefix] = field(default_factory=list)  # The most crowded prefixes of those that were read.
-    truncated_prefixes: int | None = 0
+    truncated_prefixes: Count | None = 0
     """Prefixes with more rows than a query reads: answers that ask for one say ``truncated``."""
-    truncated_fingerprints: int | None = 0  # Fingerprints with more documents than a query reads: likewise.
+    truncated_fingerprints: Count | None = 0  # Fingerprints with more documents than a query reads: likewise.
     regions: list[RegionShare] | None = None  # The regions in the order of their keys; None where the store has none.
     imbalance: float | None = None
     """The largest region's share of rows and cells by the mean share; None where the store has no regions."""
     days: list[Day] = field(default_factory=list)  # Days on which documents were added that are still there.
-    distances: dict[int, int] = field(default_factory=dict)  # Duplicates by their distance to the original.
+    distances: dict[int, Count] = field(default_factory=dict)  # Duplicates by their distance to the original.
     format: int | None = None  # Version of rows and cells; None from a service that does not say.
     version: str | None = None  # Of this package where it was counted; likewise.
     made_with: dict[str, str] = field(default_factory=dict)

@@ -213,7 +213,13 @@ class Deduplication:
         ):
             documents.pool = self._pool
             with WriteGroups(deduplicator.target, gathers=are_files_here(self.sources)) as groups:
-                run = _Run(index, deduplicator, documents, self._decisions, kept, groups, self._pipes.check)
+
+                def decide(entries: Entries, texts: list[str]) -> list[Decision]:
+                    self._pipes.check()
+                    with groups.batch(len(entries)):
+                        return index.dedup_entries(entries, deduplicator, texts=texts)
+
+                run = _Run(index, decide, groups, documents, self._decisions, kept)
                 if options.preference.by == "first":
                     run.first()
                 else:
@@ -263,22 +269,20 @@ class _Run:
     def __init__(
         self,
         index: LocalIndex,
-        deduplicator: Deduplicator,
+        decide: Callable[[Entries, list[str]], list[Decision]],
+        groups: WriteGroups,
         documents: Documents,
         decisions: checkpoint.Sink,
         kept: Kept,
-        groups: WriteGroups,
-        check: Callable[[], None],
     ) -> None:
         self.progress = decisions.progress
         self.uncontained = 0
         self._index = index
-        self._deduplicator = deduplicator
+        self._decide_batch = decide
         self._documents = documents
         self._decisions = decisions
         self._kept = kept
         self._groups = groups
-        self._check = check
         if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
         self._unique_ids = UniqueIds(documents.refuse, decisions.ids())
@@ -324,9 +328,7 @@ class _Run:
         self.progress.kept_bytes = self._kept.commit()
 
     def _decide(self, entries: Entries, texts: list[str]) -> list[Decision]:
-        self._check()
-        with self._groups.batch(len(entries)):
-            decisions = self._index.dedup_entries(entries, self._deduplicator, texts=texts)
+        decisions = self._decide_batch(entries, texts)
         self.uncontained += sum(decision.near is not None for decision in decisions)
         return decisions
 

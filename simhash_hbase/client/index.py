@@ -190,11 +190,15 @@ class RemoteIndex(Index):
         return figures
 
     def _check_deadline(self, deadline_s: float | None) -> None:
+        super()._check_deadline(deadline_s)
         waited_s = LEASES * self.profile.lease_s
         if deadline_s is not None and deadline_s < waited_s:
             raise errors.InvalidArgument(
                 f"{self.address}: a service waits for {waited_s:g} s for other writers, not less"
             )
+
+    def _check_search(self, search: Search) -> None:
+        self._parameters(search)
 
     def _parameters(self, search: Search) -> Parameters:
         """Return the parameters of a query."""

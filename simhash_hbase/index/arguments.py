@@ -46,6 +46,8 @@ class Search:
     def __post_init__(self) -> None:
         if self.limit is not None and (not isinstance(self.limit, int) or self.limit < 1):
             raise InvalidArgument(f"limit {self.limit!r}: wanted at least 1")
+        if self.rule is not None and not isinstance(self.rule, MatchRule):
+            raise InvalidArgument(f"rule {self.rule!r}: wanted a MatchRule, as `Index.rule` makes them")
 
     @property
     def options(self) -> SearchOptions:

@@ -156,6 +156,14 @@ class Index(ABC):
         if self._closed.is_set():
             raise IndexClosed(f"{self.address}: this index was closed")
 
+    def _check_deadline(self, deadline_s: float | None) -> None:
+        """Raise `InvalidArgument` for a deadline that a claim cannot have."""
+        if deadline_s is not None and not (isinstance(deadline_s, int | float) and deadline_s > 0):
+            raise InvalidArgument(f"deadline_s {deadline_s!r}: wanted a number of seconds above 0")
+
+    def _check_search(self, search: Search) -> None:  # noqa: B027 - only a service takes less
+        """Raise `InvalidArgument` or `Unsupported` for a search that this index cannot make."""
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.address}{', closed' if self._closed.is_set() else ''}>"
 
@@ -311,7 +319,10 @@ class Index(ABC):
             When the document stayed contested; nothing was decided for it, so claim it again.
         EmptyDocument
             When the text has no usable words.
+        InvalidArgument
+            When `deadline_s` is no number above 0, or less than a service waits.
         """
+        self._check_deadline(deadline_s)
         return self._one(partial(self.claimed, deadline_s=deadline_s), document_id, text, metadata)
 
     def claim_many(
@@ -331,9 +342,17 @@ class Index(ABC):
         (id, Decision)
             In the order of the input, when the decision is durable. In its place None for a text without usable words,
             and the error `ClaimContended`, not raised, for a document that stayed contested.
+
+        Raises
+        ------
+        InvalidArgument
+            At the call, when `deadline_s` is no number above 0, or less than a service waits.
         """
-        for name, claimed in self._each(partial(self.claimed, deadline_s=deadline_s), documents):
-            yield name, claimed if isinstance(claimed, ClaimContended) else result_of(claimed)
+        self._check_deadline(deadline_s)
+        outcomes = self._each(partial(self.claimed, deadline_s=deadline_s), documents)
+        return (
+            (name, claimed if isinstance(claimed, ClaimContended) else result_of(claimed)) for name, claimed in outcomes
+        )
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
         """Return what gathers batches of writes; here each stands alone."""
@@ -381,6 +400,7 @@ class Index(ABC):
             In the order of the input; None for a text without usable words.
         """
         asked = Search(**search).begun(self._clock())
+        self._check_search(asked)
         answers = self._each(partial(self.answered, search=asked), documents)
         return ((name, result_of(answer)) for name, answer in answers)
 

@@ -115,6 +115,20 @@ LOOKUPS = {
         ),
         (0, -1, "5", 1.5),
     ),
+    "rule {!r}: wanted a MatchRule": (
+        (
+            lambda index, rule: index.query(TEXT, rule=rule),
+            lambda index, rule: index.query_many([("b", TEXT)], rule=rule),
+        ),
+        (5, "distance"),
+    ),
+    "deadline_s {!r}: wanted a number of seconds above 0": (
+        (
+            lambda index, deadline_s: index.claim("a", TEXT, deadline_s=deadline_s),
+            lambda index, deadline_s: index.claim_many([("b", TEXT)], deadline_s=deadline_s),
+        ),
+        (0, -1, "5", float("nan")),
+    ),
 }
 
 

@@ -114,7 +114,7 @@ def test_a_body_with_two_lengths_is_one_request_for_both(proxy):
     head = f"POST /v1/queries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 70\r\nTransfer-Encoding: chunked\r\n\r\n"
     with proxy.connect() as connection:
-        connection.sendall(head.encode() + b'f\r\n{"simhash":"0000000000000000"}\r\n0\r\n\r\n')
+        connection.sendall(head.encode() + b'1e\r\n{"simhash":"0000000000000000"}\r\n0\r\n\r\n')
         connection.shutdown(socket.SHUT_WR)
         answer = connection.makefile("rb").read()
     assert answer.count(b"HTTP/1.1") == 1

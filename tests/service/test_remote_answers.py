@@ -13,7 +13,7 @@ from support.corpus import text
 from simhash_hbase import create_index
 from simhash_hbase.client import RemoteIndex, http as client
 from simhash_hbase.client.index import PIECE_BYTES
-from simhash_hbase.errors import InvalidInput, NotAnIndex, SimhashError, StoreTimeout, StoreUnavailable
+from simhash_hbase.errors import InvalidArgument, InvalidInput, NotAnIndex, SimhashError, StoreTimeout, StoreUnavailable
 
 DECISION = {"id": "a", "status": "original", "of": None, "distance": None, "similarity": None, "containment": None}
 RIGHT = json.dumps({**DECISION, "short": False}).encode()
@@ -282,3 +282,15 @@ def test_a_stream_that_is_sent_again_never_has_an_id_twice():
 def test_nothing_in_answer_to_a_stream_is_a_broken_connection():
     with answered_by(*[whole(b"")]) as index, pytest.raises(StoreUnavailable):
         list(index.claim_many([("a", text("a")), ("b", text("b"))]))
+
+
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ("limit 1001: a service answers with 1 to", lambda index: index.query_many([], limit=1001)),
+        ("a service waits for 60 s", lambda index: index.claim_many([], deadline_s=1)),
+    ],
+)
+def test_arguments_that_no_service_takes_are_refused_at_the_call(words, call):
+    with answered_by() as index, pytest.raises(InvalidArgument, match=words):
+        call(index)

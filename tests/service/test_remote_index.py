@@ -108,7 +108,11 @@ REFUSED = [
     (InvalidArgument, "the ids are one string", lambda index: list(index.remove_many("abc"))),
 ]  # fmt: skip
 REFUSED_BY_A_SERVICE = [
-    (InvalidInput, "longer than 4194304 bytes", lambda index: list(index.claim_many([("x", "long text " * 500_000)]))),
+    (
+        InvalidInput,
+        "^the document 'x' is too long for the service: the line is longer than 4,194,304 bytes",
+        lambda index: list(index.claim_many([("x", "long text " * 500_000)])),
+    ),
     (InvalidArgument, "a service answers with 1 to 1,000 matches", lambda index: index.query("text", limit=1001)),
     (InvalidArgument, "a service waits for 60 s", lambda index: index.claim("x", text("a"), deadline_s=1)),
 ]

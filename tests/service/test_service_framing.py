@@ -19,8 +19,8 @@ QUERY = b'{"simhash":"0000000000000000"}'
 ALIVE = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST = b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 H2C = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"
-WHOLE = b"Content-Length: 15\r\n\r\n" + QUERY
-CHUNKED = b"Transfer-Encoding: chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n"
+WHOLE = b"Content-Length: 30\r\n\r\n" + QUERY
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n1e\r\n" + QUERY + b"\r\n0\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_connection_is_no_tunnel(server):
 
 def test_a_trailer_is_no_header(server):
     head = b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
-    body = b"\r\nf\r\n" + QUERY + b"\r\n0\r\n" + key_of(server) + b"\r\n"
+    body = b"\r\n1e\r\n" + QUERY + b"\r\n0\r\n" + key_of(server) + b"\r\n"
     assert answers(server, head + b"Connection: close\r\n" + body) == [401]
 
 
@@ -90,7 +90,7 @@ def test_a_trailer_is_no_header(server):
     [
         (b"Host: a\r\nHost: a\r\n" + WHOLE, 400),
         (b"Host: a\r\nContent-Length: 15\r\n" + CHUNKED, 400),
-        (b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 501),
+        (b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1e\r\n" + QUERY + b"\r\n0\r\n\r\n", 501),
         (b"Host: a\r\n" + CHUNKED.replace(b"chunked", b"Chunked"), 200),
         (b"Host: a\r\nContent_Length: 3\r\n" + WHOLE, 400),
         (b"Host: a\r\nCONTENT_LENGTH: 15\r\n" + CHUNKED, 400),

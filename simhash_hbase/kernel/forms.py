@@ -1,4 +1,4 @@
-"""Forms of texts, character by character: what a table says of each is written in its place.
+"""Forms of texts, character by character: the entry of a table for each is written in its place.
 
 A table holds for each code point the one that it becomes, 0 for none, or, with bit 31 set, the place of several in a
 list: their number, then they. Texts with characters whose form depends on their neighbours are left to Python.
@@ -14,11 +14,11 @@ MOST_LISTED = 4  # Characters that one becomes, at most.
 
 # Kinds of characters:
 WORD = 1  # A word character (``\\w``).
-SLOW = 2  # Its forms depend on its neighbours, or are not in the tables.
-IGNORABLE = 4  # It is not shown: the second form of texts is without it.
+SLOW = 2  # A character whose forms depend on its neighbours, or are not in the tables.
+IGNORABLE = 4  # A character that is not shown: the second form of texts is without it.
 COMPOSED = 8  # Unicode's form NFC may change it or join it with one before it, or it is a format.
-FORMAT = 16  # It controls how text is shown, and is no part of a word.
-KEPT = 32  # It is part of a normal form: a letter, a number or a mark.
+FORMAT = 16  # A character that controls how text is shown, and is no part of a word.
+KEPT = 32  # A character of normal forms: a letter, a number or a mark.
 
 _LIST = cython.declare(cython.uint, 1 << 31)
 _SLOW = cython.declare(cython.int, 2)

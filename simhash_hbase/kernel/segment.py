@@ -18,8 +18,8 @@ from simhash_hbase.kernel import uncompiled as cython
 
 JIEBA_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among them.
 TOKENS = 1  # The same, with the words of other scripts.
-WORDS = 2  # Of these, tokens that hold a word character (``\w``).
-KEYWORDS = 3  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
+WORDS = 2  # Only tokens that hold a word character (``\w``).
+KEYWORDS = 3  # Tokens of two characters or more, as ``jieba.analyse`` takes them.
 FOLDED_WORDS = 4  # `WORDS` of a text in lower case: the dictionary has AT&T and IP地址 in capitals.
 
 HAN_FIRST = 0x4E00
@@ -52,7 +52,7 @@ _SLOT_MASK = cython.declare(cython.ulonglong, (1 << 21) - 2)
 _ROOTS = cython.declare(cython.ulonglong, 1 << 21)  # Where the slots of first characters begin.
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
 
-SLOTS = 1 << 20  # Of a trie.
+SLOTS = 1 << 20  # Entries of a trie's table.
 
 
 @cython.cfunc
@@ -76,8 +76,8 @@ def read_words(
 ) -> None:
     """Read a file of UTF-8, a line for each word: the word, a blank, its number, and perhaps a blank and more.
 
-    Written are the code points of the words, where each of them starts and stops, and its number. That has at most 15
-    digits, so that the quotient of all its digits and of what those behind the point count is the nearest one to it.
+    The results go into the arrays that are passed: the code points of the words, where each word starts and stops, and
+    its number. A number has at most 15 digits: then digits / 10**decimals is the correctly rounded double.
     """
     used: cython.uint = 0
     place: cython.Py_ssize_t = 0
@@ -260,7 +260,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Take a token if it counts."""
+        """Append the token [start, stop), unless `mode` filters it out."""
         if self.mode == 2 or self.mode == 4:
             place = start
             while place < stop and not self.kinds[self.points[place]] & 1:
@@ -276,7 +276,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Find the words of other scripts in a text, and leave what is between them to jieba."""
+        """Emit the words of other scripts in a text; the stretches between them are cut as jieba does."""
         kinds: cython.int = 0
         if self.mode:
             for place in range(start, end):
@@ -298,7 +298,7 @@ class Cutter:
                             self.points[at] = 39  # The apostrophe of ASCII.
                     self._emit(place, stop)
             elif kind & (_HIRAGANA | _KATAKANA | _UNSPACED) and (kind & _UNSPACED or not kind & _EXTENDS):
-                # The mark of a long vowel is of both kana, and goes with what comes before it.
+                # The mark of a long vowel is of both kana, and goes with the character before it.
                 kind &= _HIRAGANA if kind & _HIRAGANA else _KATAKANA | _UNSPACED
                 while stop < end and self.kinds[self.points[stop]] & kind:
                     stop += 1
@@ -350,7 +350,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_known(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Cut what jieba knows into blocks and the single characters between them."""
+        """Cut a stretch as jieba does, into blocks and the single characters between them."""
         place: cython.Py_ssize_t = start
         while place < end:
             stop = place + 1
@@ -370,7 +370,7 @@ class Cutter:
             else:
                 if self.points[place] == 13 and stop < end and self.points[stop] == 10:
                     stop += 1
-                # Of a line's end nothing is a word, though it has two characters.
+                # A line's end of two characters is no word.
                 if stop - place == 1 or self.mode <= 1:
                     self._emit(place, stop)
             place = stop
@@ -455,7 +455,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_ascii(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Cut ASCII: letters and digits with a decimal part and a percent sign, and what is between these."""
+        """Cut ASCII into letters and digits, with a decimal part and a percent sign, and the runs between these."""
         while start < end:
             stop = start
             if _is_alphanumeric(self.points[start]):

@@ -47,12 +47,12 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> int:
-        """Bits within which what a block row joins is looked at at all."""
+        """Most bits between two fingerprints in one block row for the rule to look at them."""
         return max(self.distance, self.radius) if self.match == "verified" else self.distance
 
     @property
     def band_reach(self) -> BandDistance | None:
-        """Bits within which what sketch rows join is looked at; None where sketch rows are not read."""
+        """Most bits between fingerprints that share sketch rows, by their number; None: no sketch rows are read."""
         return self.band_distance if self.match == "verified" else None
 
     @property
@@ -101,7 +101,7 @@ class Sketches(NamedTuple):
 
     words: NDArray[np.uint64]  # Shape (n, 8).
     shingles: NDArray[np.uint32]  # Numbers of distinct shingles, shape (n,); 0 where a document has no sketch.
-    segments: NDArray[np.uint32]  # Of their sketch rows, shape (n, bands).
+    segments: NDArray[np.uint32]  # The segments of sketch rows, shape (n, bands).
 
     @classmethod
     def of_entries(cls, entries: Entries) -> "Sketches":

@@ -31,12 +31,12 @@ class FamilySchema:
 
     name: str  # One letter.
     settings: Mapping[str, str]  # As in the HBase shell.
-    configuration: Mapping[str, str]  # What the shell puts under ``CONFIGURATION``.
+    configuration: Mapping[str, str]  # Settings that the shell puts under ``CONFIGURATION``.
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """What may differ from one index's table to another's.
+    """The properties in which the tables of two indexes may differ: regions, compression and time to live.
 
     Examples
     --------

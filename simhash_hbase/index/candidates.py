@@ -38,11 +38,11 @@ class Near(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Which rows are read, and how far from a query a fingerprint may be that they bring."""
+    """The largest distance from a query at which a row of each kind makes a stored fingerprint a candidate."""
 
     tables: int  # Rows with flags up to this are block rows, those above sketch rows.
     blocks: int
-    bands: BandDistance | None  # By the number of sketch rows that bring it; None where sketch rows are not read.
+    bands: BandDistance | None  # By the number of sketch rows that agree; None where sketch rows are not read.
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "Reach":
@@ -51,13 +51,13 @@ class Reach(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Documents to search for, and what a search asks of them, computed once."""
+    """Documents to search for, with the rule, prefixes and sketches of a search, computed once."""
 
-    profile: Profile  # That of the index.
+    profile: Profile  # The profile of the index.
     entries: Entries
-    rule: MatchRule  # What it accepts.
+    rule: MatchRule  # The rule that accepts candidates.
     reach: Reach
-    prefixes: NDArray[np.uint64]  # Of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
+    prefixes: NDArray[np.uint64]  # Prefixes of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
     sketches: Sketches
 
     @classmethod
@@ -134,7 +134,7 @@ class Candidates:
             is_block = (rows.prefixes & FLAGS) <= reach.tables
             met = distinct(rows.simhashes[is_block & (apart <= reach.blocks)])
             others, counts = np.unique(rows.simhashes[~is_block & (apart <= reach.bands[-1])], return_counts=True)
-            # No document of a fingerprint shares more sketch rows than bring it.
+            # No document of a fingerprint shares more sketch rows with the query than the fingerprint was found in.
             others = others[distances(others, self._simhashes) <= joined_within(reach.bands, counts)]
             near = distinct(np.concatenate([met, others]))
             # Both are sorted, and `np.isin` takes longer than everything else here.
@@ -153,7 +153,7 @@ class Candidates:
             within = distances(self._simhashes[queries], stored) <= most[columns]
             found.append((queries[within], stored[within], columns[within] < self._reach.tables))
         queries, stored, by_blocks = (np.concatenate(column) for column in zip(*found, strict=True))
-        # Each pair is kept once, where as many rows bring it as it needs.
+        # Repeated pairs are dropped; a pair that no block row joins needs as many sketch rows as its distance asks for.
         few = distinct(stored)
         # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs. Of
         # equal pairs that of a block row comes first.

@@ -1,7 +1,7 @@
 """From candidates to matches: which documents stand behind a fingerprint, and which of them the rule accepts.
 
 Members are read once for all parts of a search. Their sketches are compared first, many at a time; document cells are
-read of what the rule accepts only.
+read for accepted pairs only.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class Hit(NamedTuple):
     """A document that the rule accepts."""
 
     member: Member
-    state: DocumentState  # What its member stands for.
-    text: Text  # That of the member; its document cell may name another one too.
+    state: DocumentState  # The decision that the member stands for.
+    text: Text  # The member's text; the document cell may name another one too.
     distance: int
     similarity: float | None
     containment: float | None  # Share of the query's shingles that the document has.
 
 
 TakeHit: TypeAlias = Callable[[int, Hit], bool]
-"""Takes a query's position and a document that the rule accepts; returns whether farther ones are not wanted."""
+"""Takes a query's position and a hit; returns True when the query needs no hit that is farther than this one."""
 
 Counts: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
-"""Takes a document cell and the text of a member: what the member stands for, or None when it does not count."""
+"""Takes a document cell and the text of a member; returns the decision the member stands for, None if it has none."""
 
 
 class Neighbours:
@@ -70,7 +70,7 @@ class Neighbours:
     store : Store
         Holds the index.
     queries : Queries
-        What is searched for.
+        The documents to search for.
     oldest : int
         Documents count that were seen then or later, ms since 1970.
     most : int
@@ -109,19 +109,18 @@ class Neighbours:
 
 
 def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeHit) -> None:
-    """Find for each document what may decide it, the nearest first.
+    """Find for each document the stored documents that may decide it, the nearest first.
 
-    Of a fingerprint that more than `FIRST_MEMBERS` documents have, those whose ids have the smallest digests are read
-    first. Further ones are read only for documents of which no hit as near was enough; for these to the last one. So a
-    flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among the first hundred of
-    it.
+    A flood of copies has more than `FIRST_MEMBERS` documents of one fingerprint. The first `FIRST_MEMBERS` of them, by
+    the digests of their ids, are always read; all others only for a query that had no sufficient hit as near as they
+    are. So a flood costs a bounded number of reads, and *most similar* and *earliest* hold among its first hundred.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
-    # For each document the distance of what was enough.
+    # For each document the distance of its sufficient hit.
     settled = np.full(len(queries.entries), FARTHEST, np.uint8)
 
     def hand_on(near: Near, page: MemberPage) -> None:
-        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
+        """Pass on the hits of each query, the best first, up to a sufficient one and those that are equal to it."""
         accepted, ranges = _accepted_pairs(near, page, queries)
         members.know(map(page.id_digest, set(accepted.at.tolist())))
         for start, stop in ranges:
@@ -137,7 +136,7 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
         simhashes = keys.distinct(near.simhashes)
         hand_on(near, members.page(simhashes))
         for simhash in filter(members.wide.__contains__, simhashes.tolist()):
-            # The other members of this fingerprint, where nothing as near was enough.
+            # The other members of this fingerprint, for queries without a sufficient hit as near as it.
             after: bytes | None = members.wide[simhash]
             unsettled = near.where(near.simhashes == np.uint64(simhash))
             while after is not None:
@@ -161,7 +160,7 @@ def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
         return
     where = page.where(near.simhashes)
     ends = np.cumsum(page.stop[where] - page.first[where])
-    starts = np.flatnonzero(near.queries[1:] != near.queries[:-1]) + 1  # Of all queries but the first.
+    starts = np.flatnonzero(near.queries[1:] != near.queries[:-1]) + 1  # Starts of all queries but the first.
     start = 0
     while start < len(ends):
         done = ends[start - 1] if start else 0
@@ -296,7 +295,7 @@ class MemberPage(NamedTuple):
         return self.keys[at][layout.MEMBER_ROW_BYTES : layout.MEMBER_ID_BYTES]
 
     def text_digest(self, at: int) -> bytes:
-        """Return what a member's key holds of the digest of its text."""
+        """Return the part of the text's digest that a member's key holds."""
         return self.keys[at][layout.MEMBER_ID_BYTES :]
 
 

@@ -40,12 +40,12 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                 plan = deduplicator.plan(entries, now=now)
                 states = plan.states
                 if plan.expired:
-                    # What has expired by this clock must not come back by another one, which is behind.
+                    # A document that has expired by this clock must not come back by another one, which is behind.
                     expired = enumerate(read_states(store, plan.expired))
                     burials = [removal(at, stored) for at, stored in expired if stored is not None]
                     documentrows.commit(store, burials)
                     documentrows.drop_members(store, burials)
-                    # What was buried may be a document of this batch.
+                    # A buried document may be one of this batch.
                     states = read_states(store, plan.entries.ids)
                 batch = documentrows.WriteBatch(store, profile, plan.entries)
                 batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), states, now=now))
@@ -80,7 +80,7 @@ def claim_by_protocol(
     idle = 0
     while waiting := run.undecided():
         if end is not None and timer.monotonic() >= end:
-            # What is not decided is given up, so that nobody has to wait for it.
+            # Undecided claims are given up, so that nobody has to wait for them.
             held = [claim for claim in waiting if claim.holds_cell]
             run.give_up([(c.state, c.value) for c in held if c.state is not None and c.value is not None])
             for claim in waiting:
@@ -101,7 +101,7 @@ def claim_by_protocol(
 
 
 def _advance(run: Run) -> None:
-    """Let every claim do what its step is; one that has come to a later step does that too."""
+    """Let every claim do its step; one that comes to a later step of the list does that too."""
     for step, act in (
         (Step.READ_OWN, read_own),
         (Step.QUERY, first_query),
@@ -133,11 +133,11 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
 
 
 def first_query(run: Run, claims: Sequence[Claim]) -> None:
-    """Decide as if nobody else wrote; what would be an original becomes pending.
+    """Decide as if nobody else wrote; a document that would be an original becomes pending.
 
     Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
     away from, a document that is moving away from a text near a held one, and a document near a held one whose decision
-    is open. Other writers cannot see what is held, so nobody waits for it.
+    is open. Other writers cannot see held documents, so nobody waits for them.
     """
     now = run.clock()
     oldest = run.profile.oldest(now)
@@ -244,7 +244,7 @@ def look(run: Run, claims: Sequence[Claim]) -> None:
 
 @dataclass(slots=True)
 class Verdicts:
-    """What a look at the neighbours of many claims says has to be written."""
+    """The writes that a look at the neighbours of many claims asks for."""
 
     cells: Mapping[str, StoredState | None]  # The neighbours' document cells, by their ids.
     leases: Leases
@@ -289,7 +289,7 @@ class Verdicts:
             if cell.is_undecided and cell.text == awaited.text and machine.key_of(cell) < claim.key:
                 self.overdue += [stored] if self.leases.observe(awaited.id, value) else []
                 return
-        # Others may have passed by meanwhile: it stands again, and queries again.
+        # Other claims may have passed by meanwhile: this one stands again, and queries again.
         self.own.append((claim, machine.anew(state, "pending")))
 
 

@@ -1,4 +1,4 @@
-"""From sources to analysed chunks, and what becomes of these: what every command that reads documents has in common."""
+"""From sources to analysed chunks and their results, for every command that reads documents."""
 
 import base64
 import os
@@ -40,8 +40,8 @@ _FileIdentity = tuple[int, int] | str
 def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
     """Refuse to write over the input, or where nothing can be; called before any file is opened for writing.
 
-    Places go by what messages call them: a parameter in backticks, or what is written beside such a file. Each can be
-    made, none is where documents are read, and no two are the same.
+    The keys are the names of the places in messages: a parameter in backticks, or words for a file beside one. Each
+    place can be made, none is where documents are read, and no two are the same.
     """
     places = {name: path for name, path in written.items() if path is not None}
     if not places:
@@ -69,7 +69,7 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
 
 
 def _check_writable(places: Mapping[str, str]) -> None:
-    # What is no parameter is beside a file that was named, or makes its folders.
+    # A place without a parameter is beside a file that was named, or makes its folders.
     for name in (name for name in places if name.startswith("`")):
         path = places[name]
         if not is_remote(path):
@@ -135,7 +135,7 @@ def where(place: Place) -> str:
 
 
 def skipped_records(skipped: Counter[str]) -> str | None:
-    """Name what a crawl holds besides pages, the commonest kinds each."""
+    """Count the records of a crawl that are no pages, by their commonest kinds, in one sentence."""
     if not skipped:
         return None
     were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
@@ -246,10 +246,10 @@ class Refusals:
         self.count += 1
         if self._keep is not None:
             self._keep(reject)
-        # What follows a semicolon is advice, given once.
+        # The words behind a semicolon are advice, given once.
         reason = reject.reason.partition("; ")[0]
         if reject.id is not None:
-            # Those of many ids are one reason.
+            # The reasons of many ids are one reason.
             reason = reason.replace(repr(reject.id), "…")
         reason = reason if reason in self._seen or len(self._seen) < _KNOWN_REASONS else _OTHER
         self._seen[reason] += 1
@@ -307,7 +307,7 @@ T = TypeVar("T")
 
 
 class Documents:
-    """The documents of some sources; `name` is what progress is reported under."""
+    """The documents of some sources; progress is reported under `name`."""
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ class Documents:
         Parameters
         ----------
         index : Index
-            What the documents are for.
+            The index that the documents are added to, claimed in or looked up in.
         act : callable
             `Index.added`, `Index.claimed` or `Index.answered` of it. A document with an error in place of a result is
             refused.

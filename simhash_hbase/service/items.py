@@ -121,7 +121,7 @@ def _shown(error: Exception) -> str:
 
 LINES = 64
 BYTES = 256 << 10
-# About what a line takes in memory besides its bytes.
+# Bytes of memory that a line takes besides its own, about.
 LINE_BYTES = 512
 
 
@@ -159,12 +159,12 @@ class Ready:
     """A chunk whose documents are analysed."""
 
     chunk: ItemChunk
-    entries: Entries | None  # Of the documents that have a fingerprint, in their order.
+    entries: Entries | None  # Entries of the documents that have a fingerprint, in their order.
     refused: dict[int, Problem]  # Positions among its documents of the others, and why.
 
     @classmethod
     def of(cls, chunk: ItemChunk, analysed: Analysed | None) -> Self:
-        """Join a chunk with what analysis made of its documents, if it has any."""
+        """Join a chunk with the analysis of its documents, if it has any."""
         if analysed is None:
             return cls(chunk, None, {})
         refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
@@ -172,7 +172,7 @@ class Ready:
 
     @classmethod
     def alone(cls, number: int, item: str | Problem, analysed: Analysed | None, size: int) -> Self:
-        """Make a chunk of one: a document by its id and what analysis made of it, or else an id or a refusal."""
+        """Make a chunk of one item: a document by its id and its analysis, or else an id or a refusal."""
         if analysed is None or isinstance(item, Problem):
             return cls.of(ItemChunk([number], [item], None, size), None)
         document = Document(item, "", None, None, None, Place("", 0), b"")

@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""Metrics of the service, in the format of Prometheus."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Metrics:
     def __init__(self, store: Store) -> None:
         self._registry = CollectorRegistry()
         counter = partial(Counter, registry=self._registry)
-        # Of several processes, those that live are added up.
+        # The values of all living processes are added up.
         gauge = partial(Gauge, registry=self._registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=self._registry)
         self.requests = counter("simhash_requests", "Requests answered.", ["route", "method", "status"])
@@ -78,7 +78,7 @@ class Metrics:
         self._truncated.inc(figures.truncated)
 
     def count(self, operation: str, outcomes: Mapping[str, int]) -> None:
-        """Count documents by what became of them."""
+        """Count documents by their outcomes."""
         for outcome, number in outcomes.items():
             self.documents.labels(operation, outcome).inc(number)
 
@@ -97,7 +97,7 @@ class Metrics:
     def observe_store(self) -> None:
         """Read the figures of a store: of its disk, or of the network that it is reached over."""
         if self._folder is not None:
-            # A disk that cannot be asked is what requests tell of.
+            # A disk that cannot be asked is reported by requests.
             with suppress(SimhashError):
                 used, free = self._folder.space()
                 self._bytes.set(used)

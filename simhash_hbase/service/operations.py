@@ -38,7 +38,7 @@ MATCHES = 25_600
 HURRIED_S = 2.0
 # Queries with the same parameters are one operation, so that they can be worked on together.
 QUERIES = 32
-# So are operations on one collection.
+# Operations on one collection are, too.
 COLLECTIONS = 1024
 
 
@@ -51,9 +51,9 @@ class BatchOperation:
     on_ids: Callable[[LocalIndex, Sequence[str]], Iterable[ItemAnswer]] | None = None
     batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
     hurried: "BatchOperation | None" = None
-    """Does the same for several clients at once, and refuses, for now, what would keep them waiting for long."""
+    """Does the same for several clients at once, and refuses, for now, items that would keep the others waiting."""
     is_shared: bool = False  # Whether the batches of one key wait for each other, since each takes much memory.
-    outcome: Callable[[dict[str, object]], str]  # Names what became of a document, for the metrics.
+    outcome: Callable[[dict[str, object]], str]  # Returns the outcome of a document, for the metrics.
 
     @property
     def name(self) -> str:
@@ -61,11 +61,11 @@ class BatchOperation:
         return self.operation.name
 
     def wanted(self, *, is_line: bool = False) -> Wanted:
-        """Say what a body, or a line of a stream, has to be."""
+        """Return the form that a body, or a line of a stream, must have."""
         return Wanted(self.operation.documents, self.operation.ids, self.operation.needs_id, is_line)
 
     def outcome_of(self, record: ItemAnswer) -> str:
-        """Name what became of a document or an id; of refused ones, the code of the error."""
+        """Return the outcome of a document or an id for the metrics; for a refused one, the code of its error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
     def lines(self, index: LocalIndex, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
@@ -122,7 +122,7 @@ class BatchOperation:
         return [record for _, _, record in self.records(index, batch)]
 
     def outcomes(self, index: LocalIndex, items: Sequence[Item | Ready]) -> list[ItemAnswer | Exception]:
-        """Answer requests; where the batch fails for what may be one document's fault, each by itself."""
+        """Answer requests; where a batch fails by an error that one document may cause, answer each by itself."""
         outcomes: list[ItemAnswer | Exception] = []
         try:
             outcomes += self.answers(index, items)
@@ -150,7 +150,7 @@ def _add(index: LocalIndex, entries: Entries) -> list[ItemAnswer]:
 
 
 def _claim(index: LocalIndex, entries: Entries, *, deadline_s: float | None = None) -> list[ItemAnswer]:
-    # It must outwait a crashed writer even after its own client has gone.
+    # A claim must outwait a crashed writer even after its own client has gone.
     claimed = index.claim_entries(entries, deadline_s=deadline_s or LEASES * index.profile.lease_s)
     write = operations.CLAIM.form.write
     return [of_error(what) if isinstance(what, ClaimContended) else write(what) for what in claimed]
@@ -235,7 +235,7 @@ MOST_TOGETHER = 64  # Requests of one batch.
 LONGEST_WAIT_S = 0.05
 BATCHES = 4  # Batches of one operation at a time.
 
-# One request: what is asked, and who waits for the answer.
+# One request: its item, and the future that waits for its answer.
 _Single = tuple[Item | Ready, asyncio.Future[ItemAnswer]]
 
 

@@ -171,7 +171,7 @@ def _headers(access: str, variables: Mapping[str, str]) -> tuple[tuple[str, str]
 
 
 def _check_transport(options: HBaseOptions) -> None:
-    """Refuse what does not go together."""
+    """Raise `InvalidArgument` for options that cannot be combined."""
     _check_choice("version", options.version, (None, 1, 2))
     _check_choice("transport", options.transport, TRANSPORTS)
     _check_choice("protocol", options.protocol, PROTOCOLS)

@@ -159,7 +159,7 @@ class HBaseReader:
         return first_rows(rowkeys.unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
 
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
-        """Ask for single items in groups, and return what is known of each in their order."""
+        """Ask for single items in groups, and return their answers in the order of the items."""
         answers = self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS)
         return [item for answer in answers for item in answer]
 
@@ -181,13 +181,13 @@ class HBaseReader:
     def rows(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
         """Read the cells of sorted rows, none twice, up to a limit of cells each."""
         most = min(limit, MANY_CELLS)
-        # What fits into one call with the longer limit is not read twice.
+        # Rows that fit into one call with the longer limit are not read twice.
         first = most if len(rows) <= self._rows_at_once(most) else min(limit, FEW_CELLS)
         answer = self._first_cells(family, rows, first)
         longer: dict[int, list[Cell]] = {}
         if first < most:
             wide = [at for at, count in enumerate(answer.columns.counts) if count == first]
-            # They are read anew: what was written in between would be there twice, or not at all, if the rest were
+            # The rows are read anew: rows written in between would be there twice, or not at all, if the rest were
             # added.
             longer = dict(zip(wide, self._first_cells(family, [rows[at] for at in wide], most), strict=True))
         if most < limit:
@@ -281,7 +281,7 @@ class _Job:
         wanted = self._prefixes[: self._page_size.share(self._whole)]
         [last] = rowkeys.pack_prefixes(wanted[-1:])
         alone = len(wanted) == 1
-        # One row more than the limit shows that a single prefix has more.
+        # A row more than the limit shows that a single prefix has more.
         rows = self._page_size.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
         with self._page_size.watched():
             keys = yield from driver.scan_keys(self._start, rowkeys.prefix_stop(last), rows, None if alone else wanted)

@@ -131,7 +131,7 @@ class RedisConnection:
 
 
 def _client(options: RedisOptions, repeats: int) -> redis.Redis:
-    """Return a client that sends what a broken connection was sent so many times again."""
+    """Return a client that repeats the commands of a broken connection so many times."""
     return redis.Redis(
         host=options.host,
         port=options.port,

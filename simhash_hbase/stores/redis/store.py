@@ -54,7 +54,7 @@ class RedisStore(base.Store):
     no block row of several writers is lost. A broken connection is replaced and its scripts are sent once more, except
     those of `compare_and_set`, whose second run would deny the first.
 
-    Threads and processes may share a database. The server's settings decide what a crash of the server may lose: with
+    Threads and processes may share a database. The server's settings decide how much its crash may lose: with
     ``appendonly yes`` the last second, with ``appendfsync always`` nothing, with the default snapshots minutes. A claim
     that was lost so may be decided again, and otherwise. Servers that evict keys without an expiry are refused. Redis
     Cluster is not supported.

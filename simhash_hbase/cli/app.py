@@ -22,7 +22,7 @@ PROGRAM = "simhash-hbase"
 COMPLETION = "_SIMHASH_HBASE_COMPLETE"  # The variable by which a shell asks for words.
 SHOWN_CHARACTERS = 200
 
-# The module of each command, below this folder, and what the list of commands says of it.
+# The module of each command, below this folder, and its line in the list of commands.
 MODULES = {
     "commands.index": {
         "backup": "Copy a file: index while it is in use.",

@@ -16,7 +16,7 @@ FAILED = 1
 WRONG_USAGE = 2
 SOME_REFUSED = 3
 SIGNAL_CODES = 128  # A process that a signal ended has this more than its number as its exit code; ours has it, too.
-PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # Other programs are ended by this signal when nobody reads their output.
+PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # The signal that ends other programs when nobody reads their output.
 
 TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
@@ -62,7 +62,7 @@ def in_options(sentence: str) -> str:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Write an error as one sentence: what went wrong, and where.
+    """Write an error as one sentence: its place, and its reason.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def sentence_of(error: BaseException) -> str:
 
 
 def usage_sentence(error: click.ClickException) -> str:
-    """Write what click says of wrong usage in the style of all other errors, with where to read on."""
+    """Write click's error of wrong usage in the style of all other errors, with the command that prints the help."""
     text = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     more = f"; see {context.command_path} --help" if context is not None else ""

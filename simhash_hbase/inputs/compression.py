@@ -124,7 +124,7 @@ def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
 
 
 def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool]:
-    """Yield what a member holds behind its header; return whether its checksum and its length are right."""
+    """Yield the content of a member behind its header; return whether its checksum and its length are right."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     checksum = length = 0
     while not inflate.eof:

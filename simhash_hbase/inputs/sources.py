@@ -59,7 +59,7 @@ def shown(path: str) -> str:
 
 _RECORDS = frozenset({".jsonl", ".ndjson", ".jsonlines", ".jl", ".json", ".csv", ".tsv", ".parquet", ".warc", ".wet"})
 _MARKERS = re.compile(r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata")
-"""What Spark, Hadoop, Delta and Parquet write beside data."""
+"""Names of files that Spark, Hadoop, Delta and Parquet write beside data."""
 _BESIDE_RECORDS = re.compile(
     r"[._].*|(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|dataset_infos?\.json|(md5|sha\d+)sums?(\.txt)?",
     re.I,
@@ -236,7 +236,7 @@ class _SpooledSources:
 
 
 def as_sources(named: Sequence[str]) -> Sources:
-    """List what was named, unless that was done."""
+    """Return the sources of names; sources that were listed already as they are."""
     return named if isinstance(named, Sources) else Sources(named)
 
 

@@ -29,7 +29,7 @@ class Side:
     name: str
     entries: Entries
     features: WeightedFeatures | None = None  # None for a stored document: the index keeps no text.
-    decision: Mapping[str, Any] | None = None  # Of a copy, of which the index keeps no sketch: what was decided.
+    decision: Mapping[str, Any] | None = None  # The decision about a copy, of which the index keeps no sketch.
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "Side":
@@ -63,7 +63,7 @@ class Side:
 
 
 def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
-    """Compare two documents; None stands for what the sketch of a copy would tell."""
+    """Compare two documents; None stands for values that need the sketch of a copy, which is not kept."""
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
     tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]

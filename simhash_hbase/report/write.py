@@ -81,7 +81,7 @@ _REASON = 300
 
 
 def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> str:
-    """Show what was read, kept and refused."""
+    """Write the tiles with the numbers of records that were read, kept and refused."""
     records = reading.kept + reading.duplicates + reading.refused
     what = "texts and pages" if reading.has_pages else "text"
     of_all = f"of {reading.bytes:,} bytes of {what}: {_percent(reading.duplicate_bytes, reading.bytes)}"

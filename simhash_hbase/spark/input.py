@@ -30,7 +30,7 @@ DOCUMENTS = (
 _pack = msgspec.msgpack.encode
 
 Mapped: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What Spark calls on the workers for each partition."""
+"""A function that Spark calls on the workers for each partition."""
 
 
 def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -72,7 +72,7 @@ def documents_batch(positions: list[int], entries: Entries, preferences: NDArray
 
 
 def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
-    """Read what `documents_batch` made."""
+    """Return the entries in a batch of `documents_batch`."""
     sketches = sketches_of(batch["sketch"], bands)
     return Entries(
         ids=batch["id"].to_pylist(),

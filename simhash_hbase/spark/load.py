@@ -93,7 +93,7 @@ class WorkPlace:
 CELLS = "target int, key binary, value binary"
 FOLDERS = "folder string, cells long"
 TRIED = 64
-ROWS = 1  # Of the two targets of a region the second one: block rows and sketch rows; the first one are cells.
+ROWS = 1  # The second of a region's two targets is for block rows and sketch rows, the first for cells.
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -218,7 +218,7 @@ class LoadCounts:
     documents: int
     resumed: bool  # Whether an earlier attempt had analysed the documents.
     cells: int
-    unnamed: Place | None  # Of a document whose id is its file and line.
+    unnamed: Place | None  # Place of a document whose id is its file and line.
 
 
 @dataclass(frozen=True)

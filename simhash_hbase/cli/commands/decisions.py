@@ -36,7 +36,7 @@ def _urls(words: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Named:
-    """What a command that needs no address was called with; the index of None is a temporary one."""
+    """The sources and the index of a command that needs no address; the index None is a temporary one."""
 
     url: str | None
     files: Sequence[str]
@@ -70,14 +70,14 @@ class Named:
             )
 
 
-# What an interrupted run has to be decided with, to be resumed.
+# The options that a resumed run must share with the interrupted one.
 RESUMABLE = {"keep": "first", "dry_run": False, "exact": False, "contained": None}
 
 
 def left_by_interrupt(
     *, words: Sequence[str], results: str | None = None, resume: bool = False, **given: object
 ) -> str:
-    """Return what an interrupt of a command with these options leaves, and how to go on."""
+    """Return the sentence for an interrupt of a command with these options: what is left, and how to go on."""
     stays = bool(_urls(words))
     how = "repeat the command to go on" if stays else "repeat the command to begin anew"
     if results and not resume:
@@ -240,7 +240,7 @@ def dedup(
 
 
 def _dedup_options(named: Named, choice: Choice, index_choice: Choice) -> DedupOptions:
-    """Complete the library's options by what it has to know of the index and of the report."""
+    """Complete the library's options by facts about the index and the report."""
     from simhash_hbase.stores.addresses import folder_of
 
     url = named.url

@@ -90,7 +90,7 @@ def serve(url: str, choice: options.Choice) -> None:
     )
     with service.listen(choice.host, choice.port, has_keys=choice.keys is not None) as listener:
         if not service.run_service(settings, listener):
-            # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
+            # Threads still wait for a store; a store keeps acknowledged writes however a process ends.
             os._exit(exits.FAILED)
 
 

@@ -1,4 +1,4 @@
-"""What a command prints: JSON lines or tables on standard output, everything else on standard error.
+"""Output of commands: JSON lines or tables on standard output, everything else on standard error.
 
 How far a long command is, a bar shows on a terminal, and elsewhere a line now and then. rich is imported for a terminal
 and for tables only: the first line of a pipe does not wait for it.
@@ -40,7 +40,7 @@ SURE_AFTER_S = 1.0
 LINE_EVERY_S = 60.0  # So that a log of a day stays readable.
 MEGABYTE = 1e6
 MUCH = MEGABYTE  # Bytes to read, which take more than a second.
-SOON = 0.05  # Of a walk through an index: with less done after its first page, all of it takes a quarter of a second.
+SOON = 0.05  # A walk through an index that has done less after its first page takes a quarter of a second in all.
 
 Say = Callable[[str], None]
 
@@ -93,14 +93,14 @@ class Output:
             self._stream.write(data)
 
     def flush(self) -> None:
-        """Hand what was printed to the reader."""
+        """Write the buffered lines to standard output."""
         if self._buffer:
             self._has_said = True
-            # It is unknown how much of an interrupted write was done: lines would be torn or come twice.
+            # Nobody knows how much of an interrupted write was done: lines would be torn or come twice.
             with whole(), self._room():
                 left, self._buffer = memoryview(self._buffer), bytearray()
                 while left:
-                    # With PYTHONUNBUFFERED no buffer below writes what an interrupt left.
+                    # With PYTHONUNBUFFERED no buffer below writes the rest after an interrupt.
                     left = left[self._stream.write(left) :]
                 self._stream.flush()
 
@@ -137,7 +137,7 @@ class Output:
             self.note(f"warning: {warning}")
 
     def made(self, make: Callable[[], LocalIndex]) -> LocalIndex:
-        """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""
+        """Make an index; print warnings of the library, and settings that are left to an operator."""
         from simhash_hbase.api import WeakHashWarning
         from simhash_hbase.stores.base import Cluster
 
@@ -175,7 +175,7 @@ class Output:
     ) -> None:
         """Report how many, how long and how fast; `seconds` leaves out what the command did after the documents.
 
-        What an earlier run decided is a part of `documents`, but not of how fast this one was.
+        Documents that an earlier run decided count in `documents`, but not in the rate.
         """
         seconds = self.seconds() if seconds is None else seconds
         rate = (documents - decided_before) / seconds
@@ -225,7 +225,7 @@ class Output:
 
     @contextmanager
     def walk(self, name: str, *, soon: bool = True) -> Iterator[Callable[[int, float], None]]:
-        """Show how far a walk through an index is; yields what takes that.
+        """Show how far a walk through an index is; yield the callback that takes its progress.
 
         In a pipe a long one is reported after its first page where that is `soon`, else after a minute.
         """
@@ -282,7 +282,7 @@ class Pace:
         return max(0.0, self.total - done) * (now - start) / (done - before)
 
     def share(self) -> float:
-        """How much is done, of what there is to do: from 0 to 1."""
+        """Return the share of the work that is done, from 0 to 1."""
         return min(1.0, self._seen[-1][1] / self.total) if self.total else 0.0
 
     def said(self, *, rated: bool = True) -> str:

@@ -125,7 +125,7 @@ class EmptyDocument(Permanent, ValueError):
 
 
 def no_words(name: str | None = None) -> str:
-    """Say why a text has no fingerprint."""
+    """Return the sentence why a text has no fingerprint."""
     return f"the text{f' of {name!r}' if name else ''} has no usable words, so it has no fingerprint"
 
 
@@ -186,7 +186,7 @@ class StoreReadonly(StoreRefused):
 
 
 def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:
-    """Say which libraries differ where a machine makes other fingerprints than an index holds."""
+    """Return the sentence on libraries that differ where a machine makes other fingerprints than an index holds."""
     differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
     if not differing:
         return (

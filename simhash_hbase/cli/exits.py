@@ -40,7 +40,7 @@ class RunState:
     """One run of the command line, for the place that reports its errors; click hands it from context to context."""
 
     debug: bool  # Print tracebacks.
-    # Of options that were not on the command line, by their names: the variable, or the key and the file; the value.
+    # Options that were not on the command line, by their names: the variable, or the key and the file; the value.
     settings: Mapping[str, tuple[str, object]] = field(default_factory=dict)
     interrupted: str = "what was acknowledged stays"  # How the sentence about an interrupt goes on.
 

@@ -16,7 +16,7 @@ REPEAT = "what was acknowledged stays: repeat the command to go on"
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
 # Suggestions for an unknown word: first a name that means the same elsewhere.
-_ALIKE = 0.75  # Then one spelt alike, by difflib's measure: --threshold is no --results, --anlyzer is --analyzer.
+_ALIKE = 0.75  # Least likeness of a name spelt alike, by difflib: --threshold is no --results, --anlyzer is --analyzer.
 
 _OPTIONS = {
     "--similarity": "threshold jaccard score min-similarity minimum-similarity cutoff",
@@ -82,7 +82,7 @@ class Option(click.Option):
 
     @property
     def key(self) -> str:
-        """Its name in a settings file: the long one, with underscores."""
+        """The option's name in a settings file: the long one, with underscores."""
         return max(self.opts, key=len).lstrip("-").replace("-", "_")
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
@@ -96,7 +96,7 @@ class Option(click.Option):
             raise click.UsageError(f"{hint} is {value!r}: wanted {wanted}", ctx) from error
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Say where a bad value was set, if not on the command line."""
+        """Return the place where a bad value was set: a variable, a settings file, or the option."""
         source = ctx.get_parameter_source(self.name) if ctx is not None and self.name else None
         if source is ParameterSource.ENVIRONMENT:
             return f"variable {self.envvar}"

@@ -53,7 +53,7 @@ class HandedDecisions:
             self._copy.close()
 
     def line(self, record: Mapping[str, object]) -> None:
-        """Hand on one decision."""
+        """Pass one decision on to the caller's `Lines`, and remember it if that was asked for."""
         if self._lines is not None:
             self._lines.line(record)
         if self._copy is not None:
@@ -156,7 +156,7 @@ Sink = HandedDecisions | FileDecisions  # Takes decisions in input order.
 
 
 def path_of(path: str) -> str:
-    """Name the checkpoint of a file of decisions."""
+    """Return the path of the checkpoint of a file of decisions."""
     return path + ".checkpoint"
 
 

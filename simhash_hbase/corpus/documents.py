@@ -95,7 +95,7 @@ def _is_read_with(folder: str, path: str) -> bool:
 
 
 def _identity(file: str | int) -> _FileIdentity | None:
-    """Tell files apart as the system does, by their paths as long as they are not there; devices lose nothing."""
+    """Return the key that tells files apart: device and number, or the path of a missing one; None for devices."""
     try:
         status = os.stat(file)
     except OSError:
@@ -130,7 +130,7 @@ _IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
 
 
 def where(place: Place) -> str:
-    """Name the place of a record; standard input by its name, not by the dash that asks for it."""
+    """Write the place of a record, with standard input by its name, not by the dash that asks for it."""
     return str(place._replace(file="standard input") if place.file == "-" else place)
 
 
@@ -143,7 +143,7 @@ def skipped_records(skipped: Counter[str]) -> str | None:
 
 
 def left_out_files(left_out: Counter[str]) -> str | None:
-    """Name the files of folders that are no documents."""
+    """Write a sentence with the files of folders that are no documents."""
     if not left_out:
         return None
     were = "file was" if left_out.total() == 1 else "files were"

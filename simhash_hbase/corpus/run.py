@@ -204,7 +204,7 @@ class Deduplication:
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
 
     def _written(self) -> Mapping[str, str | None]:
-        """Name every file that a run with these options writes."""
+        """List the files that a run with these options writes, by their names in messages."""
         options, results = self._options, self._options.results
         return {
             "`output`": options.output,

@@ -274,7 +274,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def rows_path(path: str) -> str:
-    """Name the file of row numbers beside an output, from which a restart continues."""
+    """Return the path of the row numbers beside an output, from which a restart continues."""
     return f"{path}.rows"
 
 

@@ -137,7 +137,7 @@ class Analysis:
     def fingerprints(
         self, ids: Sequence[str], simhashes: Sequence[int], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
-        """Take ready fingerprints; they have no sketch, so pairs with them are judged by distance."""
+        """Make entries of ready fingerprints; without sketches their pairs are judged by distance."""
         bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
         entries = bare if metadata is None else replace(bare, metadata=metadata)
         return Analysed(entries, list(range(len(ids))), {})

@@ -24,7 +24,7 @@ _DESCRIPTORS = re.compile(r"/proc/(self|thread-self|\d+)/fd")
 
 @contextmanager
 def placed(place: str | os.PathLike[str]) -> Iterator[None]:
-    """Name a place in errors of the system that name none.
+    """Add a path to the system's errors in the block that name none.
 
     Examples
     --------

@@ -191,7 +191,7 @@ def stored_document(collection: Collection, state: DocumentState, member: Member
 
 
 def as_given(decision: Decision) -> Decision:
-    """Name the documents of a decision by their callers' ids."""
+    """Return a decision with the ids as callers gave them, without the collection."""
     name, of = own_id(decision.id), decision.of and own_id(decision.of)
     return decision if name is decision.id and of is decision.of else replace(decision, id=name, of=of)
 

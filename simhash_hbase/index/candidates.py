@@ -46,7 +46,7 @@ class Reach(NamedTuple):
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "Reach":
-        """Take it from an index and a rule."""
+        """Make it for an index and a rule."""
         return cls(len(profile.blocks.tables), rule.reach, rule.band_reach if profile.bands else None)
 
 
@@ -189,7 +189,7 @@ def find_candidates(
 def find_crowded_documents(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach
 ) -> NDArray[np.bool_]:
-    """Tell which documents of a batch have others of it within reach."""
+    """Return a mask of the documents of a batch that have others of it within reach."""
     ascending, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
     by_blocks = find_crowded(ascending, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
     crowded = np.asarray(by_blocks[where], np.bool_)
@@ -204,7 +204,7 @@ def find_crowded_documents(
 def find_crowded(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: BandDistance
 ) -> NDArray[np.bool_]:
-    """Join documents with each other, without a store; tell which of them share as many prefixes as they need."""
+    """Join documents with each other, without a store; return a mask of those that share enough prefixes."""
     ascending, owners = sort_prefixes(prefixes)
     there = np.searchsorted(ascending, NO_PREFIX)
     ascending, owners = ascending[:there], owners[:there]

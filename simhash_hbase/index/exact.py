@@ -105,8 +105,8 @@ class TextJudge:
     Notes
     -----
     Texts of kept documents are compressed in a temporary file; 24 bytes each, their digests, and of those that were
-    compared the numbers of their shingles are in memory. Of two texts that are compared it takes 8 bytes a shingle,
-    and up to 40 a character for a moment. An original that only the index holds has no text, and is judged by the
+    compared the numbers of their shingles are in memory. Comparing two texts takes 8 bytes a shingle, and up to
+    40 a character for a moment. An original that only the index holds has no text, and is judged by the
     estimates and the index's own rule.
     """
 
@@ -134,7 +134,7 @@ class TextJudge:
         self._file.close()
 
     def begin(self, entries: Entries, texts: Sequence[str]) -> None:
-        """Take the texts of the next batch.
+        """Set the texts of the next batch.
 
         Raises
         ------

@@ -144,7 +144,7 @@ class Index(ABC):
         """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
 
     def expiry_warning(self) -> str | None:
-        """Say so where all documents have expired by the clock of this machine, which may be ahead; None else.
+        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
 
         A service goes by a clock of its own.
         """
@@ -301,7 +301,7 @@ class Index(ABC):
         Returns
         -------
         Decision
-            Durable. Of near copies claimed at the same time exactly one is the original, and every duplicate names an
+            Durable. Exactly one of near copies claimed at the same time is the original, and every duplicate names an
             original within its reach.
 
         Raises

@@ -472,7 +472,7 @@ class LocalIndex(Index):
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
 
     def expiry_warning(self) -> str | None:
-        """Say so where all documents have expired by this machine's clock, which may be ahead; None else.
+        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
 
         Nobody may have written for longer than the time to live, or a clock is ahead: then copies of documents that are
         still wanted become originals. Reads a page of documents.

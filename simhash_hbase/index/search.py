@@ -149,7 +149,7 @@ def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeH
 
 
 def found_since(oldest: int) -> Counts:
-    """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
+    """Return the filter of documents that queries find and that were seen at `oldest`, in ms since 1970, or later."""
     return lambda cell, text: cell.found_under(text, oldest)
 
 
@@ -178,7 +178,7 @@ def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
 def _nearest(
     members: Members, near: Near, page: MemberPage, queries: Queries, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
-    """Give each query its first hits in the order of answers.
+    """Yield each query with its first hits in the order of answers.
 
     Document cells are read for the members that come first, and for further ones only where some of those do not count.
     """
@@ -383,7 +383,7 @@ class Members:
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Give members numbers that are in the order of their ids."""
+        """Return numbers of members that are in the order of their ids."""
         places = at.tolist()
         ids = dict.fromkeys(sorted(set(places)), "")
         for place in ids:

@@ -88,7 +88,7 @@ def write_documents(
 
 
 def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
-    """Remove documents, and tell which were there.
+    """Remove documents, and return for each whether it was there.
 
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
     of an original the list of its copies. Block rows stay until `vacuum`.

@@ -190,7 +190,7 @@ class Sources(tuple[str, ...]):
     """
 
     def __new__(cls, named: Iterable[str | os.PathLike[str]]) -> Self:
-        """Take names and paths."""
+        """Make a list of names; paths become names."""
         if isinstance(named, str | os.PathLike):
             raise InvalidInput("sources is a sequence of names, not one string or path")
         try:

@@ -337,7 +337,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _emit_pairs(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Take each character of a run, with its marks, together with the next one; a single one by itself."""
+        """Emit each character of a run, with its marks, together with the next one; a single one by itself."""
         first: cython.Py_ssize_t = start
         second: cython.Py_ssize_t = start
         for place in range(start + 1, stop + 1):
@@ -478,8 +478,8 @@ class Cutter:
     def _cut_by_model(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Cut a run of Han by the likeliest states (Viterbi): words end at the states E and S.
 
-        Each state follows one of two: B and S follow E or S, M and E follow B or M. Of a character, bit 0 to 3 of its
-        way back say for B, E, M and S whether it is the later one.
+        Each state follows one of two: B and S follow E or S, M and E follow B or M. Bits 0 to 3 of a character's way
+        back say for B, E, M and S whether it follows the later one.
         """
         model = self.model
         at: cython.Py_ssize_t = 20 + 4 * (self.points[start] - 0x4E00)

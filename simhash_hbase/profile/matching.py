@@ -66,7 +66,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
         return self.match == "verified" and distance <= reach
 
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Say how much more than `similarity` is asked for at distances."""
+        """Return how much more than `similarity` is asked for at distances."""
         free = SIMHASH_BITS if self.free_distance is None else self.free_distance
         return np.maximum(0.0, np.asarray(distances, np.float64) - free) / SKETCH_SCALE
 
@@ -105,7 +105,7 @@ class Sketches(NamedTuple):
 
     @classmethod
     def of_entries(cls, entries: Entries) -> "Sketches":
-        """Take those of analysed documents."""
+        """Return the sketches of analysed documents."""
         return cls(entries.sketches, entries.shingles, entries.segments)
 
     @classmethod

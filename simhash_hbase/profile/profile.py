@@ -25,7 +25,7 @@ TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only whe
 LATER_FIELDS = {"idf_name": None, "near": None, "secret": None, "text_form": 1, "whole": None}
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
-# Of the fields that name one of several ways.
+# The choices of the fields that name one of several ways.
 NAMES = {
     "analyzer": get_args(defaults.AnalyzerName),
     "hash": get_args(defaults.HashName),
@@ -276,11 +276,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return None if self.ttl_days is None else round(self.ttl_days * clock.MS_A_DAY)
 
     def is_short(self, features: int, characters: int) -> bool:
-        """Say whether a text is so short that near copies may be missed; 0 stands for an unknown number."""
+        """Return whether a text is so short that near copies may be missed; 0 stands for an unknown number."""
         return 0 < features < self.short or 0 < characters < self.short_characters
 
     def oldest(self, now: int) -> int:
-        """Say since when a document must have been seen to count at time `now`, both in ms since 1970."""
+        """Return the time since which a document must have been seen to count at `now`, both in ms since 1970."""
         return 0 if self.ttl_ms is None else now - self.ttl_ms
 
     def encode(self) -> bytes:

@@ -41,7 +41,7 @@ class Side:
 
     @classmethod
     def of_features(cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis) -> "Side":
-        """Take weighted features of the caller's own; one that comes twice weighs the sum."""
+        """Make a side of the caller's own weighted features; one that comes twice weighs the sum."""
         analysed = analysis.features([name], [features])
         if analysed.refused:
             raise EmptyDocument(f"{name}: {analysed.refused[0]}")
@@ -52,7 +52,7 @@ class Side:
 
     @property
     def simhash(self) -> int:
-        """Its fingerprint."""
+        """The fingerprint of the side."""
         return int(self.entries.simhashes[0])
 
     def misses_sketches(self, other: "Side") -> bool:

@@ -107,8 +107,8 @@ def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.C
 def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
     """Yield records with their decisions, which are in the order of the input; refused ones have none.
 
-    Records are told apart by their ids, since analysing all of them would take as long as deciding them. Of an id that
-    comes twice the first record may have been refused for its text, so of such ids each record is analysed.
+    Records are told apart by their ids, since analysing all of them would take as long as deciding them. The first
+    record of a repeated id may have been refused for its text, so each record of such an id is analysed.
     """
     seen: set[bytes] = set()
     repeated: set[bytes] = set()

@@ -177,7 +177,7 @@ def check_id(name: str) -> None:
 
 
 def metadata_problem(metadata: Metadata) -> str | None:
-    """Say why metadata cannot be kept."""
+    """Return the reason why metadata cannot be kept; None if it can."""
     if not all(isinstance(key, str) for key in metadata):
         return "has a key that is not a string"
     try:

@@ -307,7 +307,7 @@ DECODED_AT_ONCE: Final = 4_096
 
 
 def sketch_bytes(bands: int) -> int:
-    """Say how long a member's sketch is."""
+    """Return the length of a member's sketch in bytes."""
     return SKETCH_BYTES + COUNT_BYTES + SEGMENT_BYTES * bands
 
 
@@ -323,7 +323,7 @@ def decode_member(value: bytes, *, bands: int) -> Member:
 
 
 def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
-    """Take the sketches out of many member cells; empty where there is none, or where a cell does not decode."""
+    """Return the sketches of many member cells; empty where there is none, or where a cell does not decode."""
     sketches: list[bytes] = []
     for start in range(0, len(values), DECODED_AT_ONCE):
         some = values[start : start + DECODED_AT_ONCE]

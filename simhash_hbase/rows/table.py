@@ -29,7 +29,7 @@ TABLE_ATTRIBUTES: Mapping[str, str] = {
 class FamilySchema:
     """One column family."""
 
-    name: str  # One letter.
+    name: str  # A single letter.
     settings: Mapping[str, str]  # As in the HBase shell.
     configuration: Mapping[str, str]  # Settings that the shell puts under ``CONFIGURATION``.
 

@@ -23,7 +23,7 @@ _BUILDERS = {
 }
 _CONTENTS = ", ".join(_BUILDERS)
 _DOCUMENT_FIELDS = ("id", *_BUILDERS, "metadata")
-# Those of comparisons, too; how their names stand in JSON, unless a letter of them is an escape.
+# Fields of documents and of comparisons, as their names stand in JSON, unless a letter of them is an escape.
 _FIELDS = (*_DOCUMENT_FIELDS, "a", "b")
 _NAMES = [f'"{name}"'.encode() for name in _FIELDS]
 _ESCAPED = b"\\u00"
@@ -135,13 +135,13 @@ class ItemChunk:
     size: int = 0  # About its bytes in memory.
 
     def takes(self, item: Item | Problem) -> bool:
-        """Tell whether one more fits."""
+        """Return whether one more line fits."""
         if len(self.items) >= LINES or self.size >= BYTES:
             return False
         return self.kind is None or not isinstance(item, Document) or _kind(item) == self.kind
 
     def add(self, number: int, item: Item | Problem, size: int) -> None:
-        """Take one more."""
+        """Add one more line."""
         self.numbers.append(number)
         self.items.append(item)
         self.size += size + LINE_BYTES
@@ -150,7 +150,7 @@ class ItemChunk:
 
     @property
     def documents(self) -> list[Document]:
-        """Those items that are documents."""
+        """The items that are documents."""
         return [item for item in self.items if isinstance(item, Document)]
 
 

@@ -100,7 +100,7 @@ class Keyring:
         return self._find(_digest(presented))
 
     def holds(self, key: ApiKey, scope: str) -> bool:
-        """Tell whether a key that was found before is still in the file, with a scope."""
+        """Return whether a key that was found before is still in the file, with a scope."""
         self._look_again()
         held = self._find(key.digest)
         return held is not None and scope in held.scopes and held.collections == key.collections

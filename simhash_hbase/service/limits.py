@@ -59,7 +59,7 @@ class Shares:
         self._waiting: deque[Ticket] = deque()
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Take some if it is there now; tell whether it was."""
+        """Take an amount if it is free now; return whether it was."""
         if not (self._has(amount) and self._may(client, amount)):
             return False
         self._taken += amount

@@ -57,7 +57,7 @@ class BatchOperation:
 
     @property
     def name(self) -> str:
-        """Its name in metrics and logs."""
+        """The operation's name in metrics and logs."""
         return self.operation.name
 
     def wanted(self, *, is_line: bool = False) -> Wanted:

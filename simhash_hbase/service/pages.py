@@ -112,7 +112,7 @@ def _described(schema: OpenApi, *, is_needed: bool | None = False) -> str:
 
 
 def _type(schema: OpenApi) -> str:
-    """Name the type of a value; a schema of its own is a link."""
+    """Write the type of a value; a schema of its own is a link."""
     match schema:
         case {"$ref": str(place)}:
             name = place.rpartition("/")[2]

@@ -70,11 +70,11 @@ class Trail:
 
     @property
     def payer(self) -> str:
-        """Whose share the request takes: its key's, or, without keys, its address's."""
+        """The name of the share that the request takes: its key, or, without keys, its address."""
         return self.key or self.client or ""
 
     def seconds(self) -> float:
-        """Tell how long ago the request's header arrived."""
+        """Return how many seconds ago the request's header arrived."""
         return time.monotonic() - self.started
 
     def extra(self, **more: object) -> dict[str, dict[str, object]]:

@@ -281,11 +281,11 @@ class _Parser:
                 self._begin()
 
     def is_paused(self) -> bool:
-        """Tell whether the parser has left the rest of a request, which asks for another protocol, to others."""
+        """Return whether the parser stopped behind the header of a request that asks for another protocol."""
         return bool(self._parser.should_upgrade())
 
     def should_upgrade(self) -> bool:
-        """Tell whether the connection is to use another protocol: never."""
+        """Return False: the connection never changes its protocol."""
         return False
 
     def _begin(self) -> None:

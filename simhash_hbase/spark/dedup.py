@@ -211,7 +211,7 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
-    """Say of recorded duplicates with which text their original stands, at their place in the input."""
+    """Return the text with which the original of each recorded duplicate stands at its place in the input."""
     text = F.struct("simhash", F.substring("digest", 1, TEXT_BYTES).alias("digest"))
     anew = stated.select(
         F.col("id").alias("of"), F.col("position").alias("turn"), F.when(F.col("kept"), text).alias("now")

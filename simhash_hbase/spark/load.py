@@ -109,7 +109,7 @@ class Loader:
     classes: dict[str, bytes]
     table: str
     staging: str
-    user: str  # Who writes on the workers, too, where HDFS believes names.
+    user: str  # The user that writes on the workers, too, where HDFS believes names.
 
     @classmethod
     def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
@@ -123,7 +123,7 @@ class Loader:
             for file, content in files.items():
                 (folder / name / file).write_bytes(content)
         java, *words = replace(self.tools, classes=folder / "classes").program(folder / "conf")
-        # Else it would be whoever runs the worker, and HBase moves the files as who submitted.
+        # Without this the files would be the worker's user's, while HBase moves them as the submitter.
         return [java, f"-DHADOOP_USER_NAME={self.user}", *words]
 
 

@@ -57,7 +57,7 @@ def rows_batch(columns: str, rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def by_batch(frame: DataFrame, columns: str, make: Callable[[pa.RecordBatch], pa.RecordBatch]) -> DataFrame:
-    """Have the workers make each batch of a frame into one of other columns."""
+    """Return a frame of other columns, into which the workers turn each batch."""
     return frame.mapInArrow(lambda batches: map(make, batches), columns)
 
 
@@ -276,7 +276,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
-    """Take the texts that `dedup --create` learns from: the same places of the same reservoir."""
+    """Return the texts that `dedup --create` learns from: the same places of the same reservoir."""
     sample: Reservoir[int] = Reservoir()
     for number in range(order.records):
         sample.add(number)

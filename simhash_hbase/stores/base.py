@@ -143,7 +143,7 @@ class Store(Protocol):
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Write cells.
 
-        Of cells with explicit timestamps the one with the highest is read afterwards, in whatever order they were
+        The cell with the highest of several explicit timestamps is read afterwards, in whatever order they were
         written, and writing one again changes nothing. A cell with None replaces the cell there. Do not write at or
         below the timestamp of a delete of the same cell: a store may hide such a write. A call that fails may have
         written a part; the same call repeated completes it.

@@ -96,8 +96,8 @@ def drop_near_duplicates(
     Returns
     -------
     of the type of `table`
-        A `LazyFrame` is computed, and so is a DuckDB relation, which gives a pyarrow `Table`. Of a stream, such as a
-        `RecordBatchReader`, a `RecordBatchReader` that works as it is read.
+        A `LazyFrame` is computed, and so is a DuckDB relation, which gives a pyarrow `Table`. A stream, such as a
+        `RecordBatchReader`, becomes a `RecordBatchReader` that works as it is read.
 
     Raises
     ------

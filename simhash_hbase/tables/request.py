@@ -138,7 +138,7 @@ class Request:
         self.meter: Metering = show_progress if profile.pop("progress", False) else silent
         self.max_document_bytes = profile.pop("max_document_bytes", DOCUMENT_BYTES)
         self.profile = profile
-        """Of a temporary index."""
+        """The options of a temporary index."""
         for name in ("workers", "max_document_bytes"):
             number = getattr(self, name)
             if not isinstance(number, int) or number < 1:

@@ -193,7 +193,7 @@ def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
 
 
 def _list(given: list[Any]) -> _WholeTable:
-    """Take dictionaries for rows, and strings for rows of a column called text."""
+    """Make a table of a list: dictionaries are rows, and strings rows of a column called text."""
     rows = [{"text": item} if isinstance(item, str) else item for item in given]
     if not all(isinstance(row, Mapping) for row in rows) or len({isinstance(item, str) for item in given}) > 1:
         kinds = " and ".join(sorted({type(item).__name__ for item in given}))

@@ -43,7 +43,7 @@ class Named:
 
     @classmethod
     def of(cls, *, words: Sequence[str]) -> Self:
-        """Tell the address from the files."""
+        """Split the words of a command into the address and the files."""
         from simhash_hbase.stores.embedded.folder import holds_index
 
         urls = _urls(words)

@@ -121,7 +121,7 @@ def dedup(
 
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
-    """Take the index's, or learn the idf as `dedup --create` does."""
+    """Return the analysis of the index, or learn the idf as `dedup --create` does."""
     from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
 

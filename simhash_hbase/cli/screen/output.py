@@ -239,7 +239,7 @@ class Output:
         return Console(stderr=True)
 
     def _is_terminal(self) -> bool:
-        """Tell a terminal from a pipe, whatever colours were asked for."""
+        """Return whether standard error is a terminal whose cursor moves, whatever colours were asked for."""
         return sys.stderr.isatty() and not self._console.is_dumb_terminal
 
 

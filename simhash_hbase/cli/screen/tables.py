@@ -214,7 +214,7 @@ class ComparedPair(NamedTuple):
             yield Text(f"An index that is made with --near {names} joins them." if names else "No --near joins them.")
 
     def reasons(self) -> Iterator[str]:
-        """Say why a query for one does not find the other."""
+        """Yield the reasons why a query for one does not find the other."""
         record, rule, unknown = self.record, self.profile.rule, self.a.misses_sketches(self.b)
         distance, similarity, bands = record["distance"], record["similarity"], record.get("bands", ())
         by_sketch = rule.match == "verified" and (unknown or similarity is not None)

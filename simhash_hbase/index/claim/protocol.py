@@ -1,8 +1,8 @@
 """Claiming a batch: in one transaction, or, where the store can only compare and set, by the protocol.
 
 In a transaction a batch is queried, decided and written. By the protocol, many small state machines are advanced by one
-loop. Each claim first makes its own cell pending and itself findable, and only then looks who else is there. Of two
-claims within each other's reach at least one finds the other, whatever the interleaving: it waits, or gives way to the
+loop. Each claim first makes its own cell pending and itself findable, and only then looks for others. So at least
+one of two claims within each other's reach finds the other, whatever the interleaving: it waits, or gives way to the
 one with the smaller order. `Step` lists the steps; each is one round of calls for all claims that have come to it.
 """
 
@@ -197,7 +197,7 @@ def second_query(run: Run, claims: Sequence[Claim]) -> None:
         if hit.state.id == claim.id:
             return False
         claim.near.append(Neighbour(hit.state.id, hit.text, hit.distance, hit.similarity, hit.containment))
-        # One original in force decides; who else is there matters only where it goes meanwhile.
+        # One original in force decides; other neighbours matter only where that one goes meanwhile.
         enough = is_original(hit.state, hit.text) is not None
         claim.is_partial |= enough
         return enough

@@ -431,7 +431,7 @@ def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
 
 
 def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
-    """Say so where all documents have expired, by the first page of them; None else, and without a time to live."""
+    """Return a warning where all documents of the first page have expired; else, or without a time to live, None."""
     if profile.ttl_ms is None:
         return None
     page = next(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), [])
@@ -527,7 +527,7 @@ def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
 
 
 def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Tell which rows no document has: of this fingerprint, and for a sketch row with this segment, too."""
+    """Return a mask of rows without a document of their fingerprint, and of their segment for a sketch row."""
     is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
     simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)

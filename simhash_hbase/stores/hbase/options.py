@@ -40,7 +40,7 @@ class Gateway(NamedTuple):
     """One Thrift server of HBase."""
 
     host: str  # A name or an address.
-    port: int  # Its port.
+    port: int  # The port of the gateway.
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

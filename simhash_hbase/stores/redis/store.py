@@ -71,7 +71,7 @@ class RedisStore(base.Store):
 
     @classmethod
     def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
-        """Take a database for a new index; other keys in it are left alone."""
+        """Create a store in a database for a new index; other keys in it are left alone."""
         store = cls(RedisConnection(options), clock=clock)
         with ExitStack() as on_error:
             on_error.callback(store.close)
@@ -101,7 +101,7 @@ class RedisStore(base.Store):
         return self._connection.url
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
-        """Take one round trip for each 16,000 prefixes."""
+        """Scan prefixes, with one round trip for each 16,000."""
         base.check_positive("limit", limit)
         pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
         # Start of each piece that is not done yet: where it goes on.
@@ -142,7 +142,7 @@ class RedisStore(base.Store):
         self._write(SCRIPTS["put"], _calls(head, fields))
 
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
-        """Take one round trip for each 4,000 cells."""
+        """Read cells, with one round trip for each 4,000."""
         base.check_cell_family(family)
         return self._get(family, keys)
 

@@ -39,7 +39,7 @@ MODULES = {
     },
     "commands.contents": {
         "add": "Write documents, duplicates or not.",
-        "copies": "Print what was decided a duplicate of a document.",
+        "copies": "Print the duplicates of a document.",
         "export": "Print all documents; texts are not stored.",
         "get": "Print stored documents.",
         "query": "Find the near-duplicates of documents.",

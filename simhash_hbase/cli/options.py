@@ -255,7 +255,7 @@ index = collected(
     _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default=str(defaults.SIMILARITY),
            help="Least similarity for rule verified."),
     _index("--near", type=click.Choice(get_args(defaults.NearName)), show_default=defaults.NEAR,
-           help="What near copies have in common: most of their text and its subject, or most of their text."),
+           help="How much near copies share: most of their text and its subject, or most of their text."),
     _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
     _index("--bands", type=click.IntRange(0), metavar="N", show_default=f"{defaults.BANDS} for verified, else 0",
            help="Number of sketch rows of a document; 0 for none."),

@@ -67,7 +67,7 @@ class Added:
     id: str
     """The document's id, as its caller gave it."""
     simhash: int
-    """Its fingerprint, 64 bits."""
+    """Fingerprint of the document, 64 bits."""
     known: bool | None = None
     """Whether the index held the id before; None where a service does not say so."""
     moved: bool | None = None
@@ -91,7 +91,7 @@ class Stored:
     id: str
     """The document's id, as its caller gave it."""
     simhash: int
-    """Its fingerprint, 64 bits."""
+    """Fingerprint of the document, 64 bits."""
     state: str
     """``added``, or the decision: ``original`` or ``duplicate``."""
     added: str

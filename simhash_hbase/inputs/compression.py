@@ -99,7 +99,7 @@ def _wrong_checksums(wrong: Sequence[str]) -> tuple[str, ...]:
     if not wrong:
         return ()
     named = ", ".join(wrong[:_NAMED_MEMBERS]) + (" and others" if len(wrong) > _NAMED_MEMBERS else "")
-    return (f"the gzip data is damaged: the checksum is wrong of member {named}, of which what was read may be wrong",)
+    return (f"the gzip data is damaged: the checksum is wrong of member {named}, and its content may be wrong",)
 
 
 def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:

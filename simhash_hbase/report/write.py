@@ -169,7 +169,7 @@ def charts(
             " sketch on both sides.</p>"
         )
     return (
-        '<section id="histograms"><h2>How far duplicates are from what was kept</h2>'
+        '<section id="histograms"><h2>Distances of duplicates to the kept documents</h2>'
         f'{note}<div class="charts">{drawn}</div></section>'
     )
 

@@ -36,9 +36,7 @@ class Metrics:
         self.under_way = gauge("simhash_requests_in_progress", "Requests under way that were let in.")
         self.turned_away = counter("simhash_requests_turned_away", "Requests refused because there were too many.")
         self.documents = counter(
-            "simhash_documents",
-            "Documents answered, by what was asked and what became of them.",
-            ["operation", "outcome"],
+            "simhash_documents", "Documents answered, by operation and outcome.", ["operation", "outcome"]
         )
         self.batch_seconds = histogram(
             "simhash_batch_seconds",
@@ -53,9 +51,7 @@ class Metrics:
         self._truncated = counter("simhash_answers_truncated", "Answers that a limit cut.")
         self._store = store if isinstance(store, Cluster) else None
         if self._store is not None:
-            self._connections = gauge(
-                "simhash_store_connections", "Connections to the store, by what they do.", ["state"]
-            )
+            self._connections = gauge("simhash_store_connections", "Connections to the store, by state.", ["state"])
             self._connections_limit = gauge("simhash_store_connections_limit", "Connections that there may be.")
             self._retries = counter("simhash_store_retries", "Calls of the store made again.")
             self._retries_counted = 0

@@ -100,7 +100,7 @@ async def get(request: Request, service: ReadingService, name: DocumentId) -> Re
     responses={**found("Copies"), **problems(404, 422, body=False)},
 )
 async def copies(request: Request, service: ReadingService, name: DocumentId) -> Response:
-    """List the documents that were decided duplicates of an original; by the id of a copy, those of its original."""
+    """List the duplicates of an original; by the id of a copy, those of its original."""
     return await service.answer(request, COPIES, name)
 
 
@@ -140,7 +140,7 @@ async def _selection(
         str | None,
         Query(
             max_length=40,
-            description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m.",
+            description="Only documents added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m.",
         ),
     ] = None,
 ) -> Search:
@@ -163,7 +163,7 @@ async def find(
     selection: Annotated[Search, Depends(_selection)],
     match: Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")] = None,
     distance: Annotated[
-        int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")
+        int | None, Query(ge=0, le=64, description="Above the index's distance, answers are not complete.")
     ] = None,
     similarity: Annotated[float | None, Query(ge=0, le=1)] = None,
 ) -> Response:
@@ -237,7 +237,7 @@ async def stats(request: Request, service: ReadingService) -> Response:
 
 @figures.get(
     "/v1/profile",
-    summary="What the index was made with",
+    summary="The options that the index was made with",
     responses={**_plain("As `simhash-hbase create` prints it.", JSON, "object"), **problems(body=False)},
 )
 async def profile(service: KeyedService) -> Response:

@@ -38,7 +38,7 @@ class _Ahead:
         self._kind = kind
         self._read = 0
         self.held = b""
-        """Those that have been read and not been taken."""
+        """The bytes that have been read and not been taken."""
 
     @property
     def place(self) -> int:

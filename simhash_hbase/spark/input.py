@@ -25,7 +25,7 @@ DOCUMENTS = (
     "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
     "preference double, reason string, raw binary"
 )
-"""Spark has no unsigned integers: a fingerprint is a signed one of the same bits. Who has a reason is refused."""
+"""Spark has no unsigned integers: a fingerprint is a signed one of the same bits. A row with a reason is refused."""
 
 _pack = msgspec.msgpack.encode
 

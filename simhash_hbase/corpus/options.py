@@ -35,7 +35,7 @@ class Reading:
 
     @property
     def processes(self) -> int:
-        """How many processes fingerprint."""
+        """Number of processes that fingerprint."""
         return self.workers or processors()
 
 

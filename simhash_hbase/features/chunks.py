@@ -72,7 +72,7 @@ class Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time for the next one."""
+        """Whether the chunk has enough records or characters."""
         return self.share * self.records >= CHUNK_DOCUMENTS or self.share * self.characters >= CHUNK_CHARACTERS
 
     @property

@@ -102,13 +102,13 @@ def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:
-    """Make the documents of which only document cells are left."""
+    """Make entries of documents of which only document cells are left."""
     simhashes = np.array([state.simhash for state in states], dtype=np.uint64)
     return Entries.of_fingerprints([state.id for state in states], simhashes)
 
 
 def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands: int) -> Entries:
-    """Make the documents that members with these fingerprints stand for."""
+    """Make entries of the documents that members with these fingerprints stand for."""
     sketches = Sketches.unpacked([member.sketch for member in members], bands)
     return Entries(
         ids=[member.id for member in members],

@@ -53,7 +53,7 @@ class Shingles:
         return len(self._numbers)
 
     def count_in(self, normal: str) -> int:
-        """Return how many of them another normal form has."""
+        """Return how many of these shingles another normal form has."""
         others = _distinct(self._numbered(_characters(normal)))
         return len(np.intersect1d(self._numbers, others, assume_unique=True))
 

@@ -263,13 +263,13 @@ class MemberPage(NamedTuple):
 
     @classmethod
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
-        """Put the members of each of some fingerprints one behind the other."""
+        """Make a page of the members of several fingerprints, in their order."""
         ends = np.cumsum([0, *members.counts])
         sketches = Sketches.unpacked(documentcells.decode_sketches(members.values, bands=bands), bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
-        """Join with members of other fingerprints."""
+        """Return a page with the members of other fingerprints behind these."""
         simhashes = np.concatenate([self.simhashes, other.simhashes])
         order = np.argsort(simhashes)
         behind = len(self.keys)
@@ -283,7 +283,7 @@ class MemberPage(NamedTuple):
         )
 
     def where(self, simhashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Find fingerprints that it has."""
+        """Return the positions of fingerprints, all of which the page has."""
         return np.searchsorted(self.simhashes, simhashes)
 
     def qualifier(self, at: int) -> bytes:

@@ -57,7 +57,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def farthest(self) -> int:
-        """Bits that two documents of which each has a sketch may differ by at most."""
+        """Most bits in which two documents that both have sketches may differ."""
         return max((self.radius, *(self.band_reach or ()))) if self.match == "verified" else self.distance
 
     def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
@@ -132,7 +132,7 @@ class Sketches(NamedTuple):
         return [packed[at : at + width] if has else b"" for at, has in zip(starts, self.present.tolist(), strict=True)]
 
     def and_of(self, other: "Sketches") -> "Sketches":
-        """Join with those of other documents."""
+        """Return these sketches with those of other documents behind them."""
         words, shingles = np.concatenate([self.words, other.words]), np.concatenate([self.shingles, other.shingles])
         return Sketches(words, shingles, np.concatenate([self.segments, other.segments]))
 

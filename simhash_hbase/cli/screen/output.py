@@ -270,7 +270,7 @@ class Pace:
         return new
 
     def rate(self) -> float:
-        """Things a second."""
+        """Things done in a second."""
         (start, _, before), (now, _, count) = self._seen[0], self._seen[-1]
         return (count - before) / (now - start) if now > start else 0.0
 

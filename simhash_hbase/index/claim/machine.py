@@ -100,7 +100,7 @@ def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
 
 
 class Leases:
-    """Since when other writers' cells are as they are, by this process's own clock."""
+    """How long other writers' cells have been unchanged, by this process's own clock."""
 
     def __init__(self, lease_s: float, timer: Timer) -> None:
         self._lease_s = lease_s

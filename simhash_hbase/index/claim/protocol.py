@@ -186,7 +186,7 @@ def write_rows(run: Run, claims: Sequence[Claim]) -> None:
 
 
 def second_query(run: Run, claims: Sequence[Claim]) -> None:
-    """Find everything within reach, whatever its state: whoever does not find this claim is found by it."""
+    """Find all members within reach, whatever their state: a claim that does not find this one is found by it."""
     is_original = found_since(run.profile.oldest(run.clock()))
     for claim in claims:
         claim.near, claim.is_partial = [], False

@@ -75,7 +75,7 @@ class Shares:
         self._serve()
 
     def ask(self, client: str, amount: int = 1) -> "Ticket":
-        """Queue for some; the caller must close the ticket."""
+        """Queue for an amount; the caller must close the ticket."""
         ticket = Ticket(self, client, amount)
         self._waiting.append(ticket)
         self._serve()

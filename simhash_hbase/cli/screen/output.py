@@ -40,7 +40,7 @@ SURE_AFTER_S = 1.0
 LINE_EVERY_S = 60.0  # So that a log of a day stays readable.
 MEGABYTE = 1e6
 MUCH = MEGABYTE  # Bytes to read, which take more than a second.
-SOON = 0.05  # A walk through an index that has done less after its first page takes a quarter of a second in all.
+SOON = 0.05  # A walk whose first page is a smaller share of the index takes a quarter of a second or more.
 
 Say = Callable[[str], None]
 

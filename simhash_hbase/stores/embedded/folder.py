@@ -190,7 +190,7 @@ _PARTIAL = ".partial-"
 def new_partial(target: str) -> str:
     """Make the folder, beside the target, in which a copy grows."""
     folder, name = os.path.split(target)
-    # Importing this module takes longer than a look-up.
+    # Importing tempfile takes longer than a look-up.
     from tempfile import mkdtemp  # noqa: PLC0415
 
     return mkdtemp(prefix=name + _PARTIAL, dir=folder)

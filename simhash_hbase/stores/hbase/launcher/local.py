@@ -211,7 +211,7 @@ class LocalServer:
         def trouble() -> str | None:
             for service in set(self.started()) - set(self.processes()):
                 return f"{service} ended:\n{self._log_end(service)}"
-            # The process may live on for minutes.
+            # The process of a master that gave up may live on for minutes.
             return f"it gave up:\n{self._log_end('master')}" if self._log_has("master", ABORTED) else None
 
         await_answers(

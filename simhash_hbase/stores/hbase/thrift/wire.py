@@ -158,7 +158,7 @@ class GatewayConnection:
         except (OSError, UnreadableAnswer, HttpRefusal, OtherServer):
             raise
         except Exception as error:
-            # thriftpy2's error says for which object the memory is short; that of Python says nothing.
+            # The MemoryError of thriftpy2 has a reason, a bad length in the answer; that of Python has none.
             if isinstance(error, MemoryError) and not error.args:
                 raise
             raise UnreadableAnswer(f"{type(error).__name__}: {error}") from error

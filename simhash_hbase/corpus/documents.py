@@ -328,7 +328,7 @@ class Documents:
         self._name = name
         self._sources = as_sources(sources)
         self._reading = reading
-        # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
+        # A record may turn out to be refused after it was read: its id came before, or it has no usable words.
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
         self._soon = soon
         self._watch = watch

@@ -48,7 +48,7 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 def _fill_closed_streams() -> None:
     """Open a device under each standard number that is closed, so that no other file gets it.
 
-    Reading and writing go the wrong way, so that they fail; what would be printed on a closed standard error is lost.
+    Reading and writing go the wrong way, so that they fail; text for a closed standard error is lost.
     """
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:

@@ -115,7 +115,8 @@ __all__ = [
 ]
 
 IN_MEMORY_BYTES = 4 << 20
-"""Bytes of input; a document in memory takes 7 KB, however short it is, and is decided at half of the speed."""
+"""An input of more bytes gets a temporary index on disk: a document in memory takes 7 KB, however short it is, and a
+folder decides documents twice as fast."""
 
 
 class WeakHashWarning(UserWarning):
@@ -139,7 +140,7 @@ def open_index(
     collection : str, optional
         The one that is read and written; see `Index.in_collection`.
     profile : Profile, optional
-        What the caller expects of it.
+        Options that the caller expects of the index.
     readonly : bool
         Nothing will be written.
     patience_s : float, optional
@@ -182,7 +183,7 @@ def open_local_index(
     readonly: bool = False,
     patience_s: float | None = None,
 ) -> LocalIndex:
-    """Open an index by the address of its store, for what needs the rows: dedup, export, verify, vacuum, backup.
+    """Open an index by the address of its store, for methods that need its rows: dedup, export, verify, vacuum, backup.
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ def open_local_index(
         index = LocalIndex(store)
         if profile is not None:
             index.profile.check_same(profile)
-        # This machine must make the same fingerprints.
+        # The analysis of this machine must make the same fingerprints.
         made_with = index.profile
         if made_with.dictionary is not None:
             made_with.check_same(made_with.replace(dictionary=dictionary_digest()))
@@ -249,7 +250,7 @@ def create_index(
     compression : str, optional
         Codec of the files of a table in HBase, none by default.
     **options
-        What the index is made with: `analyzer`, `near`, `scheme`, `distance`, `similarity` and the other fields of
+        The options of the index: `analyzer`, `near`, `scheme`, `distance`, `similarity` and the other fields of
         `ProfileOptions`, which `Profile` explains.
 
     Returns
@@ -289,7 +290,7 @@ def create_index(
     try:
         store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)
     except IndexExists:
-        # It may be what a crash left before the profile was written: then it is completed.
+        # A crash may have left the place before the profile was written: then it is completed.
         store = open_store(url)
     try:
         if not if_not_exists or find_profile(store) is None:

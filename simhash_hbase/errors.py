@@ -1,4 +1,4 @@
-"""Every error of the package: one tree, split first into what is worth another try and what is not.
+"""Every error of the package: one tree, split first into those worth another try and all others.
 
 ::
 
@@ -6,7 +6,7 @@
     ├── Retryable                 the same call may succeed later
     │   ├── StoreUnavailable      the server, or one of its gateways, does not answer
     │   ├── StoreTimeout          no answer within the deadline; a write may have taken effect
-    │   ├── StoreBusy             somebody else holds what this call needs
+    │   ├── StoreBusy             somebody else holds something that this call needs
     │   ├── ClaimContended        other writers kept winning; claim again
     │   └── WorkerLost            a worker process was ended from outside
     └── Permanent                 the same call fails again
@@ -18,7 +18,7 @@
         ├── IndexMissing          there is no index at this address
         ├── IndexExists           there is one already
         ├── IndexClosed           the caller closed this index: open it again
-        ├── NotAnIndex            what is there was not made by this package
+        ├── NotAnIndex            there is something that this package has not made
         ├── ProfileMismatch       the index was made with other options than those asked for
         ├── CorruptIndex          stored bytes do not decode, or contradict each other
         ├── Unsupported           this store, or this version, cannot do that
@@ -97,7 +97,7 @@ class StoreTimeout(Retryable):
 
 
 class StoreBusy(Retryable):
-    """Another process holds what this call needs."""
+    """Another process holds something that this call needs."""
 
 
 class ClaimContended(Retryable):
@@ -105,7 +105,7 @@ class ClaimContended(Retryable):
 
 
 class WorkerLost(Retryable):
-    """A worker process was ended from outside, most often for want of memory; what was acknowledged stays."""
+    """A worker process was ended from outside, most often for want of memory; acknowledged documents stay."""
 
 
 class InvalidArgument(Permanent, ValueError):
@@ -125,7 +125,7 @@ class EmptyDocument(Permanent, ValueError):
 
 
 def no_words(name: str | None = None) -> str:
-    """Say why a text has no fingerprint."""
+    """Return the sentence why a text has no fingerprint."""
     return f"the text{f' of {name!r}' if name else ''} has no usable words, so it has no fingerprint"
 
 
@@ -149,7 +149,7 @@ class IndexClosed(Permanent):
 
 
 class NotAnIndex(Permanent):
-    """What is at this address was not made by this package."""
+    """There is something at this address that this package has not made."""
 
 
 class ProfileMismatch(Permanent):
@@ -161,7 +161,7 @@ class CorruptIndex(Permanent):
 
 
 class Unsupported(Permanent):
-    """The store, or the package in this version, cannot do what was asked."""
+    """The store, or the package in this version, cannot do this."""
 
 
 class MissingExtra(Permanent, ImportError):
@@ -169,7 +169,7 @@ class MissingExtra(Permanent, ImportError):
 
 
 def missing_extra(need: str, extra: str, *packages: str) -> MissingExtra:
-    """Return the error of a missing extra; pip adds one to an installation without asking an index for the package."""
+    """Return the error of a missing extra, with the pip command that adds the extra to what is installed."""
     command = " ".join(["pip install", f"'simhash-hbase[{extra}]'", *packages])
     return MissingExtra(
         f"{need}; add the extra to this installation, since no package index has simhash-hbase: {command}"
@@ -177,7 +177,7 @@ def missing_extra(need: str, extra: str, *packages: str) -> MissingExtra:
 
 
 class StoreFull(Permanent):
-    """There is no room left where the store keeps its data; what was acknowledged stays."""
+    """There is no room left where the store keeps its data; acknowledged documents stay."""
 
 
 class StoreRefused(Permanent):
@@ -189,7 +189,7 @@ class StoreReadonly(StoreRefused):
 
 
 def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:
-    """Say which libraries differ where a machine makes other fingerprints than an index holds."""
+    """Return the sentence on libraries that differ where a machine makes other fingerprints than an index holds."""
     differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
     if not differing:
         return (

@@ -50,7 +50,7 @@ SHOWN_LINES = 6
 
 
 class FamilyFiles(msgspec.Struct, frozen=True):
-    """What the program wrote and loaded for one family."""
+    """Cells, files and bytes that the program wrote and loaded for one family."""
 
     cells: int
     files: int
@@ -75,7 +75,7 @@ class HFileWriter:
 
 
 def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes:
-    """Run the program on an input, and return what it reports."""
+    """Run the program on an input, and return its report."""
     with tempfile.TemporaryFile() as log:
         try:
             # Out of reach of Ctrl-C: it ends when its input does.
@@ -92,7 +92,7 @@ def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes
                 stream.writelines(pieces)
                 stream.flush()
         finally:
-            # An input that breaks off is refused: the program removes what it wrote, then ends.
+            # An input that breaks off is refused: the program removes its files, then ends.
             with suppress(BrokenPipeError):
                 stream.close()
             try:

@@ -99,7 +99,7 @@ def load(
         raise InvalidArgument("the load was not begun")
     if not into_existing and not manifest.writing:
         check_empty(index)
-    # From here on cells may be in the index: the input must stay what it is.
+    # From here on cells may be in the index: the input must not change any more.
     manifest.writing = True
     spool.save()
     work = _LoadPass(index, spool, manifest.stamp, watch)
@@ -144,7 +144,7 @@ class _LoadPass:
     def write(self, writer: Writer) -> None:
         """Write the new documents."""
         profile = self._index.profile
-        # What rows are made of, and a sample of the keys.
+        # The columns that rows are made from, and a sample of the keys.
         simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
         segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
         for before, entries in self._new_entries():

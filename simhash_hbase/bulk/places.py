@@ -16,13 +16,13 @@ from simhash_hbase.stores.hbase.launcher.container import docker
 
 CLASS = "HFileLoader"
 SOURCE = Path(__file__).parent / "hfile_loader" / f"{CLASS}.java"
-# One thread writes files, so a collector with threads of its own only takes processors from it.
+# A parallel collector would take processors from the only thread that writes files.
 JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What is needed to run the class."""
+    """The folders and the program that the Java class needs to run."""
 
     java: Path
     jars: Path  # HBase's jars, a folder like the ``lib`` of HBase itself.

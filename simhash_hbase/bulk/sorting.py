@@ -128,16 +128,16 @@ U64 = np.uint64
 ROWS_A_PASS = 1 << 22  # Rows that are sorted in memory at a time, at 40 bytes each.
 
 SAMPLE = 1 << 12
-# Prefixes of so many fingerprints are computed at a time; what does not belong to the pass is dropped at once.
+# Prefixes of so many fingerprints are computed at a time; those that do not belong to the pass are dropped at once.
 CHUNK = 1 << 17
 
 
 class Corpus(NamedTuple):
-    """What the rows of documents are made of, in the order of the fingerprints."""
+    """The columns from which the rows of documents are made, in the order of the fingerprints."""
 
     scheme: Scheme
     simhashes: NDArray[np.uint64]
-    segments: NDArray[np.uint32]  # Of the sketch rows, shape (n, bands).
+    segments: NDArray[np.uint32]  # Segments of the sketch rows, shape (n, bands).
     present: NDArray[np.bool_]  # Which documents have a sketch.
 
     @classmethod
@@ -179,7 +179,7 @@ def sorted_rows(corpus: Corpus, *, rows_a_pass: int = ROWS_A_PASS) -> Iterator[B
     prefixes = np.sort(corpus.prefixes(slice(None, None, max(1, count // SAMPLE))).reshape(-1))
     passes = -(-count * (len(corpus.scheme.tables) + corpus.segments.shape[1]) // rows_a_pass)
     inner = {int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)}
-    # What has no row lies behind the last range.
+    # Prefixes without a row lie behind the last range.
     for start, stop in pairwise([0, *sorted(inner - {int(NO_PREFIX)}), int(NO_PREFIX)]):
         rows = _one_pass(corpus, start, stop)
         if len(rows.prefixes):

@@ -179,7 +179,7 @@ class NotedLoad(msgspec.Struct, kw_only=True):
             raise InvalidArgument(f"{folder} holds an unfinished load into {self.url}: finish it, or delete the folder")
 
     def check_unwritten(self, folder: Path | str) -> None:
-        """Refuse another input than that of which cells may be in the index."""
+        """Refuse an input other than the one whose cells may be in the index."""
         if self.writing:
             raise InvalidInput(
                 f"the input differs from that in {folder}, which may be in the index in part: "

@@ -139,7 +139,7 @@ class _Tools:
             return answer_record(None, self._index.query(text, limit=limit))
 
     def copies(self, id: IdArgument) -> dict[str, object]:
-        """List what was decided a duplicate of a document, with the time and the similarity; changes nothing.
+        """List the duplicates of a document, with time and similarity of each decision; changes nothing.
 
         The id may be that of the original, which is named as `of`, or of one of its copies.
         """

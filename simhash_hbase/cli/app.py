@@ -22,7 +22,7 @@ PROGRAM = "simhash-hbase"
 COMPLETION = "_SIMHASH_HBASE_COMPLETE"  # The variable by which a shell asks for words.
 SHOWN_CHARACTERS = 200
 
-# The module of each command, below this folder, and what the list of commands says of it.
+# The module of each command, below this folder, and its line in the list of commands.
 MODULES = {
     "commands.index": {
         "backup": "Copy a file: index while it is in use.",
@@ -39,7 +39,7 @@ MODULES = {
     },
     "commands.contents": {
         "add": "Write documents, duplicates or not.",
-        "copies": "Print what was decided a duplicate of a document.",
+        "copies": "Print the duplicates of a document.",
         "export": "Print all documents; texts are not stored.",
         "get": "Print stored documents.",
         "query": "Find the near-duplicates of documents.",

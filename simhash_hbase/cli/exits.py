@@ -18,7 +18,7 @@ FAILED = 1
 WRONG_USAGE = 2
 SOME_REFUSED = 3
 SIGNAL_CODES = 128  # A process that a signal ended has this more than its number as its exit code; ours has it, too.
-PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # Other programs are ended by this signal when nobody reads their output.
+PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # The signal that ends other programs when nobody reads their output.
 
 TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
@@ -42,7 +42,7 @@ class RunState:
     """One run of the command line, for the place that reports its errors; click hands it from context to context."""
 
     debug: bool  # Print tracebacks.
-    # Of options that were not on the command line, by their names: the variable, or the key and the file; the value.
+    # Options that were not on the command line, by their names: the variable, or the key and the file; the value.
     settings: Mapping[str, tuple[str, object]] = field(default_factory=dict)
     interrupted: str = "what was acknowledged stays"  # How the sentence about an interrupt goes on.
 
@@ -64,7 +64,7 @@ def in_options(sentence: str) -> str:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Write an error as one sentence: what went wrong, and where.
+    """Write an error as one sentence: its place, and its reason.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def sentence_of(error: BaseException) -> str:
 
 
 def usage_sentence(error: click.ClickException) -> str:
-    """Write what click says of wrong usage in the style of all other errors, with where to read on."""
+    """Write click's error of wrong usage in the style of all other errors, with the command that prints the help."""
     text = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     more = f"; see {context.command_path} --help" if context is not None else ""

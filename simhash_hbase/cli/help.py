@@ -1,4 +1,4 @@
-"""What commands and options have in common: the layout of help, where values may come from, and names suggested."""
+"""Commands and options: the layout of help, the variables that may set values, and suggestions for unknown names."""
 
 from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
@@ -15,8 +15,8 @@ CONFIG = "simhash_hbase.settings"  # Where a context has the name of the setting
 REPEAT = "what was acknowledged stays: repeat the command to go on"
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
-# What is suggested for an unknown word: first a name that means the same elsewhere.
-_ALIKE = 0.75  # Then one spelt alike, by difflib's measure: --threshold is no --results, --anlyzer is --analyzer.
+# Suggestions for an unknown word: first a name that means the same elsewhere.
+_ALIKE = 0.75  # Least likeness of a name spelt alike, by difflib: --threshold is no --results, --anlyzer is --analyzer.
 
 _OPTIONS = {
     "--similarity": "threshold jaccard score min-similarity minimum-similarity cutoff",
@@ -67,7 +67,7 @@ def wanted_number(kind: click.ParamType[object]) -> str | None:
 
 
 class Option(click.Option):
-    """An option that says what it is for, and may come from a variable that is named like it.
+    """An option with a section of the help, whose value may come from a variable that is named like it.
 
     Variables are click's own, one an option. Its ``auto_envvar_prefix`` would put a command's name into each, and the
     name of the parameter instead of the option's: a service sets ``SIMHASH_HBASE_ANALYZER`` once for all commands.
@@ -82,11 +82,11 @@ class Option(click.Option):
 
     @property
     def key(self) -> str:
-        """Its name in a settings file: the long one, with underscores."""
+        """The option's name in a settings file: the long one, with underscores."""
         return max(self.opts, key=len).lstrip("-").replace("-", "_")
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
-        """Convert a value; of one that is no number, or out of range, say what is wanted."""
+        """Convert a value; the error of a wrong number, or one out of range, names the range."""
         try:
             return super().type_cast_value(ctx, value)
         except click.BadParameter as error:
@@ -96,7 +96,7 @@ class Option(click.Option):
             raise click.UsageError(f"{hint} is {value!r}: wanted {wanted}", ctx) from error
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Say where a bad value was set, if not on the command line."""
+        """Return the place where a bad value was set: a variable, a settings file, or the option."""
         source = ctx.get_parameter_source(self.name) if ctx is not None and self.name else None
         if source is ParameterSource.ENVIRONMENT:
             return f"variable {self.envvar}"
@@ -116,7 +116,7 @@ option = partial(click.option, cls=Option)  # Declares an option of a command.
 
 
 class Command(click.Command):
-    """A command with examples, and a sentence on what an interrupt leaves: a text, or made of its options."""
+    """A command with examples, and a sentence for an interrupt: a text, or a function of the options."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Command(click.Command):
             error.ctx = error.ctx or ctx
             raise
         finally:
-            # What was set outside of the command line is remembered, for errors: an option may check its value itself.
+            # Values from outside of the command line are remembered, for errors: an option may check its value itself.
             if isinstance(ctx.obj, RunState):
                 ctx.obj.settings = {
                     item.key: (item.get_error_hint(ctx), ctx.params.get(item.name or ""))
@@ -151,7 +151,7 @@ class Command(click.Command):
                 }
 
     def invoke(self, ctx: click.Context) -> object:
-        """Call the command; what an interrupt leaves is remembered, for its message."""
+        """Call the command; the sentence for an interrupt is remembered before."""
         if isinstance(ctx.obj, RunState) and self.interrupted is not None:
             left = self.interrupted
             ctx.obj.interrupted = left if isinstance(left, str) else left(**ctx.params)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simhash_hbase.index.index import Index
     from simhash_hbase.index.local import LocalIndex
 
-    Output = screen.Output  # What a command gets as ``output``.
+    Output = screen.Output  # The type of a command's argument ``output``.
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
@@ -43,7 +43,7 @@ class Choice(SimpleNamespace):
 
 
 def collected(into: str, *options: Decorator, make: Callable[..., object] = Choice) -> Decorator:
-    """Add options to a command, which gets what is made of them as one argument."""
+    """Add options to a command, which gets the result of `make` on them as one argument."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         @wraps(function)
@@ -255,7 +255,7 @@ index = collected(
     _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default=str(defaults.SIMILARITY),
            help="Least similarity for rule verified."),
     _index("--near", type=click.Choice(get_args(defaults.NearName)), show_default=defaults.NEAR,
-           help="What near copies have in common: most of their text and its subject, or most of their text."),
+           help="How much near copies share: most of their text and its subject, or most of their text."),
     _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
     _index("--bands", type=click.IntRange(0), metavar="N", show_default=f"{defaults.BANDS} for verified, else 0",
            help="Number of sketch rows of a document; 0 for none."),
@@ -282,11 +282,11 @@ index = collected(
            help="Vacuum skips anything newer than this (minimum 120 on HBase and Redis)."),
     *_table,
 )  # fmt: skip
-"""Everything that is frozen in an index, and what its table begins with."""
+"""Options of everything that is frozen in an index, and of its table's beginning."""
 
 
 def table_fields(choice: Choice) -> dict[str, Any]:
-    """Return what a choice says of the table, not of the profile."""
+    """Return the chosen options of the table; those of the profile are left out."""
     return {name: value for name in _TABLE_FIELDS if (value := vars(choice)[name]) is not None}
 
 

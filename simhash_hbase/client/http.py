@@ -34,7 +34,7 @@ CONNECTIONS = 16  # Kept open for the next requests; threads may have more.
 READ_BYTES = 64 << 10
 # Answers of a stream in memory at a time; the lines after them are sent again.
 ANSWER_BYTES = 8 << 20
-# Of an answer that is one object, or of a line: more than a thousand matches with the longest ids take.
+# Most bytes of an answer or a line: a thousand matches with the longest ids take less.
 MOST_BYTES = 64 << 20
 
 WHOLE = ("/v1/stats", "/v1/profile")  # Routes that are of no collection.
@@ -198,8 +198,8 @@ class HttpClient:
     def stream(self, path: str, parameters: Parameters, lines: Sequence[bytes]) -> Iterator[JsonObject]:
         """Send lines that may be repeated, and yield the answer to each of them, in their order.
 
-        An answer is a JSON object; see `line_error`. What was not answered when a connection breaks, or
-        when the service ends the stream, is sent again. An error that stays comes after the answers before it.
+        An answer is a JSON object; see `line_error`. Lines without an answer when a connection breaks, or
+        when the service ends the stream, are sent again. An error that stays comes after the answers before it.
         """
         patience = _Patience(self.patience_s)
         while lines:
@@ -257,14 +257,14 @@ class HttpClient:
         return problem.error()
 
     def checked(self, read: Callable[[Any], T], value: object) -> T:
-        """Read a part of an answer, which may be of any form: what reads it raises as for a wrong one."""
+        """Read a part of an answer with `read`; where that raises, the answer has a wrong form, a `NotAnIndex`."""
         try:
             return read(value)
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise self.no_answer() from error
 
     def no_answer(self, reason: str = "") -> errors.NotAnIndex:
-        """Make the error of an answer that came whole and is none to what was asked: it would come again."""
+        """Make the error of a complete answer that does not fit the request: the same request would get it again."""
         because = f": {reason}" if reason else ""
         return errors.NotAnIndex(f"{self.url} does not answer as the service of this package does{because}")
 
@@ -300,7 +300,7 @@ class HttpClient:
                 headers=headers,
                 timeout=timeout,
                 preload_content=False,
-                # It was not asked for, and a small body could become one of any size.
+                # Compression was not asked for, and a small body could become one of any size.
                 decode_content=False,
                 redirect=False,
                 retries=False,
@@ -325,7 +325,7 @@ class HttpClient:
         try:
             error = msgspec.json.decode(self._whole(response), type=_Problem).error(where)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            # Of a gateway in front of the service, without the service's own sentence.
+            # An answer of a gateway in front of the service lacks the service's own sentence.
             if status in _AWAY:
                 error = errors.StoreUnavailable(f"{where}status {status}")
             elif status == TOO_LARGE:

@@ -63,7 +63,7 @@ class RemoteIndex(Index):
     NotAnIndex
         When something else answers at the address.
     StoreRefused
-        When the key is not known, or does not allow what is asked for.
+        When the key is not known, or does not allow the request.
     StoreUnavailable, StoreTimeout
         When the service does not answer.
 
@@ -71,9 +71,9 @@ class RemoteIndex(Index):
     -----
     Texts are sent, and the service analyses them. Answers are those of the index behind it. An answer has at most 1,000
     matches; more is said as ``truncated``. The methods with ``_many`` in their names read 1,000 documents, or fewer
-    long ones, send them as a stream, and yield in the order of the input. While the service is away, what it has not
-    answered is sent again: a claim gets the answer that it would have got. A removal may say that the document was not
-    there, because the first try removed it. What needs the rows is in `LocalIndex` alone. Threads may share one.
+    long ones, send them as a stream, and yield in the order of the input. While the service is away, unanswered
+    lines are sent again: a claim gets the answer that it would have got. A removal may say that the document was not
+    there, because the first try removed it. Only `LocalIndex` has methods that need the rows. Threads may share one.
     """
 
     _batch_documents = PIECE_LINES
@@ -109,7 +109,7 @@ class RemoteIndex(Index):
     def in_collection(self, name: str | None) -> Self:
         """Return a view of one collection; see `Index.in_collection`."""
         view = copy(self)
-        # The service masks what it stores.
+        # The service masks fingerprints that it stores.
         view.collection = Collection(name)
         view._http = self._http.in_collection(name)
         return view
@@ -159,7 +159,7 @@ class RemoteIndex(Index):
             yield name, outcome.removed
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
-        """Read what the index holds of ids; see `Index.get_many`."""
+        """Return the records of ids; see `Index.get_many`."""
         stored: list[Stored | None] = []
         for _, outcome in self._streamed(GET, checked_ids(ids)):
             if isinstance(outcome, errors.SimhashError) and not isinstance(outcome, errors.DocumentMissing):
@@ -168,7 +168,7 @@ class RemoteIndex(Index):
         return stored
 
     def copies(self, document_id: str) -> Copies | None:
-        """List what was decided a duplicate of an original; see `Index.copies`."""
+        """List the duplicates of an original; see `Index.copies`."""
         id_digest(document_id)
         try:
             record = self._service.get(COPIES.path, id=exact(document_id))
@@ -247,7 +247,7 @@ class RemoteIndex(Index):
     def _streamed(
         self, operation: Operation[A], items: Iterable[T], parameters: Parameters | None = None
     ) -> Iterator[tuple[T, A | errors.SimhashError]]:
-        """Send a stream piece by piece, and yield what was sent with its outcome."""
+        """Send items piece by piece, and yield each with its outcome."""
         for piece in _pieces((item, _line(item)) for item in items):
             answers = self._service.stream(operation.path, parameters or {}, [line for _, line in piece])
             for (item, _), record in zip(piece, answers, strict=True):
@@ -283,7 +283,7 @@ def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]
     """Cut a stream into lists of few lines and bytes; a longer line is alone.
 
     No id is twice in a list: when the answer to it is lost, the list is sent again, and the earlier one of two texts
-    would then be compared with what the later one has changed.
+    would then be compared with the decision that the later one has changed.
     """
     piece: list[tuple[T, bytes]] = []
     size = 0

@@ -20,11 +20,11 @@ VERSION = 4
 
 
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
-    """How far a run has come: what it says is on the disk, whatever else is not."""
+    """The progress of a run that is safely on the disk."""
 
     inputs: str = ""  # Digest of path, size and time of change of every file of the input.
-    options: str = ""  # Digest of the options that decide what is written.
-    index: str = ""  # Its identity: another one need not hold what is done.
+    options: str = ""  # Digest of the options that decide the files that are written.
+    index: str = ""  # Identity of the index: another one need not hold the decided documents.
     records: int = 0  # Records of the input that are done with, refused ones too.
     read: int = 0  # Documents that have a decision.
     originals: int = 0
@@ -160,12 +160,12 @@ Sink = HandedDecisions | FileDecisions  # Takes decisions in input order.
 
 
 def path_of(path: str) -> str:
-    """Name the checkpoint of a file of decisions."""
+    """Return the path of the checkpoint of a file of decisions."""
     return path + ".checkpoint"
 
 
 def of_beginning(sources: Sources, deciding: object) -> Checkpoint:
-    """Describe a run from its beginning, by its input and all that decides what is written."""
+    """Return the checkpoint of a run's beginning, with digests of its input and of its options."""
     if "-" in sources:
         raise InvalidArgument("`results` needs files: standard input cannot be read again after a restart")
     inputs = blake2b(digest_size=16)

@@ -1,4 +1,4 @@
-"""From sources to analysed chunks, and what becomes of these: what every command that reads documents has in common."""
+"""From sources to analysed chunks and their results, for every command that reads documents."""
 
 import base64
 import os
@@ -51,8 +51,8 @@ _FileIdentity = tuple[int, int] | str
 def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
     """Refuse to write over the input, or where nothing can be; called before any file is opened for writing.
 
-    Places go by what messages call them: a parameter in backticks, or what is written beside such a file. Each can be
-    made, none is where documents are read, and no two are the same.
+    The keys are the names of the places in messages: a parameter in backticks, or words for a file beside one. Each
+    place can be made, none is where documents are read, and no two are the same.
     """
     places = {name: path for name, path in written.items() if path is not None}
     if not places:
@@ -80,7 +80,7 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
 
 
 def _check_writable(places: Mapping[str, str]) -> None:
-    # What is no parameter is beside a file that was named, or makes its folders.
+    # A place without a parameter is beside a file that was named, or makes its folders.
     for name in (name for name in places if name.startswith("`")):
         path = places[name]
         if not is_remote(path):
@@ -106,7 +106,7 @@ def _is_read_with(folder: str, path: str) -> bool:
 
 
 def _identity(file: str | int) -> _FileIdentity | None:
-    """Tell files apart as the system does, by their paths as long as they are not there; devices lose nothing."""
+    """Return the key that tells files apart: device and number, or the path of a missing one; None for devices."""
     try:
         status = os.stat(file)
     except OSError:
@@ -141,12 +141,12 @@ _IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
 
 
 def where(place: Place) -> str:
-    """Name the place of a record; standard input by its name, not by the dash that asks for it."""
+    """Write the place of a record, with standard input by its name, not by the dash that asks for it."""
     return str(place._replace(file="standard input") if place.file == "-" else place)
 
 
 def skipped_records(skipped: Counter[str]) -> str | None:
-    """Name what a crawl holds besides pages, the commonest kinds each."""
+    """Count the records of a crawl that are no pages, by their commonest kinds, in one sentence."""
     if not skipped:
         return None
     were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
@@ -154,7 +154,7 @@ def skipped_records(skipped: Counter[str]) -> str | None:
 
 
 def left_out_files(left_out: Counter[str]) -> str | None:
-    """Name the files of folders that are no documents."""
+    """Write a sentence with the files of folders that are no documents."""
     if not left_out:
         return None
     were = "file was" if left_out.total() == 1 else "files were"
@@ -258,10 +258,10 @@ class Refusals:
         self.count += 1
         if self._keep is not None:
             self._keep(reject)
-        # What follows a semicolon is advice, given once.
+        # The words behind a semicolon are advice, given once.
         reason = reject.reason.partition("; ")[0]
         if reject.id is not None:
-            # Those of many ids are one reason.
+            # The reasons of many ids are one reason.
             reason = reason.replace(repr(reject.id), "…")
         reason = reason if reason in self._seen or len(self._seen) < _KNOWN_REASONS else _OTHER
         self._seen[reason] += 1
@@ -319,7 +319,7 @@ T = TypeVar("T")
 
 
 class Documents:
-    """The documents of some sources; `name` is what progress is reported under."""
+    """The documents of some sources; progress is reported under `name`."""
 
     def __init__(
         self,
@@ -340,7 +340,7 @@ class Documents:
         self._name = name
         self._sources = as_sources(sources)
         self._reading = reading
-        # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
+        # A record may turn out to be refused after it was read: its id came before, or it has no usable words.
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
         self._soon = soon
         self._listener = listener
@@ -395,7 +395,7 @@ class Documents:
         Parameters
         ----------
         index : Index
-            What the documents are for.
+            The index that the documents are added to, claimed in or looked up in.
         act : callable
             `Index.added`, `Index.claimed` or `Index.answered` of it. A document with an error in place of a result is
             refused.

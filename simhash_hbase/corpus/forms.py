@@ -40,9 +40,9 @@ class Conversion:
 
     source: str
     target: str
-    encoding: str = "utf-8"  # Of lines.
-    header: bytes | None = None  # Of CSV: its first row.
-    files: Mapping[str, str] = field(default_factory=dict)  # Of Parquet, in the order of the input: names and paths.
+    encoding: str = "utf-8"  # Encoding of lines.
+    header: bytes | None = None  # The first row of CSV.
+    files: Mapping[str, str] = field(default_factory=dict)  # Of Parquet: names and paths, in order.
 
     @property
     def copies_rows(self) -> bool:
@@ -50,7 +50,7 @@ class Conversion:
         return self.source == self.target
 
     def check(self, path: str) -> None:
-        """Refuse what will not go, before the work."""
+        """Raise `InvalidArgument` before the work where a conversion or its place is impossible."""
         if is_remote(path):
             what = f"{ROWS} are" if self.copies_rows else "a converted file is"
             raise InvalidArgument(f"`output` {shown(path)}: {what} written to this machine: name a path, then copy it")
@@ -67,7 +67,7 @@ class Conversion:
 
     @property
     def loss(self) -> str:
-        """One sentence on what becomes of values."""
+        """One sentence on the changes that values undergo."""
         if self.copies_rows:
             return (
                 "`output` keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
@@ -97,19 +97,19 @@ class KeptForm:
     """In which form kept documents are written; the input's own bytes, unless a conversion reads it again."""
 
     kind: str = LINES
-    start: bytes = b""  # Of lines: what comes before the first, a byte order mark and the header row of CSV.
-    line_end: bytes = b"\n"  # Of lines: in their encoding.
+    start: bytes = b""  # Bytes before the first line: a byte order mark and the header row of CSV.
+    line_end: bytes = b"\n"  # The end of a line in the encoding of lines.
     conversion: Conversion | None = None
-    refers: bool = False  # Of records: whether those of duplicates are written, which refer to what is kept.
+    refers: bool = False  # Whether records of duplicates are written that refer to the kept ones.
 
     @property
     def takes_bytes(self) -> bool:
-        """Whether what is kept is written from the input's own bytes; rows of Parquet are read again."""
+        """Whether kept documents are written from the input's own bytes; rows of Parquet are read again."""
         return self.conversion is None or self.conversion.source != "parquet"
 
     @property
     def loss(self) -> str | None:
-        """One sentence on what cannot be kept."""
+        """One sentence on the parts of the input that cannot be kept."""
         if self.conversion is not None:
             return self.conversion.loss
         if self.kind != RECORDS:
@@ -119,7 +119,7 @@ class KeptForm:
 
 
 def looks_into(name: str | None) -> bool:
-    """Tell whether `kept_form` reads in files of a format, so that a pipe had to be copied before."""
+    """Return whether `kept_form` reads the beginning of files of a format, so that a pipe needs a copy on disk."""
     return name in (None, "parquet", *LINE_FORMATS)
 
 
@@ -134,7 +134,7 @@ class Beginning:
     encoding: str | None = None  # The codec of lines.
     mark: bytes = b""  # The byte order mark of lines.
     header: bytes | None = None  # The header row's own bytes without the line end; None for formats without one.
-    line_end: str = "\n"  # Of its first line.
+    line_end: str = "\n"  # The end of the file's first line.
 
     @property
     def kind(self) -> str:

@@ -1,4 +1,4 @@
-"""What a caller chooses of a corpus: how it is read and decided, and what hears of it meanwhile."""
+"""Options of a corpus: how it is read and decided, and the callbacks that hear of it meanwhile."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ class Reading:
 
     @property
     def processes(self) -> int:
-        """How many processes fingerprint."""
+        """Number of processes that fingerprint."""
         return self.workers or processors()
 
 
@@ -53,17 +53,17 @@ class DedupOptions:
     Attributes
     ----------
     keep : str
-        Of near copies, which becomes the original: ``first``; ``longest``; ``best:FIELD``, that with the highest
+        Which one of near copies becomes the original: ``first``; ``longest``; ``best:FIELD``, that with the highest
         number in a field of the record, ``best:-FIELD`` with the lowest; ``rank:FIELD=a,b,c``, that of the preferred
         source, where sources that are not listed come last. Of equals it is the first. A record without the field, or
-        without a number in it, is refused. What the index holds already always wins, whatever its score.
+        without a number in it, is refused. Documents that the index holds already always win, whatever their score.
     exact : bool
         Judge pairs that the sketches bring together by their texts: the Jaccard similarity of their 5-character
         shingles has to reach the threshold of the index. Texts of kept documents are copied, compressed, to the folder
         for temporary files. An original that only the index holds has no text, and is judged by the sketches.
     contained : float, optional
-        Drop a near copy only if the kept text holds this share of its shingles; it implies `exact`. What only the index
-        holds has it by the estimate.
+        Drop a near copy only if the kept text holds this share of its shingles; it implies `exact`. Where only the
+        index holds the kept text, the estimate decides.
     dry_run : bool
         Leave the index as it is.
     output : str, optional
@@ -148,7 +148,7 @@ class Lines(Protocol):
         """Take one decision in its JSON form."""
 
     def flush(self) -> None:
-        """Hand on what was taken: the index holds it."""
+        """Hand on the lines that were taken: the index holds their documents."""
 
 
 class RunListener(NamedTuple):
@@ -161,7 +161,7 @@ class RunListener(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run came to.
+    """The numbers of documents that a run decided.
 
     Attributes
     ----------

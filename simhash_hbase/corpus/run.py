@@ -1,4 +1,4 @@
-"""A corpus on its way through an index: read, decided, and what was decided written where it was asked for."""
+"""A corpus on its way through an index: read, decided, and the decisions written to the files that were named."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
-"""Of an input from which an idf is learned: a smaller one is mostly sample, and cut with it by threads."""
+"""A smaller input from which an idf is learned is mostly sample: threads cut it into words with the sample."""
 
 
 def deduplicate(
@@ -51,7 +51,7 @@ def deduplicate(
     Parameters
     ----------
     index : Index
-        What it holds already always wins; a second run over the same input makes the same decisions.
+        Its documents always win; a second run over the same input makes the same decisions.
     sources : sequence of str
         Files, folders and patterns; ``"-"`` is standard input.
     options : DedupOptions, optional
@@ -78,7 +78,7 @@ def deduplicate(
 
     Notes
     -----
-    Needs some hundred bytes of memory a document, for the ids. What was decided stays decided when an error or an
+    Needs some hundred bytes of memory a document, for the ids. Decisions stay when an error or an
     interrupt ends the run; with `options.results` the same call with `resume` repeats no finished work.
 
     Examples
@@ -193,7 +193,7 @@ class Deduplication:
         cut = self._early.take() if self._early is not None else []
         if cut and index.profile.seed == SEED:
             index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
-        # Going on changes what the earlier run has left.
+        # Going on changes the files that the earlier run has left.
         before = start.read if start else 0
         if isinstance(self._decisions, checkpoint.FileDecisions):
             self._decisions.begin(indexrows.identity(index.store, index.collection.name))
@@ -203,7 +203,7 @@ class Deduplication:
         # A run that is continued cuts the input where the one before would have: into whole chunks. Who has waited for
         # the idf of a long input waits a chunk longer, and all processes are at work from the first one on.
         soon = options.results is None and not cut
-        del cut  # Some 100 MB.
+        del cut  # The counted words take some 100 MB.
         stays = options.lasting and not options.dry_run and not index.address.startswith("memory:")
         reading = self.reading.into_lasting(lasting=stays)
         with (
@@ -235,7 +235,7 @@ class Deduplication:
         return WatchedPipes(path for path in written.values() if path is not None and not is_remote(path))
 
     def _written(self) -> Mapping[str, str | None]:
-        """Name every file that a run with these options writes."""
+        """List the files that a run with these options writes, by their names in messages."""
         options, results = self._options, self._options.results
         return {
             "`output`": options.output,
@@ -247,7 +247,7 @@ class Deduplication:
         }
 
     def _deciding(self) -> list[object]:
-        """Name what has to be the same for a run to be continued."""
+        """List the options that must be the same for a run to be continued."""
         options, reading = self._options, self.reading
         return [
             options.keep,
@@ -343,7 +343,7 @@ class _Run:
 
 @contextmanager
 def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplicator]:
-    """Make what decides; a dry run writes to a temporary folder that is thrown away."""
+    """Yield the deduplicator; in a dry run it writes to a temporary folder that is thrown away."""
     with exact.judging(index.profile, exact=options.exact, contained=options.contained) as judge:
         if not options.dry_run:
             yield index.deduplicator(judge=judge)
@@ -357,7 +357,7 @@ def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplic
 
 BATCH = 1_000
 BATCH_BYTES = 16 << 20
-"""Of records in memory at a time, or one record: the longest documents may come together."""
+"""Most bytes of records in memory at a time, unless a single record has more."""
 
 
 class _Row(msgspec.Struct, array_like=True):

@@ -13,8 +13,8 @@ from simhash_hbase.inputs.reading import scan_lines
 from simhash_hbase.inputs.records import JsonLine
 from simhash_hbase.kernel.texts import Batch
 
-PART_SIZE = 1 << 21  # Of a part that a process cuts at a time: bytes of lines of JSON, two for each character else.
-EARLY_SIZE = 1 << 26  # Of all parts: the words that are kept until the idf is learned take some 100 MB.
+PART_SIZE = 1 << 21  # Size of a part that a process cuts at a time: bytes of lines of JSON, else two a character.
+EARLY_SIZE = 1 << 26  # Size of all parts: the words that are kept until the idf is learned take some 100 MB.
 WAITING = 4  # Parts for each process.
 NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
 
@@ -53,9 +53,9 @@ class EarlyCut:
         self._part, self._size = [], 0
 
     def take(self) -> list[CutTexts]:
-        """Give up what no process has begun, wait for the rest, and return what was cut, once."""
+        """Cancel the parts that no process has begun, wait for the others, and return their words, once."""
         jobs, self._jobs, self._left = [job for job in self._jobs if not job.cancel()], [], 0
-        # A process that was ended from outside costs what it cut.
+        # A process that was ended from outside loses the part that it cut.
         return [job.result() for job in jobs if not isinstance(job.exception(), WorkerLost)]
 
 
@@ -68,13 +68,13 @@ def cut_texts(_: Analysis | None, records: list[Document | JsonLine], seed: int)
 def texts_of(
     named: Sequence[str], settings: InputOptions, listener: RunListener, *, early: EarlyCut | None = None
 ) -> Iterator[str]:
-    """Read texts to learn from, as many as are learned from; what of them cannot be read is counted and reported."""
+    """Read texts to learn from, as many as are learned from; those that cannot be read are counted and reported."""
     sources, consumed = as_sources(named), Progress()
     with listener.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
         sample = TextSample()
         for scanned in scan_lines(sources, settings, consumed):
             is_taken = sample.add(scanned)
-            # What the sample takes is cut when it is whole.
+            # Texts in the sample are cut when it is whole.
             if early is not None and not is_taken and isinstance(scanned, Document | JsonLine):
                 early.add(scanned)
             meter.show(sample.seen, consumed.bytes_read)
@@ -88,7 +88,7 @@ def texts_of(
 
 
 class TextSample:
-    """A sample of texts; pages are extracted as they come into it, so of a million some 20,000, lines at the end."""
+    """A random sample of texts: pages are extracted when they enter it, some 20,000 of a million, lines at its end."""
 
     def __init__(self) -> None:
         self._items: Reservoir[str | JsonLine] = Reservoir(limit=LEARN_FROM)

@@ -37,7 +37,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def packer(path: str | Path) -> Callable[[bytes], bytes]:
-    """Return what compresses for the suffix of a name, such as ``.gz``, in capitals too; for others nothing changes."""
+    """Return the function that compresses for the suffix of a name, such as ``.gz``; for others nothing changes."""
     return _PACKERS.get(os.path.splitext(path)[1].lower(), bytes)
 
 
@@ -68,7 +68,7 @@ class KeptFile:
         self._waiting += self._entry(raw)
 
     def commit(self) -> int:
-        """Bring what was taken to the disk; return the file's length."""
+        """Write the lines that wait, and sync the file to the disk; return its length."""
         if self._waiting:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
@@ -107,7 +107,7 @@ class KeptFolder:
         self._waiting.append(self._folder / name)
 
     def commit(self) -> int:
-        """Bring what was written to the disk; return the number of files of this run."""
+        """Sync the written files to the disk; return the number of files of this run."""
         for path in self._waiting:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
@@ -150,7 +150,7 @@ class KeptCaptures:
         self._file.write(self._captures.reference(raw, fields), decision.id, place)
 
     def commit(self) -> int:
-        """Bring what was taken to the disk; return the file's length."""
+        """Sync the file to the disk; return its length."""
         return self._file.commit()
 
 
@@ -162,7 +162,7 @@ ConvertedRow = dict[str, Any]
 
 
 class KeptRows:
-    """Notes what is kept, and writes it at the end: Parquet cannot be continued, a table needs all its columns.
+    """Notes kept rows, and writes them at the end: Parquet cannot be continued, a table needs all its columns.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class KeptRows:
             self._notes.write(_plain_json(raw.decode(encoding).strip()) + b"\n")
 
     def commit(self) -> int:
-        """Bring what was noted to the disk; return its length."""
+        """Sync the notes to the disk; return their length."""
         to_disk(self._notes, self._notes.name)
         return self._notes.tell()
 
@@ -225,7 +225,7 @@ class KeptRows:
             yield path, rows["row"][first:last].astype(np.int64)
 
     def _batches(self) -> Iterator[list[ConvertedRow]]:
-        """Read what was noted, as often as it is needed."""
+        """Read the noted rows, as often as they are needed."""
         rows: Iterator[ConvertedRow]
         if self._conversion.source == "parquet":
             rows = inputs.parquet.read_rows(self._parts())
@@ -274,7 +274,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def rows_path(path: str) -> str:
-    """Name the file of row numbers beside an output, from which a restart continues."""
+    """Return the path of the row numbers beside an output, from which a restart continues."""
     return f"{path}.rows"
 
 
@@ -303,7 +303,7 @@ def open_kept(
             if form.kind != RECORDS:
                 kept = KeptFile(file, b"" if keep else form.start, lambda raw: raw + form.line_end, pack)
             elif path.lower().endswith(".gz"):
-                # What came as a gzip member stays as it is.
+                # A record that came as a gzip member stays as it is.
                 kept = KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)
             else:
                 kept = KeptFile(file, b"", lambda raw: gzip.decompress(raw) if raw.startswith(_GZIP) else raw, pack)

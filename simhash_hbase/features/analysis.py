@@ -1,8 +1,8 @@
 """From texts to entries: one profile's analyzer, hash and sketch, in the order of the input.
 
-Dictionaries, tables of weights and Unicode's data come from libraries of other people, whose versions change. What they
-make of built-in texts is digested when an index is created, its probe, and compared before the first text of a process
-is analysed: a few milliseconds.
+Dictionaries, tables of weights and Unicode's data come from libraries of other people, whose versions change. The
+analysis of built-in texts is digested when an index is created, its probe, and compared before the first text of a
+process is analysed: a few milliseconds.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ from simhash_hbase.rows.digests import digest_of
 
 
 class Analysed(NamedTuple):
-    """What became of a chunk of documents."""
+    """The result of analysing a chunk of documents: entries, and reasons of documents without one."""
 
-    entries: Entries  # Those that have a fingerprint, in their order.
-    kept: list[int]  # Their positions in the chunk.
+    entries: Entries  # Entries of the documents that have a fingerprint, in their order.
+    kept: list[int]  # Positions of these documents in the chunk.
     refused: dict[int, str]  # Positions of the other documents, and why they have no fingerprint.
 
 
@@ -137,7 +137,7 @@ class Analysis:
     def fingerprints(
         self, ids: Sequence[str], simhashes: Sequence[int], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
-        """Take ready fingerprints; they have no sketch, so pairs with them are judged by distance."""
+        """Make entries of ready fingerprints; without sketches their pairs are judged by distance."""
         bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
         entries = bare if metadata is None else replace(bare, metadata=metadata)
         return Analysed(entries, list(range(len(ids))), {})
@@ -160,7 +160,7 @@ _TEXTS = (
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:
-    """Digest what an analyzer and a hash make of the built-in texts."""
+    """Digest the features, fingerprints and sketches that an analyzer and a hash make of the built-in texts."""
     simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
     sketched = Batch(_TEXTS, fingerprinter.text_form).sketch()
     features = [

@@ -26,14 +26,14 @@ CHUNK_CHARACTERS = 2_000_000
 BYTES_A_CHARACTER = 4
 IN_FLIGHT = 3
 SHARES = (256, 128, 64, 32, 16, 8, 4, 2)
-"""Of a whole chunk, in the first chunks of a stream whose first results are waited for: together nearly one."""
+"""The first chunks of a stream are 1/256, 1/128, … of a whole one, so that first results come soon."""
 
 Payload = tuple[str, list[str], list[Any], list[Any] | None]
 """A method of `Analysis` and its arguments: ids, texts (or pages, fingerprints or features), metadata."""
 
 
 def payload(documents: Sequence[Document | Page]) -> Payload:
-    """Reduce documents, all with a text or pages, with features or with a fingerprint, to what a worker needs."""
+    """Return the arguments of a worker's job on documents: all have texts or pages, or features, or fingerprints."""
     ids = [document.id for document in documents]
     metadata = [document.metadata for document in documents] if any(each.metadata for each in documents) else None
     for kind, name in (("fingerprints", "simhash"), ("features", "features")):
@@ -55,7 +55,7 @@ class Chunk:
     order: list[int] = field(default_factory=list)  # For each reject, the number of documents of this chunk before it.
     characters: int = 0
     records: int = 0  # Records of the input in it, documents and refused ones.
-    share: int = 1  # It takes the share 1 / share of what a whole chunk does.
+    share: int = 1  # The chunk is full at 1 / share of the size of a whole one.
 
     def add(self, record: Scanned) -> None:
         """Take the next record."""
@@ -72,7 +72,7 @@ class Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time for the next one."""
+        """Whether the chunk has enough records or characters."""
         return self.share * self.records >= CHUNK_DOCUMENTS or self.share * self.characters >= CHUNK_CHARACTERS
 
     @property
@@ -177,7 +177,7 @@ def analyse_chunk(
     documents = {at: record for at, record in records.items() if isinstance(record, Document)}
     refused = {at: record.reason for at, record in records.items() if isinstance(record, Reject)}
     for at in refused:
-        what[at] = ""  # Which analysis refuses, too.
+        what[at] = ""  # Analysis refuses an empty text, too.
     if documents:
         metadata = metadata or [None] * len(ids)
         for at, document in documents.items():

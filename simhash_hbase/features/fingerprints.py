@@ -139,15 +139,15 @@ class Fingerprinter:
         self.hash = hash
         self.seed = seed
         self._known: dict[bytes, tuple[int, int]] = {}
-        self._outlines: set[tuple[int, str]] = set()  # Of the known texts.
+        self._outlines: set[tuple[int, str]] = set()  # The outlines of all known texts.
 
     def remember(self, texts: Iterable[CutTexts], *, workers: int = 1) -> None:
-        """Have so many threads fingerprint texts that were cut as the analyzer does: they are not cut again."""
+        """Fingerprint texts whose words are already counted, and keep the results for `fingerprint_batch`."""
         analyzer = self.analyzer
-        # Which features are the heaviest takes more than the counts of words.
+        # Choosing the heaviest features takes the words themselves, not only their counts.
         if self.hash != "murmur3" or not isinstance(analyzer, CountingAnalyzer) or analyzer.top is not None:
             return
-        # It imports logging.
+        # concurrent.futures imports logging, which takes time.
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
         weights = analyzer.weights(seed=self.seed)
@@ -201,7 +201,7 @@ class Fingerprinter:
 
 
 def _md5(data: bytes, _seed: int) -> int:
-    # It loads OpenSSL, and the hash is seldom asked for.
+    # hashlib loads OpenSSL, and the hash is seldom asked for.
     from hashlib import md5  # noqa: PLC0415
 
     return int.from_bytes(md5(data, usedforsecurity=False).digest()[:8], "big")
@@ -224,7 +224,7 @@ def _jenkins(data: bytes, _seed: int) -> int:
                 a = ((a - c) & _MASK32) ^ _rotate(c, bits)
                 a, b, c = b, (c + b) & _MASK32, a
         else:
-            # Its ``final``.
+            # The step ``final`` of the hash.
             for bits in (14, 11, 25, 16, 4, 14, 24):
                 a, b, c = b, ((c ^ b) - _rotate(b, bits)) & _MASK32, a
             a, b, c = c, a, b

@@ -80,7 +80,7 @@ class IdfTable:
 
     @classmethod
     def decode(cls, data: bytes) -> "IdfTable":
-        """Unpack what `encode` returned; raise `CorruptIndex` for anything else."""
+        """Read a table from the bytes of `encode`; raise `CorruptIndex` for anything else."""
         try:
             encoded = msgspec.msgpack.decode(zlib.decompress(data), type=_Encoded)
             pairs = zip(encoded.words, encoded.counts, strict=True)
@@ -160,21 +160,21 @@ class Reservoir(Generic[T]):
 class CutTexts(NamedTuple):
     """Texts whose words were counted, which need not be cut again."""
 
-    keys: list[bytes]  # Of the texts, see `text_key`.
-    outlines: list[tuple[int, str]]  # Of the texts, see `outline`.
-    words: kernel.CountedWords  # Of the texts in their order.
+    keys: list[bytes]  # The `text_key` of each text.
+    outlines: list[tuple[int, str]]  # The `outline` of each text.
+    words: kernel.CountedWords  # The words of the texts in their order.
 
     @classmethod
     def of(cls, texts: Sequence[str], words: kernel.CountedWords) -> "CutTexts":
-        """Keep what counts of texts and their words."""
+        """Keep keys, outlines and word counts of texts, and drop the texts."""
         return cls(list(map(text_key, texts)), list(map(outline, texts)), words.without_texts())
 
 
 class Sample(NamedTuple):
-    """What a sample of texts teaches."""
+    """The idf table learned from a sample of texts, and the counted words of the sample."""
 
     idf: IdfTable
-    texts: list[CutTexts]  # In their order, some each.
+    texts: list[CutTexts]  # All texts in their order, some in each item.
 
 
 def learn(texts: Iterable[str], *, seed: int = 0, text_form: int = TEXT_FORM, workers: int = 1) -> Sample:
@@ -182,7 +182,7 @@ def learn(texts: Iterable[str], *, seed: int = 0, text_form: int = TEXT_FORM, wo
 
     The sample is kept in memory; so many threads count it.
     """
-    # It imports logging, and few processes learn.
+    # concurrent.futures imports logging, and few processes learn.
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     sample: Reservoir[str] = Reservoir()
@@ -204,7 +204,10 @@ def learn(texts: Iterable[str], *, seed: int = 0, text_form: int = TEXT_FORM, wo
 
 
 def outline(text: str) -> tuple[int, str]:
-    """Return what most texts differ in, for a tenth of the time of their keys: 6 ms for 1,000 of 3,600 characters."""
+    """Return the length and the first 16 characters of a text: a cheap key that tells most texts apart.
+
+    For 1,000 texts of 3,600 characters it takes 0.3 ms, and `text_key` 1.5 ms (ASCII) to 17 ms (Chinese).
+    """
     return len(text), text[:16]
 
 

@@ -37,7 +37,7 @@ class Worker:
     """
 
     def __init__(self, analysis: Analysis | None = None, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
-        self.analysis = analysis  # What jobs are called with; the process gets a new one with its next job.
+        self.analysis = analysis  # The first argument of jobs; the process gets a new one with its next job.
         self._most_grown = most_grown
         self._niceness = niceness
         self._lock = Lock()
@@ -52,7 +52,7 @@ class Worker:
             self._process, self._pipe = self._spawned()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
-        """Call a function of this package with the analysis, in the process; 0 seconds of work are any number."""
+        """Call a function of this package with the analysis, in the process, for so many CPU seconds; 0: no limit."""
         pipe = self._started() or self._started()
         if pipe is None:
             raise WorkerLost(WORKER_LOST)
@@ -64,7 +64,7 @@ class Worker:
                 raise TooMuchWork(f"this takes more than {seconds:g} s of work: send less text at a time") from error
             raise WorkerLost(WORKER_LOST) from error
         except BaseException:
-            # What does not pickle was not sent: the process waits, and would not be ready for the next job.
+            # Arguments that do not pickle were not sent: the process waits for them, and is not ready for another job.
             self._end(0)
             raise
         if not done:
@@ -148,7 +148,7 @@ class Workers:
             worker.start()
 
     def begin(self, analysis: Analysis) -> None:
-        """Have the jobs to come called with an analysis, which processes that were started ahead get now."""
+        """Set the analysis of later jobs, and send it now to processes that were started ahead."""
         for worker in self._all:
             worker.analysis = analysis
         if self._is_ahead:
@@ -157,7 +157,7 @@ class Workers:
                 self.submit(_nothing)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Have a function of this package called with the process's analysis."""
+        """Call a function of this package in a process, with the process's analysis first; return its future."""
 
         def call() -> T:
             worker = self._free.pop()
@@ -169,14 +169,14 @@ class Workers:
         return self._threads.submit(call)
 
     def close(self) -> None:
-        """End the processes; what is waiting or under way is given up."""
+        """End the processes; jobs that are waiting or under way are given up."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._all:
             worker.close()
 
 
 def _nothing(_: Analysis | None) -> None:
-    """Have nothing done, but what comes before any job."""
+    """Do nothing: a job that makes the process of a worker start, import the package and receive its analysis."""
 
 
 def _serve(pipe: connection.Connection, most_grown: int, niceness: int) -> None:

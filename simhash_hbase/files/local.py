@@ -17,7 +17,7 @@ from simhash_hbase.errors import InvalidArgument
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-_NEW_MODE = 0o666  # Less what the user's mask takes away.
+_NEW_MODE = 0o666  # The user's mask takes away from this.
 _MOST_LINKS = 40  # As many as the system follows.
 _KNOWN_BY = 48  # Characters of a name, of four bytes at most.
 _DESCRIPTORS = re.compile(r"/proc/(self|thread-self|\d+)/fd")
@@ -25,7 +25,7 @@ _DESCRIPTORS = re.compile(r"/proc/(self|thread-self|\d+)/fd")
 
 @contextmanager
 def placed(place: str | os.PathLike[str]) -> Iterator[None]:
-    """Name a place in errors of the system that name none.
+    """Add a path to the system's errors in the block that name none.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class _Grown(_Placed):
 
 
 class GrowingFile(io.BufferedRandom):
-    """A file that grows under its own name; where writing failed, it ends with what was flushed last."""
+    """A file that grows under its own name; after a failed write it ends where it was last flushed."""
 
     def __init__(self, raw: _Grown, size: int = 0) -> None:
         super().__init__(raw)
@@ -91,15 +91,15 @@ class GrowingFile(io.BufferedRandom):
         self._flushed = size
 
     def flush(self) -> None:
-        """Hand what was written to the system: whole records."""
+        """Hand buffered bytes to the system; callers flush after whole records."""
         super().flush()
         self._flushed = self.tell()
 
     def close(self) -> None:
-        """Close the file; what a failure left of a record is cut off."""
+        """Close the file; after a failed write it is cut to the last flush, so that no part of a record stays."""
         if self._file.failed and not self.closed:
             self._file.truncate(self._flushed)
-            self._file.close()  # What the buffer holds must not follow.
+            self._file.close()  # The buffer's bytes must not follow.
         super().close()
 
 
@@ -326,7 +326,7 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
 def write_below(folder: str | os.PathLike[str], name: str, data: bytes, *, completes: bool = False) -> None:
     """Write a new file below a folder, through no link; after an error it is not there.
 
-    What a crash has left of the same file is replaced where the caller `completes` an earlier run.
+    A part of the same file that a crash left is replaced where the caller `completes` an earlier run.
     """
     *above, last = PurePath(name).parts
     with _folder_below(folder, above) as parent, placed(os.path.join(folder, name)):
@@ -378,7 +378,7 @@ def _begins(name: str, parent: int, data: bytes) -> bool:
 
 
 def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:
-    """Bring what was written to the disk."""
+    """Flush a file and sync it to the disk."""
     file.flush()
     if not isinstance(file, io.RawIOBase | io.BufferedIOBase):
         return  # An upload, which is durable at its end.

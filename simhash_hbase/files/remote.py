@@ -16,10 +16,10 @@ ATTEMPTS = 5  # In a row without a byte.
 PAUSE_S = 0.5  # Before the second attempt; then twice as long each time.
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "http": "aiohttp", "https": "aiohttp"}
 _REMOTE = re.compile(rf"({'|'.join(_PACKAGES)})://")
-# What a store says of the content: it is another one after a change.
+# Marks of the content that a store sends: they change with it.
 _VERSIONS = ("ETag", "etag", "LastModified", "Last-Modified", "mtime", "updated", "blob_id")
-_LENGTH = "length"  # Of the whole file, where it says nothing else.
-# To the next space, but for what closes around it: a query may have any of these signs within.
+_LENGTH = "length"  # Length of the whole file, a mark where the store sends no other.
+# To the next space, without closing signs at the end: a query may have any of these signs within.
 _ADDRESS = re.compile(r"""\b[a-z0-9]+://\S+?(?=[])>"',.;:]*(?:\s|$))""", re.IGNORECASE)
 
 
@@ -27,7 +27,7 @@ class RemoteFile(NamedTuple):
     """A file that is there."""
 
     url: str
-    name: str  # Below the folder that was named, else the address without what follows its path.
+    name: str  # The path below the folder that was named, else the address up to the end of its path.
     size: int | None
     version: int  # Another number after a change, where the store says so.
 
@@ -125,7 +125,7 @@ class _Address:
         return system, path
 
     def read(self, size: int, at: int, stop: int | None, version: dict[str, str]) -> Iterator[bytes]:
-        """Read from one place up to another or to the end; what the store says of the content is added to `version`."""
+        """Read from one place up to another or to the end; the store's marks of the content are added to `version`."""
         failures = 0
         while True:
             try:
@@ -140,7 +140,7 @@ class _Address:
                     raise OSError(0, f"{self.said(error)} (after {at:,} bytes)") from error
                 time.sleep(PAUSE_S * 2 ** (failures - 1))
                 system, path = self.system()
-                system.invalidate_cache(path)  # It may hold the version before.
+                system.invalidate_cache(path)  # The cache may hold the version before.
             else:
                 return
 
@@ -159,7 +159,7 @@ class _Address:
         return system.open(path, "rb", block_size=0, headers=headers)
 
     def compare(self, file: Any, ranged: int | None, version: dict[str, str]) -> None:  # noqa: ANN401 - untyped
-        """Add what the store says of the content of an open file to what it said before, which must be the same."""
+        """Add the store's marks of a file's content to `version`; raise `ValueError` if a known one has changed."""
         answer = file.r if self.is_web else None
         facts = answer.headers if answer else file.details
         now = {key: str(facts[key]) for key in _VERSIONS if facts.get(key)}
@@ -194,7 +194,7 @@ class _Address:
             raise InvalidInput(f"{name} cannot be reached: {self.said(error)}") from error
 
     def said(self, error: Exception) -> str:
-        """Return what a client says, without the secrets of an address."""
+        """Return the message of a client's error without the secrets of an address."""
         text = str(error).replace(self.url, shown(self.url))
         return " ".join(without_secrets(text).split()) or type(error).__name__
 
@@ -211,7 +211,7 @@ def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
     file = system.open(path, "rb", block_size=block_bytes, cache_type="readahead")
     if address.is_web and hasattr(file, "cache"):
         version = {_LENGTH: str(file.size)}
-        # fsspec's own does not compare what the server says of one part and of another.
+        # fsspec's own does not compare the server's marks of one part with those of another.
         file.cache.fetcher = lambda start, stop: b"".join(address.read(block_bytes, start, stop, version))
     return cast("BinaryIO", file)
 

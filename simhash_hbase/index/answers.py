@@ -1,6 +1,6 @@
-"""What an index answers: matches of a query, decisions, and what is held of a document.
+"""Answers of an index: matches of a query, decisions, and the record of a stored document.
 
-Notebooks show them as small HTML tables, in which whatever comes from documents is escaped and cut.
+Notebooks show them as small HTML tables, in which strings from documents are escaped and cut.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import Collection, own_id
 from simhash_hbase.rows.documentcells import FOUND_STATES, DocumentState, Member, Outcome
 
-# Of an HTML table.
+# Limits of an HTML table.
 MOST_ROWS = 20
 MOST_CHARACTERS = 200
 
@@ -62,38 +62,38 @@ class Answer(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of one document that was added."""
+    """The result of adding one document."""
 
     id: str
     """The document's id, as its caller gave it."""
     simhash: int
-    """Its fingerprint, 64 bits."""
+    """Fingerprint of the document, 64 bits."""
     known: bool | None = None
     """Whether the index held the id before; None where a service does not say so."""
     moved: bool | None = None
-    """Whether it held it with another text; None where a service does not say so."""
+    """Whether the index held the id with another text; None where a service does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Whether a document was there to be removed."""
+    """The result of removing one document."""
 
     id: str
     """The document's id, as its caller gave it."""
     removed: bool
-    """Whether the index held it."""
+    """Whether the index held the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What the index holds of one document; no text."""
+    """The record that the index keeps of one document; it has no text."""
 
     id: str
     """The document's id, as its caller gave it."""
     simhash: int
-    """Its fingerprint, 64 bits."""
+    """Fingerprint of the document, 64 bits."""
     state: str
-    """``added``, or what was decided: ``original`` or ``duplicate``."""
+    """``added``, or the decision: ``original`` or ``duplicate``."""
     added: str
     """When it was added or decided, RFC 3339 in UTC."""
     seen: str
@@ -103,15 +103,15 @@ class Stored:
     features: int | None = None
     """Distinct features of the text; None where it is not known."""
     metadata: Metadata | None = None
-    """What the caller wanted to be kept with it."""
+    """Metadata that the caller gave with the document."""
     of: str | None = None
-    """Of a duplicate: the id of its original."""
+    """The id of a duplicate's original; None for others."""
     distance: int | None = None
-    """Of a duplicate: bits between its fingerprint and that of its original."""
+    """Bits between the fingerprints of a duplicate and its original; None for others."""
     similarity: float | None = None
-    """Of a duplicate: estimated Jaccard similarity to its original; None without sketches."""
+    """Estimated Jaccard similarity of a duplicate to its original; None for others and without sketches."""
     containment: float | None = None
-    """Of a duplicate: estimated share of its shingles that its original has; None without sketches."""
+    """Estimated share of a duplicate's shingles that its original has; None for others and without sketches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class NearCopy:
 
 @dataclass(frozen=True, slots=True)
 class Decision(Shown):
-    """What became of one document."""
+    """The decision about one document: original or duplicate."""
 
     id: str
     """The document's id, as its caller gave it."""
@@ -191,7 +191,7 @@ def stored_document(collection: Collection, state: DocumentState, member: Member
 
 
 def as_given(decision: Decision) -> Decision:
-    """Name the documents of a decision by their callers' ids."""
+    """Return a decision with the ids as callers gave them, without the collection."""
     name, of = own_id(decision.id), decision.of and own_id(decision.of)
     return decision if name is decision.id and of is decision.of else replace(decision, id=name, of=of)
 
@@ -199,7 +199,7 @@ def as_given(decision: Decision) -> Decision:
 def as_decision(
     name: str, decided: DocumentState | Outcome, *, short: bool, of_removed: bool = False, near: NearCopy | None = None
 ) -> Decision:
-    """Answer what was decided about a document."""
+    """Make the answer about a document from its decision."""
     return Decision(
         name,
         decided.state in FOUND_STATES,
@@ -221,7 +221,7 @@ def html_of(value: object) -> str:
     >>> html_of({"id": "<b>", "similarity": 0.123456})
     '<table><tr><th>id</th><td>&lt;b&gt;</td></tr><tr><th>similarity</th><td>0.1235</td></tr></table>'
     """
-    # It brings a table of all entities with it, and most processes show nothing.
+    # html loads a table of all entities, and most processes show nothing.
     from html import escape  # noqa: PLC0415
 
     if (row := _columns(value)) is not None:

@@ -1,4 +1,4 @@
-"""What callers pass to an index: documents and ids, checked, and cut into batches."""
+"""Arguments of an index's methods: documents and ids, checked, and cut into batches."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,7 +19,7 @@ T = TypeVar("T")
 MOST_MATCHES = 1_000  # Matches of an answer that crosses the network.
 LEASES = 2  # Leases that such a claim waits for another writer, which may have crashed.
 BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their name take at a time: one commit each.
-BATCH_CHARACTERS = 8_000_000  # Some 30 MB: what a batch of long texts may hold in memory.
+BATCH_CHARACTERS = 8_000_000  # A batch of long texts takes some 30 MB of memory.
 
 GivenDocument: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
 """Id, text and, where it is to be kept, metadata."""
@@ -37,7 +37,7 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a query asks for besides its document; see `Index.query`."""
+    """The rule, limit and time of a query; see `Index.query`."""
 
     rule: MatchRule | None = None
     limit: int | None = None
@@ -120,20 +120,20 @@ def checked_document(number: int, document: object) -> tuple[str, str, Metadata 
 
 
 def given_document(number: int, given: object) -> Document:
-    """Make a document of what a caller passes as the `number`-th one, or raise `InvalidArgument`."""
+    """Make a document from the `number`-th argument of a caller, or raise `InvalidArgument`."""
     name, text, metadata = checked_document(number, given)
     return Document(name, text, None, None, None if metadata is None else dict(metadata), _NOWHERE, None)
 
 
 def checked_types(name: object, text: object, metadata: object) -> tuple[str, str, Metadata | None]:
-    """Return id, text and metadata in strings of no subclass, or refuse what a caller without a type checker passes."""
+    """Return id, text and metadata in strings of no subclass; raise `InvalidArgument` for values of other types."""
     name = checked_id_type(name)
     of = f" of {name!r}" if name else ""
     if not isinstance(text, str):
         raise InvalidArgument(f"the text{of} is of type {type(text).__name__}: wanted a string")
     if not isinstance(metadata, Mapping | None):
         raise InvalidArgument(f"the metadata{of} is of type {type(metadata).__name__}: wanted a mapping")
-    # What is nested too deep is refused later, where it cannot be stored.
+    # Metadata that is nested too deep is refused later, where it cannot be stored.
     kept: Metadata | None = metadata
     with suppress(RecursionError):
         kept = _exact_strings(metadata)

@@ -44,7 +44,7 @@ class CandidateLimits(NamedTuple):
 
     tables: int  # Rows with flags up to this are block rows, those above sketch rows.
     blocks: int
-    bands: BandDistance | None  # By the number of sketch rows that bring it; None where sketch rows are not read.
+    bands: BandDistance | None  # By the number of sketch rows that agree; None where sketch rows are not read.
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "CandidateLimits":
@@ -53,9 +53,9 @@ class CandidateLimits(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Documents to search for, and what a search asks of them, computed once."""
+    """Documents to search for, with the rule, prefixes and sketches of a search, computed once."""
 
-    profile: Profile  # That of the index.
+    profile: Profile  # The profile of the index.
     entries: Entries
     rule: MatchRule  # What it accepts.
     reach: CandidateLimits
@@ -136,7 +136,7 @@ class Candidates:
             is_block = (rows.prefixes & FLAGS) <= reach.tables
             met = distinct(rows.simhashes[is_block & (apart <= reach.blocks)])
             others, counts = np.unique(rows.simhashes[~is_block & (apart <= reach.bands[-1])], return_counts=True)
-            # No document of a fingerprint shares more sketch rows than bring it.
+            # No document of a fingerprint shares more sketch rows with the query than the fingerprint was found in.
             others = others[distances(others, self._simhashes) <= joined_within(reach.bands, counts)]
             near = distinct(np.concatenate([met, others]))
             # Both are sorted, and `np.isin` takes longer than everything else here.
@@ -155,7 +155,7 @@ class Candidates:
             within = distances(self._simhashes[queries], stored) <= most[columns]
             found.append((queries[within], stored[within], columns[within] < self._reach.tables))
         queries, stored, by_blocks = (np.concatenate(column) for column in zip(*found, strict=True))
-        # Each pair is kept once, where as many rows bring it as it needs.
+        # Repeated pairs are dropped; a pair that no block row joins needs as many sketch rows as its distance asks for.
         few = distinct(stored)
         # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs. Of
         # equal pairs that of a block row comes first.
@@ -191,7 +191,7 @@ def find_candidates(
 def find_crowded_documents(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: CandidateLimits
 ) -> NDArray[np.bool_]:
-    """Tell which documents of a batch have others of it within reach."""
+    """Return a mask of the documents of a batch that have others of it within reach."""
     ascending, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
     by_blocks = find_crowded(ascending, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
     crowded = np.asarray(by_blocks[where], np.bool_)
@@ -206,7 +206,7 @@ def find_crowded_documents(
 def find_crowded(
     simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: BandDistance
 ) -> NDArray[np.bool_]:
-    """Join documents with each other, without a store; tell which of them share as many prefixes as they need."""
+    """Join documents with each other, without a store; return a mask of those that share enough prefixes."""
     ascending, owners = sort_prefixes(prefixes)
     there = np.searchsorted(ascending, NO_PREFIX)
     ascending, owners = ascending[:there], owners[:there]

@@ -43,7 +43,7 @@ class Copy:
     containment: float | None
     """Estimated share of its shingles that the original has; None without sketches."""
     metadata: Metadata | None
-    """What came with it, such as its source."""
+    """Metadata that came with the copy, such as its source."""
     of_removed: bool
     """The original has another text since."""
 
@@ -71,9 +71,9 @@ class Copies:
 
 
 def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copies | None:
-    """List the copies of an original, or of that of a copy; None when the index does not hold the id.
+    """List the copies of an original by its id or that of a copy; None when the index does not hold the id.
 
-    What was last seen before `oldest`, in ms since 1970, does not count.
+    Documents that were last seen before `oldest`, in ms since 1970, do not count.
     """
     [asked] = read_states(store, [name])
     state = asked and asked[0].shown(oldest)
@@ -136,7 +136,7 @@ def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[C
     """
     stale = []
     for cell, copy in zip(cells, _read_documents(store, [cell.qualifier for cell in cells]), strict=True):
-        # One that does not decode may name it.
+        # A copy whose cell does not decode may name it.
         with suppress(CorruptIndex):
             state = copy and decode_document(copy.value).shown(oldest)
             if state is None or state.copy_key != (cell.row, cell.qualifier):
@@ -145,7 +145,7 @@ def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[C
 
 
 def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
-    """Select the duplicates that should have a cell, and have none."""
+    """Return the duplicates that the list of their original's copies lacks, where the original may be found."""
     keyed = [(key, state) for state in states if (key := state.copy_key)]
     cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
     lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
@@ -166,7 +166,7 @@ def count_without_original(store: Store, states: Sequence[DocumentState]) -> int
     originals = _read_documents(store, [id_digest(state.of) for state in states if state.is_duplicate and state.of])
     count = 0
     for original in originals:
-        # One that does not decode is counted itself.
+        # An original that does not decode is counted itself.
         with suppress(CorruptIndex):
             count += original is None or decode_document(original.value).found() is None
     return count

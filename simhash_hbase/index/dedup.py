@@ -32,12 +32,12 @@ ORIGINAL = Outcome("original")
 
 
 class Plan(NamedTuple):
-    """What a batch is to become."""
+    """The decisions about a batch, and the writes that they ask for."""
 
-    decisions: list[Decision]  # One a document.
+    decisions: list[Decision]  # A decision for each document.
     entries: Entries  # The documents that have no recorded decision.
-    outcomes: list[Outcome]  # One for each of `entries`.
-    states: list[StoredState | None]  # What the place that is written to holds of `entries`.
+    outcomes: list[Outcome]  # An outcome for each of `entries`.
+    states: list[StoredState | None]  # The cells of `entries` in the store that is written to.
     seen: list[str]  # Ids that were offered again or named as originals that stand.
     expired: list[str]  # Originals within reach that were not seen for too long.
 
@@ -48,7 +48,7 @@ class Deduplicator:
     Parameters
     ----------
     store : Store
-        Holds the index; what it holds already always wins.
+        Holds the index; documents in it always win.
     profile : Profile
         The index's profile: its rule decides.
     scratch : Store, optional
@@ -183,7 +183,7 @@ class Deduplicator:
         for (at, state, of), original in zip(duplicates, originals, strict=True):
             text = original.text if original and original.found(oldest) else None
             if (place := places.get(of, at)) < at:
-                # It was decided anew before this document's turn.
+                # The earlier document was decided anew before this document's turn.
                 text = entries.texts[place] if outcomes[place].of is None else None
             if is_of_removed(state.of_text, text):
                 removed.add(at)
@@ -206,7 +206,7 @@ class OriginalOption(NamedTuple):
     similarity: float | None
     containment: float | None
     text: Text
-    mate: int | None = None  # Its position, if it is of the same batch.
+    mate: int | None = None  # Position of the original, if it is of the same batch.
 
 
 by_rank = attrgetter("rank")
@@ -297,7 +297,7 @@ class UndecidedBatch:
             self.outcomes.append(ORIGINAL)
 
     def later_near(self, at: int) -> list[int]:
-        """Find the later documents of this batch that the rule accepts beside one."""
+        """List the positions of the later documents of this batch that are near-duplicates of the one at `at`."""
         later, _, _ = self._accepted_mates(at, np.arange(at + 1, self._end))
         return [int(turn) for turn in later]
 
@@ -309,7 +309,7 @@ class UndecidedBatch:
             if not held[at]:
                 continue
             later = set(self._left_by.get(at, ()))
-            # A held document without a plan may become anything: what is near it waits, or it would be decided before.
+            # A held document without a plan may become anything: documents near it wait, so as not to come before it.
             if held[at] != {mate} or mate in open_:
                 open_.add(at)
                 later.update(self.later_near(at))
@@ -354,7 +354,7 @@ class UndecidedBatch:
         apart = distances(entries.simhashes[others], entries.simhashes[at])
         near = apart <= max((reach.blocks, *(reach.bands or ())))
         others, apart = others[near], apart[near]
-        # Only what a scan would find counts: so a batch decides as the index would.
+        # Only documents that a scan would find count: so a batch decides as the index would.
         by_blocks = (prefixes[others, : reach.tables] == prefixes[at, : reach.tables]).any(axis=1)
         own = sketches.at(np.array([at]))
         accepted, similarities = judge(rule, apart, own, sketches.at(others), by_blocks=by_blocks)

@@ -27,7 +27,7 @@ from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_r
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 
-# One compare-and-set takes less time than a put and a second read; several take more.
+# A single compare-and-set takes less time than a put and a second read; several take more.
 FEW = 1
 
 
@@ -63,7 +63,7 @@ def entry_rows(
 
 
 def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], sketches: Sequence[bytes]) -> BlockRows:
-    """List all rows of stored documents, by what their members hold."""
+    """List all rows of stored documents, from the fingerprints and sketches in their members."""
     blocks = block_rows(profile.blocks, simhashes)
     if not profile.bands:
         return blocks
@@ -74,7 +74,7 @@ def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], sketches: Seque
 def member_values(
     entries: Entries, added: Iterable[int], *, with_sketch: NDArray[np.bool_] | None = None
 ) -> Iterator[bytes]:
-    """Encode what the member cell of each document holds; `added` says when each was added, ms since 1970."""
+    """Encode the member cell of each document; `added` says when each was added, ms since 1970."""
     sketches = Sketches.of_entries(entries)
     if with_sketch is not None:
         sketches = sketches._replace(shingles=sketches.shingles * with_sketch)
@@ -102,13 +102,13 @@ def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:
-    """Make the documents of which only document cells are left."""
+    """Make entries of documents of which only document cells are left."""
     simhashes = np.array([state.simhash for state in states], dtype=np.uint64)
     return Entries.of_fingerprints([state.id for state in states], simhashes)
 
 
 def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands: int) -> Entries:
-    """Make the documents that members with these fingerprints stand for."""
+    """Make entries of the documents that members with these fingerprints stand for."""
     sketches = Sketches.unpacked([member.sketch for member in members], bands)
     return Entries(
         ids=[member.id for member in members],
@@ -127,13 +127,13 @@ class WriteBatch(NamedTuple):
     """Documents on their way into the store of an index."""
 
     store: Store
-    profile: Profile  # That of the index.
+    profile: Profile  # The profile of the index.
     entries: Entries
 
     def plan(
         self, outcomes: Sequence[Outcome], places: Sequence[int], states: Sequence[StoredState | None], *, now: int
     ) -> list[Change]:
-        """Say what the documents at these places change in the cells that were read of them."""
+        """Make the changes of document cells for the documents at these places; `states`: the cells that were read."""
         oldest = self.profile.oldest(now)
         changes = []
         for at, stored in zip(places, states, strict=True):
@@ -156,7 +156,7 @@ class WriteBatch(NamedTuple):
         return changes
 
     def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
-        """Write planned changes in the order that keeps documents findable; return what other writers got ahead of."""
+        """Write changes in the order that keeps documents findable; return those that other writers got ahead of."""
         self.put_rows_and_members(changes)
         refused = commit(self.store, changes, below=below)
         lost = {change.at for change in refused}
@@ -164,13 +164,13 @@ class WriteBatch(NamedTuple):
         return refused
 
     def put_rows_and_members(self, changes: Sequence[Change]) -> None:
-        """Write what makes documents findable: members and entries among copies, then the rows that are not there."""
+        """Write members and entries among copies, then missing rows: with these the documents are findable."""
         if not changes:
             return
         places = [change.at for change in changes]
         entries = self.entries if places == list(range(len(self.entries))) else self.entries.take(places)
         found = np.array([not change.new.is_duplicate for change in changes])
-        # Where HBase collects what is old, a refresh rewrites all cells of a document.
+        # Where HBase removes old cells, a refresh rewrites all cells of a document.
         all_again = self.profile.ttl_ms is not None
         lacking = np.array([all_again or not change.has_rows for change in changes])
         # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
@@ -182,7 +182,7 @@ class WriteBatch(NamedTuple):
 
 
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
-    """Write the document cells so that no late request of it does harm; return what other writers got ahead of.
+    """Write document cells so that no late request does harm; return changes that other writers got ahead of.
 
     Without transactions first cells are put at the timestamp `below`, `ServerClock.decision_time`; without it, and
     where they are few, they are compared and set.
@@ -228,7 +228,7 @@ def refresh_documents(
 ) -> None:
     """Write down that documents were seen, where the index lets documents expire.
 
-    Only what was last seen longer ago than a tenth of the time to live is written, all cells of it. A refresh that
+    Only documents last seen longer ago than a tenth of the time to live are written, all their cells. A refresh that
     another writer gets ahead of is left out: that writer has seen the document too.
     """
     if profile.ttl_ms is None:
@@ -241,13 +241,13 @@ def refresh_documents(
 def refresh_within(
     store: Store, profile: Profile, ids: Sequence[str], *, now: int
 ) -> tuple[Sequence[Change], Sequence[Change]]:
-    """Do what `refresh_documents` does, within the caller's transaction; return what was changed, and what was not.
+    """Refresh as `refresh_documents` does, within the caller's transaction; return the changes.
 
-    Other writers got ahead of the latter.
+    The second sequence has changes that were not written, because other writers got ahead of them.
     """
     if profile.ttl_ms is None:
         return (), ()
-    # What was seen long ago, but has not expired: that stays away.
+    # Documents that were seen long ago, but have not expired: these stay away.
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = []
     for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):
@@ -256,7 +256,7 @@ def refresh_within(
             stamp = max(now, old.stamp + 1)
             new = msgspec.structs.replace(decision, seen=now, stamp=stamp)
             if old.is_undecided:
-                # What is moving is refreshed in the text that counts as yet.
+                # A document that moves is refreshed with the text that still counts.
                 new = msgspec.structs.replace(old, previous=new, stamp=stamp)
             changes.append(Change.of(at, id_digest(old.id), (old, value), new))
     seen = [(state, change.digest) for change in changes if (state := change.new.shown())]

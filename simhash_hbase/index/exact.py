@@ -44,7 +44,7 @@ class Shingles:
         characters = _characters(normal)
         alphabet = _distinct(characters)
         self._base = len(alphabet) + 1
-        # A table is looked up 25 times as fast as a sorted alphabet is searched; only what is used of it is memory.
+        # A table is looked up 25 times as fast as a sorted alphabet is searched; only its used pages take memory.
         self._digits = np.zeros(_NO_CHARACTER + 1, np.uint32)
         self._digits[alphabet] = np.arange(1, self._base)
         self._numbers = _distinct(self._numbered(characters))
@@ -53,7 +53,7 @@ class Shingles:
         return len(self._numbers)
 
     def count_in(self, normal: str) -> int:
-        """Return how many of them another normal form has."""
+        """Return how many of these shingles another normal form has."""
         others = _distinct(self._numbered(_characters(normal)))
         return len(np.intersect1d(self._numbers, others, assume_unique=True))
 
@@ -84,9 +84,9 @@ def _characters(normal: str) -> NDArray[np.uint32]:
 
 
 class TextVerdict(NamedTuple):
-    """What two texts say of a document and an original."""
+    """The similarity and containment of a document's text in an original's, and the judgement."""
 
-    is_similar: bool  # Enough for the document to be a near copy.
+    is_similar: bool  # Whether the texts are similar enough for a near copy.
     is_contained: bool  # Whether the original holds enough of the document.
     similarity: float | None
     containment: float | None
@@ -105,8 +105,8 @@ class TextJudge:
     Notes
     -----
     Texts of kept documents are compressed in a temporary file; 24 bytes each, their digests, and of those that were
-    compared the numbers of their shingles are in memory. Of two texts that are compared it takes 8 bytes a shingle,
-    and up to 40 a character for a moment. An original that only the index holds has no text, and is judged by the
+    compared the numbers of their shingles are in memory. Comparing two texts takes 8 bytes a shingle, and up to
+    40 a character for a moment. An original that only the index holds has no text, and is judged by the
     estimates and the index's own rule.
     """
 
@@ -134,7 +134,7 @@ class TextJudge:
         self._file.close()
 
     def begin(self, entries: Entries, texts: Sequence[str]) -> None:
-        """Take the texts of the next batch.
+        """Set the texts of the next batch.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class TextJudge:
                 self._sizes[original] = len(Shingles(normal))
             shared = own.count_in(normal)
             similarity, containment = shared / (len(own) + self._sizes[original] - shared), shared / len(own)
-        # What is not known is enough.
+        # An unknown containment is enough.
         is_contained = similarity is None or containment is None or containment >= (self._contained or 0)
         return TextVerdict(similarity is None or similarity >= least, is_contained, similarity, containment)
 

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Index(ABC):
-    """A near-duplicate index: what can be done with one wherever its rows are.
+    """A near-duplicate index: the methods that every index has, wherever its rows are.
 
     `LocalIndex` keeps them in a store, `RemoteIndex` asks a service that does. Several processes may use one index at a
     time, each with its own `Index`. Threads may share one.
@@ -51,7 +51,7 @@ class Index(ABC):
 
     def __init__(self, profile: Profile, *, clock: Callable[[], int] = now_ms) -> None:
         self.profile = profile
-        """What the index was made with."""
+        """The options that the index was made with."""
         self.collection = Collection()
         """The collection whose documents are read and written."""
         self._clock = clock
@@ -65,19 +65,19 @@ class Index(ABC):
     @property
     @abstractmethod
     def analysis(self) -> "Analysis | None":
-        """What turns texts into entries; None where a service does it."""
+        """The analysis that turns texts into entries; None where a service does it."""
 
     @abstractmethod
     def in_collection(self, name: str | None) -> Self:
         """Return a view of one collection: its documents and no others, under ids of its own; closed with the index.
 
-        `stats` of it, and what reads or mends the rows, is of the whole index.
+        `stats`, and methods that read or mend rows, are of the whole index.
 
         Parameters
         ----------
         name : str or None
             1 to 128 bytes of UTF-8 without control characters, compared as they are; None: the documents that are in
-            no collection, which is what an index shows by itself.
+            no collection, which an index without a view shows.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Index(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close what the index holds open; from now on every call that needs it raises `IndexClosed`.
+        """Close the store or the connections of the index; later calls that need them raise `IndexClosed`.
 
         A second call does nothing.
         """
@@ -115,11 +115,11 @@ class Index(ABC):
 
     @abstractmethod
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
-        """Read what the index holds of ids, in their order."""
+        """Return the records of ids, in their order; None for an id that the index does not hold."""
 
     @abstractmethod
     def copies(self, document_id: str) -> Copies | None:
-        """List what was decided a duplicate of an original, by `claim` and `dedup`.
+        """List the documents that `claim` and `dedup` decided to be duplicates of an original.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Index(ABC):
         """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
 
     def expiry_warning(self) -> str | None:
-        """Say so where all documents have expired by the clock of this machine, which may be ahead; None else.
+        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
 
         A service goes by a clock of its own.
         """
@@ -208,7 +208,7 @@ class Index(ABC):
             for at, document in enumerate(batch):
                 outcome = next(outcomes)[1] if at in kept else None
                 yield document.id, None if isinstance(outcome, EmptyDocument) else outcome
-            # What comes after the last result may be an error.
+            # After the last result an error may come.
             next(outcomes, None)
 
     def rule(
@@ -310,7 +310,7 @@ class Index(ABC):
         Returns
         -------
         Decision
-            Durable. Of near copies claimed at the same time exactly one is the original, and every duplicate names an
+            Durable. Exactly one of near copies claimed at the same time is the original, and every duplicate names an
             original within its reach.
 
         Raises
@@ -405,7 +405,7 @@ class Index(ABC):
         return ((name, result_of(answer)) for name, answer in answers)
 
     def get(self, document_id: str) -> Stored | None:
-        """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
+        """Return the record of an id; None when the index does not hold it, or only knows that it was removed."""
         return self.get_many([document_id])[0]
 
     def __contains__(self, document_id: object) -> bool:
@@ -414,7 +414,7 @@ class Index(ABC):
 
 
 def result_of(outcome: T | SimhashError | None) -> T | None:
-    """Return a result; raise what stands in its place."""
+    """Return a result, or raise the error that stands in its place."""
     if isinstance(outcome, SimhashError):
         raise outcome
     return outcome

@@ -35,12 +35,12 @@ def find_profile(store: Store) -> Profile | None:
 
 
 def has_documents(store: Store) -> bool:
-    """Return whether a store holds documents, or what is left of some."""
+    """Return whether a store has any cell of a document, even a left-over one."""
     return next(iter(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)), None) is not None
 
 
 def _check_no_documents(store: Store) -> None:
-    """Raise `CorruptIndex` where there are documents, but no profile: what makes an index writes none before it."""
+    """Raise `CorruptIndex` where there are documents, but no profile: no document is written before the profile."""
     if has_documents(store):
         raise CorruptIndex(
             f"the profile at {store.url} is missing, and there are documents: restore a backup, since no other profile "
@@ -54,7 +54,7 @@ def read_profile(store: Store) -> Profile:
 
 
 def identity(store: Store, collection: str | None = None) -> str:
-    """Digest what tells an index from another one: its profile, when that was written, and which collection it is."""
+    """Digest the profile, the time when it was written and the collection: no two indexes have the same."""
     cell = _profile_cell(store)
     named = "" if collection is None else f"\0{collection}"
     return blake2b(f"{cell.timestamp} ".encode() + cell.value + named.encode(), digest_size=16).hexdigest()
@@ -77,7 +77,7 @@ def _read(store: Store, row: bytes) -> Cell | None:
 
 
 def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:
-    """Write table, secret and profile, the profile last: it is what makes a store an index."""
+    """Write table, secret and profile, the profile last: with it the store is an index."""
     if (profile.idf if profile.analyzer == "learned" else None) != (idf and idf.digest()):
         raise InvalidProfile("the profile names another idf table than the one given")
     encoded = idf.encode() if idf is not None else b""
@@ -147,7 +147,7 @@ def _read_json(store: Store, row: bytes, form: type[T], name: str, way_out: str)
 
 
 class OpenLoad(msgspec.Struct, frozen=True):
-    """What the row of loads holds."""
+    """The content of the row of loads."""
 
     token: str  # Says which load it is.
     is_open: bool  # Whether it is still to be finished.
@@ -183,7 +183,7 @@ def _write_load(store: Store, load: OpenLoad) -> None:
 
 
 class NotedBackup(msgspec.Struct, frozen=True):
-    """What the row of backups holds."""
+    """The content of the row of backups."""
 
     time: int  # When the last backup began, in ms since 1970.
 

@@ -1,4 +1,4 @@
-"""An index over a store, on this machine or in HBase and Redis: what reads it, what decides, and what maintains it."""
+"""An index over a store, on this machine or in HBase and Redis: queries, decisions and maintenance."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class Searched(NamedTuple):
-    """What one search cost and found, over all its queries."""
+    """The cost and the number of results of one search, over all its queries."""
 
     queries: int
     rows: int  # Block rows that were read.
@@ -72,7 +72,7 @@ class Searched(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """What an index and the views of its collections have in common."""
+    """The state that an index and the views of its collections share."""
 
     last: int = 0  # The time of the latest batch.
     ticking: Lock = field(default_factory=Lock)
@@ -163,7 +163,7 @@ class LocalIndex(Index):
 
     @property
     def analysis(self) -> "Analysis":
-        """What turns texts into entries; reads the learned table on first use."""
+        """The analysis that turns texts into entries; the learned table is read on first use."""
         if self._shared.analysis is None:
             # Look-ups need none of it, and its expressions take longer to compile than a look-up.
             from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
@@ -177,7 +177,7 @@ class LocalIndex(Index):
 
     @property
     def store(self) -> Store:
-        """What keeps the rows.
+        """The store that keeps the rows.
 
         Raises
         ------
@@ -285,7 +285,7 @@ class LocalIndex(Index):
         oldest, limit = self._oldest(), search.limit
         if search.since is not None:
             oldest = max(oldest, since_ms(search.since, self._clock()))
-        # One more than the limit tells whether there are more; the document itself may be among them.
+        # A hit more than the limit shows that there are more; the document itself may be among them.
         most = UNLIMITED if limit is None else limit + 2
         queries = Queries.of(self.profile, self.collection.stored(entries), search.rule)
         found = Neighbours(self.store, queries, oldest=oldest, most=most)
@@ -340,7 +340,7 @@ class LocalIndex(Index):
             yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
-        """Read what the index holds of ids; see `Index.get_many`."""
+        """Return the records of ids; see `Index.get_many`."""
         read = self._read(checked_ids(ids))
         return [None if held is None else stored_document(self.collection, *held) for held in read]
 
@@ -359,7 +359,7 @@ class LocalIndex(Index):
             Is told how far it is.
         on_damage : callable, optional
             Is called with the row of each damaged cell, and with the error. A damaged document cell is left out then,
-            whatever its collection was; a document whose member is damaged comes without what that holds.
+            whatever its collection was; a document whose member is damaged comes without the fields of its member.
 
         Raises
         ------
@@ -422,7 +422,7 @@ class LocalIndex(Index):
         Raises
         ------
         InvalidArgument
-            When what comes is no document.
+            When an item is no document.
 
         Notes
         -----
@@ -495,7 +495,7 @@ class LocalIndex(Index):
         )
 
     def expiry_warning(self) -> str | None:
-        """Say so where all documents have expired by this machine's clock, which may be ahead; None else.
+        """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.
 
         Nobody may have written for longer than the time to live, or a clock is ahead: then copies of documents that are
         still wanted become originals. Reads a page of documents.
@@ -503,7 +503,7 @@ class LocalIndex(Index):
         return expiry_warning(self.store, self.profile, self._clock())
 
     def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
-        """Delete what no answer needs any more.
+        """Delete expired documents, old removals, and members and rows that no answer needs any more.
 
         Parameters
         ----------

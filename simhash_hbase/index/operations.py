@@ -1,4 +1,4 @@
-"""What can be asked of an index by documents and ids, a row an operation: for the service and its client."""
+"""The operations of an index on documents and ids, a row each, for the service and its client."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -19,7 +19,7 @@ class Operation(Generic[T]):
     path: str
     """Where the service takes streams of them, and single ones in a body."""
     form: Form[T]
-    """What answers a document or an id."""
+    """The form of the answer to a document or an id."""
     documents: bool = False
     ids: bool = False
     needs_id: bool = True

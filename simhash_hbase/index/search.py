@@ -1,7 +1,7 @@
 """From candidates to matches: which documents stand behind a fingerprint, and which of them the rule accepts.
 
 Members are read once for all parts of a search. Their sketches are compared first, many at a time; document cells are
-read of what the rule accepts only.
+read for accepted pairs only.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Hit(NamedTuple):
     """A document that the rule accepts."""
 
     member: Member
-    state: DocumentState  # What its member stands for.
-    text: Text  # That of the member; its document cell may name another one too.
+    state: DocumentState  # The decision that the member stands for.
+    text: Text  # The member's text; the document cell may name another one too.
     distance: int
     similarity: float | None
     containment: float | None  # Share of the query's shingles that the document has.
@@ -73,7 +73,7 @@ class Neighbours:
     store : Store
         Holds the index.
     queries : Queries
-        What is searched for.
+        The documents to search for.
     oldest : int
         Documents count that were seen then or later, ms since 1970.
     most : int
@@ -114,13 +114,12 @@ class Neighbours:
 def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept: AcceptHit) -> None:
     """Find for each document what may decide it, the nearest first.
 
-    Of a fingerprint that more than `FIRST_MEMBERS` documents have, those whose ids have the smallest digests are read
-    first. Further ones are read only for documents of which no hit as near was enough; for these to the last one. So a
-    flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among the first hundred of
-    it.
+    A flood of copies has more than `FIRST_MEMBERS` documents of one fingerprint. The first `FIRST_MEMBERS` of them, by
+    the digests of their ids, are always read; all others only for a query that had no sufficient hit as near as they
+    are. So a flood costs a bounded number of reads, and *most similar* and *earliest* hold among its first hundred.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
-    # For each document the distance of what was enough.
+    # For each document the distance of its sufficient hit.
     settled = np.full(len(queries.entries), FARTHEST, np.uint8)
 
     def hand_on(near: CandidatePairs, page: MemberPage) -> None:
@@ -140,7 +139,7 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
         simhashes = keys.distinct(near.simhashes)
         hand_on(near, members.page(simhashes))
         for simhash in filter(members.wide.__contains__, simhashes.tolist()):
-            # The other members of this fingerprint, where nothing as near was enough.
+            # The other members of this fingerprint, for queries without a sufficient hit as near as it.
             after: bytes | None = members.wide[simhash]
             unsettled = near.where(near.simhashes == np.uint64(simhash))
             while after is not None:
@@ -164,7 +163,7 @@ def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
         return
     where = page.where(near.simhashes)
     ends = np.cumsum(page.stop[where] - page.first[where])
-    starts = np.flatnonzero(near.queries[1:] != near.queries[:-1]) + 1  # Of all queries but the first.
+    starts = np.flatnonzero(near.queries[1:] != near.queries[:-1]) + 1  # Starts of all queries but the first.
     start = 0
     while start < len(ends):
         done = ends[start - 1] if start else 0
@@ -182,7 +181,7 @@ def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
 def _nearest(
     members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
-    """Give each query its first hits in the order of answers.
+    """Yield each query with its first hits in the order of answers.
 
     Document cells are read for the members that come first, and for further ones only where some of those do not count.
     """
@@ -267,13 +266,13 @@ class MemberPage(NamedTuple):
 
     @classmethod
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
-        """Put the members of each of some fingerprints one behind the other."""
+        """Make a page of the members of several fingerprints, in their order."""
         ends = np.cumsum([0, *members.counts])
         sketches = Sketches.unpacked(documentcells.decode_sketches(members.values, bands=bands), bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
-        """Join with members of other fingerprints."""
+        """Return a page with the members of other fingerprints behind these."""
         simhashes = np.concatenate([self.simhashes, other.simhashes])
         order = np.argsort(simhashes)
         behind = len(self.keys)
@@ -287,7 +286,7 @@ class MemberPage(NamedTuple):
         )
 
     def where(self, simhashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Find fingerprints that it has."""
+        """Return the positions of fingerprints, all of which the page has."""
         return np.searchsorted(self.simhashes, simhashes)
 
     def qualifier(self, at: int) -> bytes:
@@ -299,7 +298,7 @@ class MemberPage(NamedTuple):
         return self.keys[at][layout.MEMBER_ROW_BYTES : layout.MEMBER_ID_BYTES]
 
     def text_digest(self, at: int) -> bytes:
-        """Return what a member's key holds of the digest of its text."""
+        """Return the part of the text's digest that a member's key holds."""
         return self.keys[at][layout.MEMBER_ID_BYTES :]
 
 
@@ -393,7 +392,7 @@ class Members:
             self._states.update(zip(missing, states, strict=True))
 
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Give members numbers that are in the order of their ids."""
+        """Return numbers of members that are in the order of their ids."""
         places = at.tolist()
         ids = dict.fromkeys(sorted(set(places)), "")
         for place in ids:

@@ -1,18 +1,18 @@
 """Timestamps of cells: a writer's own clock, which may be wrong, or the server's; and first cells below all decisions.
 
-In a store without transactions a delete hides what is written at or below its timestamp, now or later. So no delete may
+In a store without transactions a delete hides cells written at or below its timestamp, now or later. So no delete may
 be later than the server's time, and no write much earlier.
 
 The first document cells of many ids are put: a compare-and-set costs a server as much as thirty cells of a put, and an
 empty cell does not need one. A put that is stamped when it is executed may be executed late, by a gateway that stood
-still, and cover what was changed and acknowledged meanwhile. So a first cell carries a timestamp below all that the
-server's clock still gives: it never covers what a compare-and-set wrote, however late or often it arrives. Of several
-that are put into one cell the highest timestamp stands, in whatever order they arrive: what was covered once does not
-come back. A writer counts its cell as written once it has read it back; every other change of a document cell is a
+still, and cover acknowledged changes of that time. So a first cell carries a timestamp below all that the
+server's clock still gives: it never covers the cell of a compare-and-set, however late or often it arrives. Of several
+that are put into one cell the highest timestamp stands, in whatever order they arrive: a covered one does not come
+back. A writer counts its cell as written once it has read it back; every other change of a document cell is a
 compare-and-set.
 
 A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `claim_time`. That of a
-decision, `time_below`, is above what `vacuum` has deleted.
+decision, `time_below`, is above all cells that `vacuum` has deleted.
 """
 
 import time
@@ -29,7 +29,7 @@ MARGIN_MS = 60_000
 """How far the timestamp of a cell that is written without comparing lies behind the server's clock: a cell that anybody
 changed meanwhile is newer, even where the servers' clocks differ. HBase admits no server that is 30 s off."""
 
-# A reading this old is taken again; so is one since which this machine slept, or its clock was set.
+# The server is asked for its time again after so long, after this machine slept, and after its clock was set.
 KEPT_S = 60.0
 # A store does not repeat a put that its own clock stamps; asking for the time may be repeated.
 TRIES = 3

@@ -1,7 +1,7 @@
-"""Writing: add and remove documents so that what was acknowledged is findable, whoever else writes.
+"""Writing: add and remove documents so that acknowledged documents are findable, whoever else writes.
 
-A read of document cells and the write that rests on it are repeated until the write counts; `documentrows` has what is
-written, and in which order.
+A read of document cells and the write that rests on it are repeated until the write counts; `documentrows` has the
+cells that are written, and their order.
 """
 
 import random
@@ -26,10 +26,10 @@ LOOK_S = 20.0
 
 
 class Written(NamedTuple):
-    """What a batch did, a flag a document."""
+    """The results of writing a batch, a flag a document."""
 
     known: list[bool]  # The id was in the index before.
-    moved: list[bool]  # It was there with another text.
+    moved: list[bool]  # The id was in the index with another text.
 
 
 class ReadCells(NamedTuple):
@@ -54,10 +54,9 @@ def write_documents(
 ) -> Written:
     """Write documents with the states decided for them.
 
-    The store is called seven times at most, whatever the size of the batch, and twice more each minute for the server's
-    time; more often where other writers change the same documents meanwhile. In a store with transactions it is six
-    calls, in one transaction. With `cells`, the document cells as they were read before, it is a call less; a
-    transaction reads them again.
+    A batch of any size takes at most seven calls of the store, or six where `cells` has the document cells as they were
+    read before. A store with transactions takes six, in one transaction, which reads the cells itself in any case. The
+    server's time takes two more calls a minute, and other writers that change the same documents take more attempts.
     """
     store, entries = batch.store, batch.entries
     now = server_clock.writing_time(now)
@@ -76,10 +75,10 @@ def write_documents(
                 states = read_states(store, [entries.ids[at] for at in pending], digests)
             attempt.cells_were_read()
             changes = batch.plan(outcomes, pending, states, now=now)
-            # A later attempt may find what this one wrote: what was known is what the first one found.
+            # A later attempt may find cells that this one wrote, so only the first one tells which ids were known.
             first = {**{change.at: change for change in changes}, **first}
             pending = [change.at for change in batch.apply(changes, below=below)]
-        # A delete may hide what is placed in an empty cell: only a compare-and-set says so.
+        # A delete may hide a put into an empty cell: only a compare-and-set notices that.
         states = below = None
         if not pending:
             plans = [first[at] for at in range(len(entries))]
@@ -88,7 +87,7 @@ def write_documents(
 
 
 def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
-    """Remove documents, and tell which were there.
+    """Remove documents, and return for each whether it was there.
 
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
     of an original the list of its copies. Block rows stay until `vacuum`.
@@ -108,7 +107,7 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             latest.update((change.at, change) for change in changes)
             first = {**latest, **first}
             refused = {change.at for change in commit(store, changes)}
-            # Of what an attempt before this one marked without an answer, the member may still be there.
+            # A document that an unanswered earlier attempt marked may still have its member.
             removed = [latest[at] for at in pending if at in latest and at not in refused]
             drop_members(store, removed)
             originals = [change for change in removed if change.before and change.before.is_found]
@@ -135,7 +134,7 @@ class Attempt:
         self._cells_were_read = False
 
     def cells_were_read(self) -> None:
-        """Note that the store answers: what was written without an answer is looked for by the next attempt."""
+        """Note that the store answers: the next attempt looks for writes that were not answered."""
         self._cells_were_read = True
 
     def __enter__(self) -> Self:

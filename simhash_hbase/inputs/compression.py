@@ -38,7 +38,7 @@ class _Ahead:
         self._kind = kind
         self._read = 0
         self.held = b""
-        """Those that have been read and not been taken."""
+        """The bytes that have been read and not been taken."""
 
     @property
     def place(self) -> int:
@@ -99,7 +99,7 @@ def _wrong_checksums(wrong: Sequence[str]) -> tuple[str, ...]:
     if not wrong:
         return ()
     named = ", ".join(wrong[:_NAMED_MEMBERS]) + (" and others" if len(wrong) > _NAMED_MEMBERS else "")
-    return (f"the gzip data is damaged: the checksum is wrong of member {named}, of which what was read may be wrong",)
+    return (f"the gzip data is damaged: the checksum is wrong of member {named}, and its content may be wrong",)
 
 
 def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
@@ -124,7 +124,7 @@ def _pass_gzip_header(ahead: _Ahead, *, is_first: bool) -> None:
 
 
 def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool]:
-    """Yield what a member holds behind its header; return whether its checksum and its length are right."""
+    """Yield the content of a member behind its header; return whether its checksum and its length are right."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     checksum = length = 0
     while not inflate.eof:

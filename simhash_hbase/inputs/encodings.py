@@ -120,12 +120,12 @@ def undecodable(error: UnicodeError, codec: str, *, before: int = 0, line: int |
 
 
 REPLACEMENT = "\ufffd"
-# What a text may be in that is not UTF-8; of two that fit equally well the first is taken.
+# Encodings of a text that is not UTF-8; of two that fit equally well the first is taken.
 _CANDIDATES = (
     "gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "cp1251", "koi8_r", "cp1252", "cp1254", "cp1250", "cp1253",
     "cp1255", "cp1256", "cp1258", "cp874", "iso8859-2", "iso8859-5", "iso8859-6", "cp866",
 )  # fmt: skip
-# These come after the others where a text is too short to tell.
+# Encodings that come after the others where a text is too short to tell.
 _LESS_COMMON = frozenset(_CANDIDATES[8:])
 _HANDICAP = 0.3
 # The codecs of seven bits, by what begins their characters; in ASCII few of these come.
@@ -185,13 +185,13 @@ _UNLIKELY = re.compile(
     "|[\xa1-\uffff](?=[\xa1-\xbf][\xa1-\uffff])|[a-z](?=[\xa1-\xac\xae-\xb3\xb5-\xb6\xb9-\xbf][a-z])"
     f"|[\xc0-\u017f](?=[\xc0-\u017f]{{3}})|[^{_THAI_BASES}](?=[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])"
 )
-# The weights of characters: letters that are neither frequent nor usual, and what no text has.
+# The weights of characters: letters that are neither frequent nor usual, and characters that no text has.
 _RARE = re.compile("[\xa1-\u06ff\u0e01-\u0e7f\u2500-\u259f\u3400-\ud7a3\uf900-\ufaff\uff61-\uff9f]")
 _CJK = re.compile("[\u3400-\ud7a3]")
 _IMPOSSIBLE = re.compile("[\x80-\x9f\ue000-\uf8ff\ufffd]")
 
 
-@cache  # It takes 16 ms.
+@cache  # Without it a call takes 16 ms.
 def _plane(codec: str, first: int, last: int) -> frozenset[str]:
     """Return the two-byte characters of a codec whose lead bytes are in ``first..last``."""
     pairs = (bytes((a, b)) for a in range(first, last + 1) for b in range(0x40, 0xFF))

@@ -101,7 +101,7 @@ def _legible(text: str) -> str:
 
 
 _MAX_DEPTH = 2_000  # libxml2 itself stops at 2,048, in some versions nowhere.
-_MAX_ATTRIBUTES = 1_000  # Of one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000.
+_MAX_ATTRIBUTES = 1_000  # In one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000.
 _BEGINNING = 50
 _LIMITS = ("ERR_RESOURCE_LIMIT", "ERR_INTERNAL_ERROR")
 """Names of the error for a page that is nested too deeply, in different versions of libxml2."""
@@ -294,7 +294,7 @@ def main_text(html: str) -> MainText:
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:
-        # One odd page of millions must not end the run, whatever parser and extractor trip over.
+        # A single odd page of millions must not end the run, whatever error parser and extractor raise.
         raise InvalidInput(f"the page cannot be parsed: {type(error).__name__}: {error}") from error
 
 
@@ -308,7 +308,7 @@ def page_title(page: Page) -> str:
         root, _ = page_tree(html)
         return _title(root)
     except Exception:
-        # Whatever is wrong with the page was said when it was read.
+        # Faults of the page were reported when it was read.
         return ""
 
 
@@ -373,7 +373,7 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 def _paragraphs(root: HtmlElement) -> Iterator[str]:
     """Yield the paragraphs of a page that are not mostly links, without menus, footers and consent notices."""
     pieces: list[str] = []
-    plain: list[str] = []  # Of the pieces, those outside of links.
+    plain: list[str] = []  # The pieces outside of links.
     links = left_out = 0  # How many such elements are open.
     for event, element in iterwalk(root, events=("start", "end")):
         name = f"{element.get('id', '')} {element.get('class', '')}"

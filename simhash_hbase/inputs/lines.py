@@ -26,7 +26,7 @@ LINES = frozenset({"jsonl", "text", *DELIMITERS})
 _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
 _MAY_HAVE_NAN = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 _POSITION = re.compile(r" \(byte (\d+)\)$")
-_QUOTE = re.compile(r'(?<!\\)"')  # One that no backslash escapes.
+_QUOTE = re.compile(r'(?<!\\)"')  # A quote that no backslash escapes.
 _BACKSLASH = (
     "a backslash before a quote is no escape in CSV: write quotes twice, which Spark does with option('escape', '\"')"
 )
@@ -262,7 +262,7 @@ _DOUBTFUL_ROWS = 100  # No text is expected to have more lines that look like ro
 
 
 class _Remainder:
-    """Finds what may be the remainder of a broken row: its lines would be rows of their own."""
+    """Finds the lines that may be the remainder of a broken row: these are no rows of their own."""
 
     def __init__(self, delimiter: str) -> None:
         field = rf'("([^"]|"")*"|[^"{delimiter}\n]*)'

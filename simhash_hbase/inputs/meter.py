@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol, TypeAlias
 
 Unit: TypeAlias = Literal["things", "bytes", "share"]
-"""Of a total: the things that are counted, the bytes of the input, or the whole of an index, which is 1."""
+"""The unit of a total: the things that are counted, the bytes of the input, or the whole of an index, which is 1."""
 _PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows", "tasks"})
 
 

@@ -66,7 +66,7 @@ class Preference:
         """
         name = self.field or ""
         if name not in record:
-            raise InvalidInput(f"the field {name!r} is missing, which says what of near copies is kept")
+            raise InvalidInput(f"the field {name!r} is missing, which decides the original of near copies")
         value = record[name]
         if self.by == "rank":
             if not isinstance(value, str | int) or isinstance(value, bool):
@@ -150,7 +150,7 @@ class InputOptions:
         if not all((self.id_name, self.source_field, *self.metadata_fields)):
             raise InvalidArgument("a field's name must not be empty")
         if self.id_name == self.source_field:
-            raise InvalidArgument(f"field {self.id_name!r} cannot be both the id and what is fingerprinted")
+            raise InvalidArgument(f"field {self.id_name!r} cannot be both the id and the content to fingerprint")
         if min(self.max_document_bytes, self.record_bytes, self.block_bytes) < 1:
             raise InvalidArgument("max_document_bytes, max_record_bytes and block_bytes must be at least 1")
 

@@ -187,7 +187,7 @@ def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: BinaryIO, 
                         show(done)
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, OSError) and error.filename == target.name:
-                    raise  # What is written cannot be, not what is read.
+                    raise  # The error is one of writing, not of reading.
                 raise InvalidInput(f"{shown(path)}: rows to be kept cannot be copied: {described(error)}") from error
 
 
@@ -216,7 +216,7 @@ def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
 
 
 def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:
-    """Yield what is kept of each row group, in parts of bounded size."""
+    """Yield the kept rows of each row group, in parts of bounded size."""
     start = 0
     for group in range(file.metadata.num_row_groups):
         stop = start + file.metadata.row_group(group).num_rows
@@ -275,7 +275,7 @@ def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarr
 
 
 def batch_of(rows: list[Row], schema: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Make columns of rows; what is no string in a column of strings is written as JSON."""
+    """Make columns of rows; a value that is no string is written as JSON in a column of strings."""
     columns = []
     for column in schema:
         values: list[Any] = [row.get(column.name) for row in rows]

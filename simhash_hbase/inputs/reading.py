@@ -54,7 +54,7 @@ _OTHER_PACKERS = {
     ".xz": "xz -dc", ".lzma": "xz -dc", ".bz2": "bzip2 -dc", ".lz4": "lz4 -dc", ".br": "brotli -dc", ".zip": "unzip -p",
     ".z": "zcat", ".7z": "7z x -so", ".tar": "tar -xOf", ".tgz": "tar -xOzf",
 }  # fmt: skip
-"""Files that are not read, and what writes their content to standard output."""
+"""Files that are not read, with the commands that write their content to standard output."""
 
 
 def reader_of(name: str) -> Reader:
@@ -82,7 +82,7 @@ def format_of(source: Source, options: InputOptions) -> str:
         raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
     if not has_fields(name) and options.source_field != options.text_field:
         raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")
-    # Where what comes in has been copied, there is a file.
+    # Standard input that was copied has a file.
     if name == "parquet" and source.path is None:
         raise InvalidInput("Parquet cannot be read from standard input, its description is at its end: name a file")
     if name == "parquet" and source.compression is not None:

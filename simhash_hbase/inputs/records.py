@@ -1,4 +1,4 @@
-"""What a reader yields: a document, a page, or a refused record; documents made of records with named fields."""
+"""The records that a reader yields: documents, pages, refused records; documents made of records with named fields."""
 
 import math
 import os
@@ -42,7 +42,7 @@ class Document:
     raw: bytes | None  # The record's own bytes without the line end, when ``keep_raw`` asked for them.
     preference: float | None = None
     """Place in the order of `InputOptions.preference`, the least first; None where no field is asked for it."""
-    title: str | None = None  # Of the record, when ``titles`` asked for it; pages have theirs in the metadata.
+    title: str | None = None  # Title of the record, when ``titles`` asked for it; pages have theirs in the metadata.
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class JsonLine(NamedTuple):
 
     place: Place
     content: bytes  # In UTF-8 where the file is in UTF-16 or UTF-32.
-    encoding: str  # Of the file.
+    encoding: str  # Encoding of the file.
     options: InputOptions
 
 
@@ -162,7 +162,7 @@ class FingerprintColumn:
         self._known: str | None = None  # How the strings before were written.
 
     def read(self, value: str | int) -> int:
-        """Return a fingerprint; raises InvalidArgument for what is none, or could be two."""
+        """Return a fingerprint; raise `InvalidArgument` for a value that is none, or could be two."""
         if self._form is not None:
             return self._read_as(self._form, value)
         if isinstance(value, int):

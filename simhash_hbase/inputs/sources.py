@@ -248,7 +248,7 @@ class Sources(tuple[str, ...]):
     """
 
     def __new__(cls, named: Iterable[str | os.PathLike[str]]) -> Self:
-        """Take names and paths."""
+        """Make a list of names; paths become names."""
         if isinstance(named, str | os.PathLike):
             raise InvalidInput("sources is a sequence of names, not one string or path")
         try:
@@ -294,7 +294,7 @@ class _SpooledSources:
 
 
 def as_sources(named: Sequence[str]) -> Sources:
-    """List what was named, unless that was done."""
+    """Return the sources of names; sources that were listed already as they are."""
     return named if isinstance(named, Sources) else Sources(named)
 
 

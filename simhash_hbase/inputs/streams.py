@@ -89,7 +89,7 @@ class Stream:
 
     blocks: Iterator[bytes]  # A fault ends them early.
     fault: str | None = None  # Why the blocks end before the file does; known after the last one.
-    encoding: str = UTF8  # Of the file.
+    encoding: str = UTF8  # Encoding of the file.
     mark: bytes = b""  # The byte order mark before the blocks.
 
     @property
@@ -206,7 +206,7 @@ def numbered_lines(
         if not skipping:
             pieces.append(rest)
             size += len(rest)
-        # One byte more may be the \r of a line that just fits.
+        # A byte more may be the \r of a line that just fits.
         if size > max_bytes + 1:
             yield _bounded(number, b"".join(pieces), max_bytes, returns=returns)
             pieces, size, skipping = [], 0, True

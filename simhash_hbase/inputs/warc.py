@@ -37,7 +37,7 @@ _CODING_HEADERS = ("content-encoding", "transfer-encoding")  # In the order in w
 def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
     """Read a crawler's file: WARC of pages, WET of their texts; gzip a record or as a whole, Zstandard, or neither.
 
-    A URL that was captured twice comes twice with one id, and what reads treats it as any repeated id: `dedup` and
+    A URL that was captured twice comes twice with one id, and is treated as any repeated id: `dedup` and
     `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
     if the text is the same.
     """
@@ -68,7 +68,7 @@ def read_warc(request: ReadRequest) -> Iterator[Page | Reject]:
         yield Reject(Place(source.name, 0), fault, b"", source.id)
 
 
-_Body = tuple[bytes, str, tuple[str, ...]]  # What a record holds of a page: content, content type and codings.
+_Body = tuple[bytes, str, tuple[str, ...]]  # The content, the content type and the codings of a record's page.
 
 
 def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Reject | str:
@@ -193,8 +193,8 @@ _NOT_ASCII = bytes(range(0x80, 0x100))
 def undo(content: bytes, codings: Sequence[str]) -> bytes:
     r"""Return a page as it was before HTTP's content and transfer codings.
 
-    Servers name codings that a page is not in, and what is no coding, such as ``utf-8``. So its bytes decide: gzip and
-    Zstandard are undone under the name of any coding, and text comes back as it is.
+    Servers name codings that a page is not in, and words that are none, such as ``utf-8``. So its bytes decide: gzip
+    and Zstandard are undone under the name of any coding, and text comes back as it is.
 
     Raises
     ------

@@ -22,7 +22,7 @@ _WARC_LINE = re.compile(rb"WARC/\d\.\d{1,2}\r?\n")
 # A header with the only defined method, and without undefined flags.
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _HEADER_BYTES = 4
-_SNIFFED_BYTES = 16  # Of the file, to tell how it is compressed.
+_SNIFFED_BYTES = 16  # First bytes of the file, which tell how it is compressed.
 _PROBED_BYTES = 1 << 12
 _STEP_BYTES = 1 << 16
 _JUNK = "the file has data outside its gzip members"
@@ -42,7 +42,7 @@ class GzipEnd(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A place where bytes are missing; what came of a member that has not ended may be wrong."""
+    """A place where bytes are missing; the content of a member that has not ended may be wrong."""
 
     reason: str
 
@@ -163,7 +163,7 @@ class _Gzip:
 class _Damaged(Exception):
     """Bytes that are no record, with the place to look for the next one; or, without a place, bytes are missing.
 
-    Where bytes are missing, nothing before them belongs to what follows.
+    Where bytes are missing, the bytes behind them begin anew.
     """
 
     def __init__(self, reason: str, start: int | None = None) -> None:
@@ -267,7 +267,7 @@ class Broken(NamedTuple):
     number: int
     reason: str
     headers: StatusAndHeaders | None  # The WARC headers, if they are left.
-    raw: bytes  # Its first 64 KB, as far as they are known.
+    raw: bytes  # First 64 KB of the record, as far as they are known.
 
 
 def head_of(head: bytes) -> StatusAndHeaders:
@@ -350,7 +350,7 @@ class _RecordSplitter:
             yield record
 
     def broken(self, damage: _Damaged) -> Broken:
-        """Return what is left of a record, and move to the next one."""
+        """Return the remainder of a broken record, and move to the next one."""
         raw = bytes(self._window.bytes[:_KEPT_BYTES])
         headers = self._headers
         if headers is None and raw.startswith(_WARC):

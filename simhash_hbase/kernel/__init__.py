@@ -17,7 +17,7 @@ _sources = {module.with_name(f"{module.name.partition('.')[0]}.py"): module.read
 _changed = [
     source.name
     for source, module in _sources.items()
-    # What Cython shares among the modules has no source.
+    # A module that Cython makes for all the others has no source.
     if source.exists() and blake2b(source.read_bytes(), digest_size=16).hexdigest().encode() not in module
 ]
 
@@ -35,7 +35,7 @@ class KernelInterpreted(RuntimeWarning):
 
 
 def description() -> str:
-    """Return how the kernel runs, and what makes it run compiled."""
+    """Return how the kernel runs; where it is interpreted, with the way to have it compiled."""
     if COMPILED:
         return "compiled"
     if _pure:

@@ -1,4 +1,4 @@
-"""Forms of texts, character by character: what a table says of each is written in its place.
+"""Forms of texts, character by character: the entry of a table for each is written in its place.
 
 A table holds for each code point the one that it becomes, 0 for none, or, with bit 31 set, the place of several in a
 list: their number, then they. Texts with characters whose form depends on their neighbours are left to Python.

@@ -34,8 +34,8 @@ from simhash_hbase.kernel.kinds import (
 
 JIEBA_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among them.
 TOKENS = 1  # The same, with the words of other scripts.
-WORDS = 2  # Of these, tokens that hold a word character (``\w``).
-KEYWORDS = 3  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
+WORDS = 2  # Only tokens that hold a word character (``\w``).
+KEYWORDS = 3  # Tokens of two characters or more, as ``jieba.analyse`` takes them.
 FOLDED_WORDS = 4  # `WORDS` of a text in lower case: the dictionary has AT&T and IP地址 in capitals.
 
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
@@ -73,7 +73,7 @@ _SLOT_MASK = cython.declare(cython.ulonglong, (1 << 21) - 2)
 _ROOTS = cython.declare(cython.ulonglong, 1 << 21)  # Where the slots of first characters begin.
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
 
-SLOTS = 1 << 20  # Of a trie.
+SLOTS = 1 << 20  # Entries of a trie's table.
 
 
 @cython.cfunc
@@ -97,8 +97,8 @@ def read_words(
 ) -> None:
     """Read a file of UTF-8, a line for each word: the word, a blank, its number, and perhaps a blank and more.
 
-    Written are the code points of the words, where each of them starts and stops, and its number. That has at most 15
-    digits, so that the quotient of all its digits and of what those behind the point count is the nearest one to it.
+    The results go into the arrays that are passed: the code points of the words, where each word starts and stops, and
+    its number. A number has at most 15 digits: then digits / 10**decimals is the correctly rounded double.
     """
     used: cython.uint = 0
     place: cython.Py_ssize_t = 0
@@ -297,7 +297,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Find the words of other scripts in a text, and leave what is between them to jieba."""
+        """Emit the words of other scripts in a text; the stretches between them are cut as jieba does."""
         kinds: cython.int = 0
         if self.mode >= _TOKENS:
             for place in range(start, end):
@@ -319,7 +319,7 @@ class Cutter:
                             self.points[at] = 39  # The apostrophe of ASCII.
                     self._emit(place, stop)
             elif kind & (_HIRAGANA | _KATAKANA | _UNSPACED) and (kind & _UNSPACED or not kind & _EXTENDS):
-                # The mark of a long vowel is of both kana, and goes with what comes before it.
+                # The mark of a long vowel is of both kana, and goes with the character before it.
                 kind &= _HIRAGANA if kind & _HIRAGANA else _KATAKANA | _UNSPACED
                 while stop < end and self.kinds[self.points[stop]] & kind:
                     stop += 1
@@ -358,7 +358,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _emit_pairs(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Take each character of a run, with its marks, together with the next one; a single one by itself."""
+        """Emit each character of a run, with its marks, together with the next one; a single one by itself."""
         first: cython.Py_ssize_t = start
         second: cython.Py_ssize_t = start
         for place in range(start + 1, stop + 1):
@@ -371,7 +371,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_known(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Cut what jieba knows into blocks and the single characters between them."""
+        """Cut a stretch as jieba does, into blocks and the single characters between them."""
         place: cython.Py_ssize_t = start
         while place < end:
             stop = place + 1
@@ -476,7 +476,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_ascii(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Cut ASCII: letters and digits with a decimal part and a percent sign, and what is between these."""
+        """Cut ASCII into letters and digits, with a decimal part and a percent sign, and the runs between these."""
         while start < end:
             stop = start
             if _is_alphanumeric(self.points[start]):
@@ -499,8 +499,8 @@ class Cutter:
     def _cut_by_model(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Cut a run of Han by the likeliest states (Viterbi): words end at the states E and S.
 
-        Each state follows one of two: B and S follow E or S, M and E follow B or M. Of a character, bit 0 to 3 of its
-        way back say for B, E, M and S whether it is the later one.
+        Each state follows one of two: B and S follow E or S, M and E follow B or M. Bits 0 to 3 of a character's way
+        back say for B, E, M and S whether it follows the later one.
         """
         model = self.model
         at: cython.Py_ssize_t = 20 + 4 * (self.points[start] - _HAN_FIRST)

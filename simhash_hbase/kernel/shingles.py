@@ -1,4 +1,4 @@
-"""Shingles: the smallest hashes of the runs of five characters of a normal form, and what is kept of these.
+"""Shingles: the smallest hashes of the runs of five characters of a normal form, and the sketches made of these hashes.
 
 One-permutation MinHash (Li, Owen, Zhang 2012) with optimal densification (Shrivastava 2017): a shingle's hash names one
 of 512 bins by its upper 9 bits, each bin keeps its smallest hash, and an empty bin takes the hash of the first filled
@@ -20,9 +20,9 @@ _THREE = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)  # 63 bits.
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _M1 = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
 _M2 = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
-_IN_BIN = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFF)  # 55 bits: what of a hash is behind its bin.
+_IN_BIN = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFF)  # The lower 55 bits of a hash, behind its bin.
 _OF_BIN = cython.declare(cython.ulonglong, 0x800000000)  # A bin's share of 44 bits.
-_MOST = cython.declare(cython.ulonglong, 0xFFFFFFFF)  # What 32 bits hold.
+_MOST = cython.declare(cython.ulonglong, 0xFFFFFFFF)  # The largest number of 32 bits.
 
 
 @cython.cfunc
@@ -130,7 +130,7 @@ def _densify(
             continue
         at = bin * _BINS
         if many < 23:
-            # Of few filled bins the one with the least key is found sooner than by going through the order.
+            # Where few bins are filled, looking for the one with the least key is faster than following the order.
             least = _EMPTY
             for number in range(many):
                 key = _mix(((at + filled[number] + 1) * _GOLDEN) & _EMPTY)

@@ -56,7 +56,7 @@ from simhash_hbase.rows.digests import digest_of
 
 Tables = dict[str, NDArray[Any]]
 
-VERSION = 13  # Of tables in the cache: changes whenever the same files of jieba would make others.
+VERSION = 13  # Version of the cached tables: raised whenever the same files of jieba would make others.
 
 _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
 _STATES = "BEMS"
@@ -143,7 +143,7 @@ def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArr
     """Read a file of words and numbers: return their code points, where each starts and stops, and its number."""
     octets = np.frombuffer(bytearray(file), np.uint8)
     lines = file.count(b"\n") + (not file.endswith(b"\n"))
-    # Memory that is not written is none.
+    # np.empty: pages of these arrays that are never written take no memory.
     points, numbers = np.empty(len(octets), np.uint32), np.empty(lines)
     starts, stops = np.empty(lines, np.uint32), np.empty(lines, np.uint32)
     read_words(octets.data, points.data, starts.data, stops.data, numbers.data)
@@ -153,7 +153,7 @@ def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArr
 def _characters() -> Tables:
     """Return ``kinds`` (uint16) of all code points, and of the first 131,072 the forms (uint32, see `forms`).
 
-    ``normal`` and ``normal_lists`` make normal forms, ``folded`` and ``folded_lists`` what is cut into words.
+    ``normal`` and ``normal_lists`` make normal forms, ``folded`` and ``folded_lists`` forms that are cut into words.
     """
     everything = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds, joined = _kinds(everything), joining()
@@ -205,17 +205,17 @@ def _kinds(everything: str) -> NDArray[np.uint16]:
 
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_DIGEST_BYTES = 16  # Of all that follows.
-_LENGTH_BYTES = 8  # Of the number that tells the length of the header.
+_DIGEST_BYTES = 16  # Length of the digest of all that follows.
+_LENGTH_BYTES = 8  # Length of the number that is the length of the header.
 _ALIGNMENT = 64
-_RANDOM_BYTES = 8  # Of the name of a file that is being written.
+_RANDOM_BYTES = 8  # Random part of the name of a file that is being written.
 _NOBODY_ELSE = LOCK_EX | LOCK_NB
 
 
 def cached_tables(name: str, make: Callable[[], Tables]) -> Tables:
     """Return arrays of numbers from the user's cache, and make them where they are not in it.
 
-    The name tells all that they depend on. What this process writes into them stays in it.
+    The name tells all that they depend on. Changes that this process makes in an array are not written to the cache.
     """
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -236,7 +236,7 @@ def cached_tables(name: str, make: Callable[[], Tables]) -> Tables:
 def _mapped(file: Path) -> Tables | None:
     """Map the arrays of a file; None if there is none, it is damaged, or another user may have written it."""
     try:
-        # The folder first: what others put into theirs may be a pipe, on which opening waits.
+        # The folder first: a file in another user's folder may be a pipe, on which opening waits.
         if not _is_own(file.parent.stat()):
             return None
         with file.open("rb") as opened:
@@ -258,7 +258,7 @@ def _mapped(file: Path) -> Tables | None:
 
 def _write(file: Path, arrays: Tables) -> None:
     """Put a file in its place at once: other processes see all of it or nothing."""
-    places, end = {}, 0  # Of each array its type, its shape, and where it is.
+    places, end = {}, 0  # For each array its type, its shape, and where it begins.
     for name, array in arrays.items():
         places[name] = (array.dtype.str, array.shape, end)
         end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
@@ -289,7 +289,7 @@ def _write(file: Path, arrays: Tables) -> None:
 
 
 def _remove_leftovers(file: Path) -> None:
-    """Remove what processes that were killed have left beside a file; what is being written is locked."""
+    """Remove unfinished files that killed processes left beside a file; one that is being written is locked."""
     for leftover in file.parent.glob(f"{file.name}-{'[0-9a-f]' * 2 * _RANDOM_BYTES}"):
         with suppress(OSError), leftover.open("rb") as opened:
             flock(opened, _NOBODY_ELSE)

@@ -1,7 +1,7 @@
 """A batch of texts in, arrays out: words counted and weighed, fingerprints, sketches, bands and digests.
 
-The global interpreter lock is free while the kernel works, so that threads analyse beside each other. What takes more
-than a table is Python's: forms that depend on neighbours, words of more than 1,024 characters.
+The global interpreter lock is free while the kernel works, so that threads analyse beside each other. Python
+does the rest, which takes more than a table: forms that depend on neighbours, words of more than 1,024 characters.
 """
 
 import unicodedata
@@ -39,7 +39,7 @@ class Weights:
     keys: NDArray[np.uint64]  # Hashes in a table with open addresses, of a power of two of places; 0 in free ones.
     values: NDArray[np.float64]  # The weight at each place.
     other: float  # The weight of every other word.
-    seed: int  # Of the hash.
+    seed: int  # Seed of the hash.
 
     @classmethod
     def of_words(cls, words: Sequence[str], weights: ArrayLike, *, other: float, seed: int) -> Self:
@@ -61,7 +61,7 @@ class CountedWords(NamedTuple):
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]  # How often each word occurs in its text.
     offsets: NDArray[np.int64]
-    points: NDArray[np.uint32]  # Of the texts.
+    points: NDArray[np.uint32]  # The code points of the texts.
     starts: NDArray[np.uint32]  # Where each word occurs first.
     stops: NDArray[np.uint32]
 
@@ -95,7 +95,7 @@ class CountedWords(NamedTuple):
         return CountedWords(hashes[kept], counts[kept], offsets, points, starts[kept], stops[kept])
 
     def without_texts(self) -> "CountedWords":
-        """Let go of the texts, of which only words and a vote of the heaviest need something."""
+        """Drop the code points; afterwards `words` has nothing to return, and `vote` with `top` raises `ValueError`."""
         nothing = self.points[:0].copy()
         return self._replace(points=nothing, starts=nothing, stops=nothing)
 
@@ -111,7 +111,7 @@ class CountedWords(NamedTuple):
 
 
 class Sketched(NamedTuple):
-    """What is kept of texts, a row a text."""
+    """Sketches, lengths and digests of texts, a row a text."""
 
     sketches: NDArray[np.uint64]
     """Shape (n, 8); zeros for a text without a letter, a number or a mark."""
@@ -215,7 +215,7 @@ class Batch:
 
 
 def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
-    """Return in how many texts each word is that is in two or more; each part holds the `distinct` words of some texts.
+    """Return the document frequency of each word that occurs in at least two texts; `parts`: their `distinct` words.
 
     No other word becomes a string: of the words of a sample most are in one text.
     """
@@ -321,7 +321,7 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
     """Return the code points of texts, and where each begins and the last one ends."""
     encoded = bytearray("".join(texts).encode("utf-32-le", "surrogatepass"))
     points = np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
-    # A subclass of str may tell another length than that of what it joins.
+    # A subclass of str may tell another length than that of its characters.
     return points, np.array([0, *accumulate(map(str.__len__, texts))], np.int64)
 
 

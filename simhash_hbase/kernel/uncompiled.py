@@ -1,7 +1,7 @@
-"""What the kernel's modules use of Cython, for a run without it: types and decorators that do nothing.
+"""Stand-ins for Cython where the kernel runs without it: types and decorators that do nothing.
 
 The build hook gives the compiler ``import cython`` in place of the import of this module. Annotations are not
-evaluated here, and integers do not wrap: the modules mask what C would cut off.
+evaluated here, and integers do not wrap: the modules mask the bits that C would cut off.
 """
 
 import builtins

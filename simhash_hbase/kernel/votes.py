@@ -86,7 +86,7 @@ def _murmur3(
                 second = (second * 5 + 0x38495AB5) & _ALL_BITS
                 key1 = octets >> (8 * (16 - at)) if at + size > 16 else 0
                 key2 = 0
-    # Of a key without octets nothing is left.
+    # A key without octets has no remainder.
     second ^= _scramble(key2, _C2, 33, _C1) ^ length
     first ^= _scramble(key1, _C1, 31, _C2) ^ length
     first = (first + second) & _ALL_BITS
@@ -125,7 +125,7 @@ def insert_weights(
 @cython.final
 @cython.cclass
 class Features:
-    """The distinct words of texts, and what weighs them; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
+    """The distinct words of texts, and their votes; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
 
     `count` fills `hashes` and `counts`, which are as long as there are words: how often each word occurs in its text.
     Starts and stops in the code points of the texts are those of all words, and after `count` of the distinct ones.

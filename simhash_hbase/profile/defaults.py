@@ -1,4 +1,4 @@
-"""What an index may be made with, by name, and what it is made with by default; imported by help, so without numpy."""
+"""Names and default values of the options of an index; help imports them, so this module is without numpy."""
 
 from typing import Literal, NamedTuple
 
@@ -11,17 +11,17 @@ HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
 MatchName = Literal["distance", "verified"]
 """When two documents match; see `simhash_hbase.profile.matching.MatchRule`."""
 NearName = Literal["subject", "text"]
-"""What near copies have in common: most of their text and the words that tell its subject, or most of their text."""
+"""How much near copies share: most of their text and the words that tell its subject, or most of their text."""
 
 ANALYZER: AnalyzerName = "learned"
-FORMER_ANALYZER: AnalyzerName = "jieba"  # Of 1.0, and of a profile that names none.
-TOP = 200  # Of analyzer jieba; the others keep all features.
+FORMER_ANALYZER: AnalyzerName = "jieba"  # The analyzer of 1.0, and of a profile that names none.
+TOP = 200  # Features that analyzer jieba keeps; the others keep all.
 SHINGLE = 4
 HASH: HashName = "murmur3"
 SEED = 0
 SCHEME = "5x2"
 DISTANCE = 3
-MATCH: MatchName = "verified"  # Of an index that keeps sketches.
+MATCH: MatchName = "verified"  # The rule of an index that keeps sketches.
 SIMILARITY = 0.77
 BANDS = 6
 BAND_BINS = 4
@@ -40,8 +40,8 @@ NEAR_LIMITS: dict[NearName, NearLimits] = {
     "subject": NearLimits((16, 22, 64), 10),
     "text": NearLimits((64,), 64),
 }
-FORMER_LIMITS = NearLimits((16, 22, 32), 10)  # Of an index of 1.0.0.
-BAND_FIELDS = ("band_bins", "near", *NearLimits._fields)  # Of a profile: all are None without bands.
+FORMER_LIMITS = NearLimits((16, 22, 32), 10)  # The limits of an index of 1.0.0.
+BAND_FIELDS = ("band_bins", "near", *NearLimits._fields)  # Fields of a profile that are all None without bands.
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
 SHORT_WITHOUT_BANDS = {"short": 30, "short_characters": 0}
@@ -53,6 +53,6 @@ GRACE_S = 3600.0
 
 
 def check_share(share: object) -> None:
-    """Raise `InvalidArgument` for what is no least share of the shingles of a near copy; None asks for none."""
+    """Raise `InvalidArgument` unless a value is a share above 0 and up to 1, or None, which asks for no share."""
     if share is not None and not (isinstance(share, int | float) and 0 < share <= 1):
         raise InvalidArgument(f"contained is {share!r}: wanted a share above 0 and up to 1")

@@ -47,17 +47,17 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> int:
-        """Bits within which what a block row joins is looked at at all."""
+        """Most bits between two fingerprints in one block row for the rule to look at them."""
         return max(self.distance, self.radius) if self.match == "verified" else self.distance
 
     @property
     def band_reach(self) -> BandDistance | None:
-        """Bits within which what sketch rows join is looked at; None where sketch rows are not read."""
+        """Most bits between fingerprints that share sketch rows, by their number; None: no sketch rows are read."""
         return self.band_distance if self.match == "verified" else None
 
     @property
     def farthest(self) -> int:
-        """Bits that two documents of which each has a sketch may differ by at most."""
+        """Most bits in which two documents that both have sketches may differ."""
         return max((self.radius, *(self.band_reach or ()))) if self.match == "verified" else self.distance
 
     def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
@@ -66,7 +66,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
         return self.match == "verified" and distance <= reach
 
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Say how much more than `similarity` is asked for at distances."""
+        """Return how much more than `similarity` is asked for at distances."""
         free = SIMHASH_BITS if self.free_distance is None else self.free_distance
         return np.maximum(0.0, np.asarray(distances, np.float64) - free) / SKETCH_SCALE
 
@@ -101,11 +101,11 @@ class Sketches(NamedTuple):
 
     words: NDArray[np.uint64]  # Shape (n, 8).
     shingles: NDArray[np.uint32]  # Numbers of distinct shingles, shape (n,); 0 where a document has no sketch.
-    segments: NDArray[np.uint32]  # Of their sketch rows, shape (n, bands).
+    segments: NDArray[np.uint32]  # The segments of sketch rows, shape (n, bands).
 
     @classmethod
     def of_entries(cls, entries: Entries) -> "Sketches":
-        """Take those of analysed documents."""
+        """Return the sketches of analysed documents."""
         return cls(entries.sketches, entries.shingles, entries.segments)
 
     @classmethod
@@ -132,7 +132,7 @@ class Sketches(NamedTuple):
         return [packed[at : at + width] if has else b"" for at, has in zip(starts, self.present.tolist(), strict=True)]
 
     def and_of(self, other: "Sketches") -> "Sketches":
-        """Join with those of other documents."""
+        """Return these sketches with those of other documents behind them."""
         words, shingles = np.concatenate([self.words, other.words]), np.concatenate([self.shingles, other.shingles])
         return Sketches(words, shingles, np.concatenate([self.segments, other.segments]))
 

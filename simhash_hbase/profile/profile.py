@@ -14,7 +14,7 @@ from simhash_hbase.rows.analysed import SKETCH_BINS, SKETCH_VERSION
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documentcells import Bits
 
-FORMAT = 4  # Of rows and cells. Formats 1 to 3 were never released.
+FORMAT = 4  # Format of rows and cells. Formats 1 to 3 were never released.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 WORDS: Literal["unicode-1"] = "unicode-1"
@@ -25,7 +25,7 @@ TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only whe
 LATER_FIELDS = {"idf_name": None, "near": None, "secret": None, "text_form": 1, "whole": None}
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
-# Of the fields that name one of several ways.
+# The choices of the fields that name one of several ways.
 NAMES = {
     "analyzer": get_args(defaults.AnalyzerName),
     "hash": get_args(defaults.HashName),
@@ -37,7 +37,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class ProfileOptions(TypedDict, total=False):
-    """What a caller may choose of a profile: the fields of `Profile` that say what each of them decides.
+    """The options that a caller may choose: fields of `Profile`, where each is explained.
 
     Without an option, an index gets the default of the field, or one that fits the other options.
     """
@@ -112,11 +112,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     jieba_idf: str | None = None
     """Digest of the idf table that jieba ships, for analyzer ``jieba``."""
     probe: str | None = None
-    """Digest of what built-in texts become (see `simhash_hbase.features.analysis`); None is compared with nothing."""
+    """Digest of the analysis of built-in texts, see `simhash_hbase.features.analysis`; None is never compared."""
     versions: dict[str, str] | None = None
-    """What was installed where the probe was made: an error names it where the probe differs."""
+    """Versions installed where the probe was made: an error names them where the probe differs."""
     extractor: dict[str, str] | None = None
-    """What was installed there for the main texts of pages: a warning names it where another one reads pages."""
+    """Versions installed there for the main texts of pages: a warning names them where another one reads pages."""
     secret: str | None = None
     """Digest of the index's secret, which keeps collections apart; None: an index of 1.0, which has none."""
     hash: defaults.HashName = defaults.HASH
@@ -141,7 +141,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Minima of a group; None without bands."""
     near: defaults.NearName | None = None
     """Preset that decided the next two fields. ``subject``: near copies have most of their text in common and the words
-    that tell what it is about, so pages of one template are not near. ``text``: they have most of their text in common.
+    that tell their subject, so pages of one template are not near. ``text``: they have most of their text in common.
     None: the fields were chosen themselves, or by 1.0.0."""
     band_distance: BandDistance | None = None
     """Bits that may differ between documents that share one sketch row, two, and so on, before the sketch is asked; the
@@ -164,7 +164,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     lease_s: Annotated[float, msgspec.Meta(gt=0)] = defaults.LEASE_S
     """Seconds after which an undecided claim that nobody renews is given up."""
     grace_s: Annotated[float, msgspec.Meta(ge=0)] = defaults.GRACE_S
-    """Seconds for which `vacuum` leaves alone what a running writer may still need; two minutes at least where the
+    """Seconds for which `vacuum` leaves cells alone that a running writer may need; two minutes at least where the
     store has no transactions."""
 
     def __post_init__(self) -> None:
@@ -242,7 +242,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             made["bands"] = 0
         has_limits = not fields.keys().isdisjoint(defaults.NearLimits._fields)
         if not (self.bands and made["bands"]):
-            # They are taken up, given up, or stay absent.
+            # Bands are taken up, given up, or stay absent.
             made |= dict.fromkeys(defaults.BAND_FIELDS) | _band_fields({**fields, "bands": made["bands"]}) | fields
         elif fields.get("near") or (self.near and "bands" in fields and not has_limits):
             made |= _band_fields({"near": self.near, **fields, "bands": made["bands"]}) | fields
@@ -276,22 +276,22 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return None if self.ttl_days is None else round(self.ttl_days * clock.MS_A_DAY)
 
     def is_short(self, features: int, characters: int) -> bool:
-        """Say whether a text is so short that near copies may be missed; 0 stands for what is not known."""
+        """Return whether a text is so short that near copies may be missed; 0 stands for an unknown number."""
         return 0 < features < self.short or 0 < characters < self.short_characters
 
     def oldest(self, now: int) -> int:
-        """Say since when a document must have been seen to count at time `now`, both in ms since 1970."""
+        """Return the time since which a document must have been seen to count at `now`, both in ms since 1970."""
         return 0 if self.ttl_ms is None else now - self.ttl_ms
 
     def encode(self) -> bytes:
-        """Encode as JSON with sorted keys: what the index row holds and the service answers."""
+        """Encode as JSON with sorted keys, the form in the index row and in answers of the service."""
         fields = msgspec.structs.asdict(self).items()
         kept = {name: value for name, value in fields if name not in LATER_FIELDS or value != LATER_FIELDS[name]}
         return msgspec.json.encode(kept, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
-        """Read what `encode` wrote.
+        """Read a profile from the bytes of `encode`.
 
         Raises
         ------
@@ -382,7 +382,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def near_limits(near: defaults.NearName, bands: int) -> defaults.NearLimits:
-    """Return what a preset decides in an index with so many bands: its last limit is for documents that share all."""
+    """Return the limits of a preset for so many bands: the last one is for documents that share all of them."""
     limits = defaults.NEAR_LIMITS[near]
     return limits._replace(band_distance=limits.band_distance[-bands:])
 
@@ -397,7 +397,7 @@ def _band_fields(options: dict[str, object]) -> dict[str, object]:
         )
     if not bands:
         return {}
-    # What is of a wrong type or unknown is refused where all fields are checked.
+    # A value that is unknown or of a wrong type is refused where all fields are checked.
     known = near if near in defaults.NEAR_LIMITS else defaults.NEAR
     limits = near_limits(known, bands if isinstance(bands, int) and bands > 0 else defaults.BANDS)
     return {"band_bins": defaults.BAND_BINS, "near": None if own else known, **limits._asdict()}

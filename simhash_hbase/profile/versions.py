@@ -1,4 +1,4 @@
-"""Versions of what others maintain and an index depends on: a profile names those of the machine that made it."""
+"""Versions of the libraries that an index depends on: a profile names those of the machine that made it."""
 
 import unicodedata
 from contextlib import suppress
@@ -7,12 +7,12 @@ _EXTRACTORS = ("trafilatura", "lxml")
 
 
 def installed_versions(*, jieba: bool) -> dict[str, str]:
-    """List what fingerprints depend on."""
+    """Return the versions of the libraries that fingerprints depend on."""
     return {"unicode": unicodedata.unidata_version, **(_versions_of("jieba") if jieba else {})}
 
 
 def extractor_versions() -> dict[str, str]:
-    """List what the main text of a page depends on."""
+    """Return the versions of the libraries that the main text of a page depends on."""
     return _versions_of(*_EXTRACTORS)
 
 

@@ -28,7 +28,7 @@ class Difference(NamedTuple):
 
 
 def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> list[Difference]:
-    """Find what differs.
+    """Find the stretches in which two sequences differ.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     place = {item: at for at, item in enumerate(b) if item in single}
     once = {item for item, times in Counter(a).items() if times == 1}
     shared = [(at, place[item]) for at, item in enumerate(a) if item in once and item in place]
-    # The least end of an increasing sequence of each length, where it is, and what comes before each item.
+    # The least end of an increasing sequence of each length, its place, and the item before each item.
     ends: list[int] = []
     last: list[int] = []
     before: list[int | None] = []
@@ -214,7 +214,7 @@ def words(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=1 << 16)  # A comparison takes a quarter to a third less time by it.
 def _belongs(before: str, after: str) -> bool:
-    """Tell whether jieba has cut inside a word: it cuts unknown letters one by one."""
+    """Return whether jieba has cut inside a word: it cuts unknown letters one by one."""
     if _JOINER in (before, after) or unicodedata.category(after)[0] == "M":
         return True
     are_letters = all(each.isalnum() or unicodedata.category(each)[0] == "M" for each in (before, after))
@@ -285,7 +285,7 @@ _CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]
 
 
 def pair_rows(pieces: Iterable[TextPiece]) -> list[TextRow]:
-    """Arrange the pieces of two texts in rows; what is too long is left out, and counted."""
+    """Arrange the pieces of two texts in rows; characters beyond the limit are left out, and counted."""
     rows: list[TextRow] = []
     room = SHOWN_CHARACTERS
     left = right = 0

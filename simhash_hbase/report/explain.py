@@ -29,7 +29,7 @@ class ComparedDocument:
     name: str
     entries: Entries
     features: WeightedFeatures | None = None  # None for a stored document: the index keeps no text.
-    decision: Mapping[str, Any] | None = None  # Of a copy, of which the index keeps no sketch: what was decided.
+    decision: Mapping[str, Any] | None = None  # The decision about a copy, of which the index keeps no sketch.
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "ComparedDocument":
@@ -54,7 +54,7 @@ class ComparedDocument:
 
     @property
     def simhash(self) -> int:
-        """Its fingerprint."""
+        """The fingerprint of the side."""
         return int(self.entries.simhashes[0])
 
     def misses_sketches(self, other: "ComparedDocument") -> bool:

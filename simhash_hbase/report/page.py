@@ -143,7 +143,7 @@ def histogram(
     if bound is not None:
         value, label = bound
         place = (value - bars[0].start) / (bars[1].start - bars[0].start if len(bars) > 1 else 1)
-        # Rounding must not push what is the end of the last bar out of the chart.
+        # Rounding must not push the end of the last bar out of the chart.
         if 0 <= place <= len(bars) + 1e-6:
             x = _LEFT + place * step
             side, text_x = ("start", x + 4) if place < len(bars) / 2 else ("end", x - 4)
@@ -166,7 +166,7 @@ def _text(x: float, y: float, kind: str, text: str) -> str:
 
 
 def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
-    """Write a page of two texts, the first 200,000 characters of each, and of what `explain.compare` found."""
+    """Write a page of two texts, the first 200,000 characters of each, and of the result of `explain.compare`."""
     similarity, counts = compared["similarity"], compared["features"]
     rows = pair_rows(word_differences(*(text[:COMPARED_CHARACTERS] for text in texts)))
     heads = (f"<b>{side}: {escape(compared[side]['id'])}</b>{compared[side]['simhash']}" for side in "ab")

@@ -1,4 +1,4 @@
-"""What a report shows of a corpus: its totals, and of pairs and clusters all of few, of many a stated selection."""
+"""The content of a report on a corpus: totals, and pairs and clusters, all of few or a stated selection of many."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -107,8 +107,8 @@ def read_again(corpus: DecidedCorpus, chosen: Sequence[int], database: sqlite3.C
 def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, DecisionRecord | None]]:
     """Yield records with their decisions, which are in the order of the input; refused ones have none.
 
-    Records are told apart by their ids, since analysing all of them would take as long as deciding them. Of an id that
-    comes twice the first record may have been refused for its text, so of such ids each record is analysed.
+    Records are told apart by their ids, since analysing all of them would take as long as deciding them. The first
+    record of a repeated id may have been refused for its text, so each record of such an id is analysed.
     """
     seen: set[bytes] = set()
     repeated: set[bytes] = set()
@@ -292,7 +292,7 @@ _SHOWN_FROM = 35
 
 
 def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
-    """Count duplicates by their distance to what was kept."""
+    """Count duplicates by their distance to the kept document."""
     counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
     return [
         HistogramBar(f"distance {distance}", str(distance), counts.get(distance, 0), distance)
@@ -301,7 +301,7 @@ def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
 
 
 def similarity_bars(database: sqlite3.Connection) -> list[HistogramBar]:
-    """Count duplicates by their similarity to what was kept, where it is known."""
+    """Count duplicates by their similarity to the kept document, where it is known."""
     bins = f"CAST(similarity * {_BINS} + 1e-9 AS INTEGER)"
     counts = dict(
         database.execute(f"SELECT {bins}, COUNT(*) FROM duplicate WHERE similarity IS NOT NULL GROUP BY {bins}")

@@ -81,7 +81,7 @@ _REASON = 300
 
 
 def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> str:
-    """Show what was read, kept and refused."""
+    """Write the tiles with the numbers of records that were read, kept and refused."""
     records = reading.kept + reading.duplicates + reading.refused
     what = "texts and pages" if reading.has_pages else "text"
     of_all = f"of {reading.bytes:,} bytes of {what}: {_percent(reading.duplicate_bytes, reading.bytes)}"
@@ -169,7 +169,7 @@ def charts(
             " sketch on both sides.</p>"
         )
     return (
-        '<section id="histograms"><h2>How far duplicates are from what was kept</h2>'
+        '<section id="histograms"><h2>Distances of duplicates to the kept documents</h2>'
         f'{note}<div class="charts">{drawn}</div></section>'
     )
 

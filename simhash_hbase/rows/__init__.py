@@ -1,1 +1,1 @@
-"""Rows: what is kept of documents, its keys, cells and times in the table, and how many rows there are."""
+"""Rows: the keys, cells and times that an index keeps of documents in its table, and how many rows there are."""

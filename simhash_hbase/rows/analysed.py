@@ -1,4 +1,4 @@
-"""Documents after analysis, in columns and without their texts: what is searched for, decided and written."""
+"""Documents after analysis, in columns and without their texts: searches, decisions and writes take them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ MAX_METADATA_BYTES = 1 << 10  # Bytes of a document's metadata as JSON, at most.
 SKETCH_VERSION = 1  # Changes whenever the same text would get another sketch.
 SKETCH_WORDS = 8  # A sketch is eight 64-bit words, 64 bytes.
 
-SKETCH_BINS = 64 * SKETCH_WORDS  # One bit of each of so many minima.
+SKETCH_BINS = 64 * SKETCH_WORDS  # A sketch has one bit of each of so many minima.
 
 Metadata = Mapping[str, Any]
 
@@ -53,13 +53,13 @@ class Entries:
     digests: Sequence[bytes] = ()
     """16-byte digests of the normalised texts; empty where there was no text."""
     metadata: Sequence[Metadata | None] = ()
-    """What the caller wants to be kept with a document."""
+    """The fields that the caller wants to be kept with each document."""
     bands: NDArray[np.uint32] | None = None
     """Segments of the sketch rows, shape (n, bands), of no meaning where `sketched` is false; None: no bands."""
 
     def __post_init__(self) -> None:
         if not {str}.issuperset(map(type, self.ids)):
-            # Of a subclass, such as numpy's and lxml's, the string itself.
+            # A subclass of str, such as numpy's and lxml's, is reduced to its string.
             ids = [exact(name) if isinstance(name, str) else name for name in self.ids]
             object.__setattr__(self, "ids", ids)
         columns = (self.simhashes, self.sketches, self.shingles, self.features, self.lengths, self.segments)
@@ -129,7 +129,7 @@ class Entries:
 
     @cached_property
     def texts(self) -> list[documentcells.Text]:
-        """What tells the texts of an id apart, one a document."""
+        """The fingerprint and digest of each document's text, which tell texts of one id apart."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
         return [documentcells.Text(simhash, digest[: layout.TEXT_BYTES]) for simhash, digest in pairs]
 
@@ -177,12 +177,12 @@ def check_id(name: str) -> None:
 
 
 def metadata_problem(metadata: Metadata) -> str | None:
-    """Say why metadata cannot be kept."""
+    """Return the reason why metadata cannot be kept; None if it can."""
     if not all(isinstance(key, str) for key in metadata):
         return "has a key that is not a string"
     try:
         size = len(msgspec.json.encode(metadata))
-        # What is stored is MessagePack, whose integers have 64 bits.
+        # Metadata is stored as MessagePack, whose integers have 64 bits.
         msgspec.msgpack.encode(metadata)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         return f"cannot be stored: {error}"

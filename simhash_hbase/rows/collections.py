@@ -5,7 +5,7 @@ segments: its fingerprints and the segments of its sketch rows are combined by e
 which leaves all distances as they are. The digest has a key, the secret of the index, which nobody is shown: who may
 write to one collection, ready fingerprints too, cannot choose what it keeps, and so cannot crowd the rows of a document
 of another one. BLAKE2b with a key is a message authentication code (RFC 7693); a tenant sees fingerprints before the
-mask alone, so it learns nothing of it. Rows of two collections may still have one prefix, so what a search finds counts
+mask alone, so it learns nothing of it. Rows of two collections may still have one prefix, so a found document counts
 by its stored id. Without a collection everything is stored as it is given; only an id that itself begins with U+0000
 gets two more before it.
 """
@@ -76,7 +76,7 @@ class Collection:
             if self.name is not None:
                 return self._masked(entries, [self._prefix + name for name in ids])
         except TypeError:
-            # One of them is no string, and `stored_id` says which.
+            # One of the ids is no string, and `stored_id` says which.
             pass
         return self._masked(entries, list(map(self.stored_id, ids)))
 

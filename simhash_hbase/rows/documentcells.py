@@ -1,8 +1,8 @@
-"""What the cells of family ``d`` hold, their bytes (MessagePack arrays, fields by position), and where they are.
+"""The cells of family ``d``: their fields, bytes (MessagePack arrays, fields by position) and keys.
 
-A *member* cell says what a search needs of a document and lives in the row of its fingerprint. The *document* cell is
-the one authoritative word on an id: a member counts only while the document cell names its text. A `Change` says what
-becomes of a document cell, and which cells nothing names afterwards.
+A *member* cell has the fields that a search needs and lives in the row of the fingerprint. The *document* cell is
+the one authoritative word on an id: a member counts only while the document cell names its text. A `Change` has
+the old and the new form of a document cell, and lists the cells that nothing names afterwards.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ GONE_STATES: Final = frozenset({"aborted", "removed"})
 
 
 class Text(NamedTuple):
-    """What tells one text of an id from another."""
+    """Fingerprint and digest of a text, which tell one text of an id from another."""
 
     simhash: int
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
@@ -53,7 +53,7 @@ class Text(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What is decided about a document: the part of its cell that answers repeat."""
+    """A decision about a document: the part of its cell that answers repeat."""
 
     state: State = "added"
     of: str | None = None
@@ -87,7 +87,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     id: str  # The caller's id, whole.
     simhash: Count  # The fingerprint under which its member is.
-    state: State  # What was decided, or how far a claim has come.
+    state: State  # The decision, or how far a claim has come.
     seen: Milliseconds  # When the document was last offered to the index, or named as an original, ms since 1970.
     stamp: Milliseconds
     """The highest timestamp used for its member cell: the next write or delete of that cell goes above it."""
@@ -152,7 +152,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return self.state in GONE_STATES
 
     def in_force(self) -> "DocumentState | None":
-        """Give what the cell means to everyone but claims: the last decision, if there was one.
+        """Return the last decision in the cell, which everyone but claims goes by; None if there was none.
 
         Examples
         --------
@@ -162,27 +162,27 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         """
         if not self.is_undecided:
             return self
-        # Stamps belong to the id: what comes back was written at most as late as the claim.
+        # Stamps belong to the id: a decision that comes back was written at most as late as the claim.
         return self.previous and msgspec.structs.replace(self.previous, stamp=self.stamp)
 
     def shown(self, since: int = 0) -> "DocumentState | None":
-        """Give the decision in force, unless the document is gone or was last seen before `since`, ms since 1970."""
+        """Return the decision in force; None if the document is gone or was last seen before `since`, ms since 1970."""
         decision = self.in_force()
         return decision if decision and not decision.is_gone and decision.seen >= since else None
 
     def found(self, since: int = 0) -> "DocumentState | None":
-        """Give the decision in force if queries find the document by it, and it was seen since then."""
+        """Return the decision in force if queries find the document by it, and it was seen since then."""
         decision = self.shown(since)
         return decision if decision and decision.is_found else None
 
     def found_under(self, text: Text, since: int = 0) -> "DocumentState | None":
-        """Give the decision in force if queries find the document by it under this text."""
+        """Return the decision in force if queries find the document by it under this text."""
         decision = self.found(since)
         is_under = decision is not None and decision.simhash == text.simhash and decision.digest == text.digest
         return decision if is_under else None
 
     def recorded(self, text: Text, since: int) -> "DocumentState | None":
-        """Give the decision in force if it is about this text, and the document was seen since then."""
+        """Return the decision in force if it is about this text, and the document was seen since then."""
         decision = self.shown(since)
         return decision if decision and decision.text.is_same(text) else None
 
@@ -192,7 +192,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
 
     def outdated_keys(self, new: "DocumentState") -> list[tuple[bytes, bytes]]:
-        """List row and qualifier of the cells that go with this cell of an id and not with a later one."""
+        """List the keys of the members and copies that become stale when `new` replaces this document cell."""
         copies = [key for key in (self.copy_key,) if key and key != new.copy_key]
         texts = {state.text for state in (self, self.previous) if state is not None} - new.member_texts()
         return [*copies, *(member_key(text, id_digest(self.id)) for text in sorted(texts))]
@@ -203,14 +203,14 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 StoredState: TypeAlias = tuple[DocumentState, bytes]
-"""What a document cell says, and its bytes."""
+"""The decoded document cell, and its bytes."""
 
 
 class Change(NamedTuple):
     """One document of a batch on its way into the store."""
 
-    at: int  # Its position in the batch.
-    digest: bytes  # Of its id.
+    at: int  # Position of the document in the batch.
+    digest: bytes  # Digest of the document's id.
     old: DocumentState | None
     old_value: bytes | None
     new: DocumentState
@@ -225,7 +225,7 @@ class Change(NamedTuple):
     def of_decision(
         cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState, *, oldest: int
     ) -> "Change":
-        """Make the change to what was decided as if no cell were there.
+        """Make the change of a document cell to a decision that was made as if no cell were there.
 
         Adding a known original again leaves it one, unless it has expired: was last seen before `oldest`.
         """
@@ -246,7 +246,7 @@ class Change(NamedTuple):
 
     @property
     def kept_key(self) -> tuple[bytes, bytes]:
-        """Row and qualifier of the cell that goes with the new document cell."""
+        """Row and qualifier of the member or copy that belongs to the new document cell."""
         return self.new.kept_key(self.digest)
 
     @property
@@ -256,7 +256,7 @@ class Change(NamedTuple):
 
     @property
     def outdated(self) -> Sequence[tuple[bytes, bytes]]:
-        """Row and qualifier of the cells that go with the old document cell and not with the new one."""
+        """The keys of the members and copies that become stale by this change."""
         return self.old.outdated_keys(self.new) if self.old else ()
 
     @property
@@ -288,7 +288,7 @@ def removal(at: int, stored: StoredState) -> Change:
 
 
 def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
-    """Return what answers call ``of_removed`` of a duplicate: its original is gone, or has another text since.
+    """Return whether a duplicate's original is gone or has another text since: ``of_removed`` of answers.
 
     `of_text` is that of the duplicate's cell, and `standing` the original's text now; None: no query finds it.
     """
@@ -300,14 +300,14 @@ encode = msgspec.msgpack.Encoder().encode
 _documents = msgspec.msgpack.Decoder(DocumentState)
 _members = msgspec.msgpack.Decoder(Member)
 _many_members = msgspec.msgpack.Decoder(list[Member])
-# What an array of MessagePack begins with whose length takes four bytes.
+# First byte of a MessagePack array whose length takes four bytes.
 _MANY: Final = b"\xdd"
 # Cells that are decoded at a time: some megabytes, of which the sketches are kept.
 DECODED_AT_ONCE: Final = 4_096
 
 
 def sketch_bytes(bands: int) -> int:
-    """Say how long a member's sketch is."""
+    """Return the length of a member's sketch in bytes."""
     return SKETCH_BYTES + COUNT_BYTES + SEGMENT_BYTES * bands
 
 
@@ -323,7 +323,7 @@ def decode_member(value: bytes, *, bands: int) -> Member:
 
 
 def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
-    """Take the sketches out of many member cells; empty where there is none, or where a cell does not decode."""
+    """Return the sketches of many member cells; empty where there is none, or where a cell does not decode."""
     sketches: list[bytes] = []
     for start in range(0, len(values), DECODED_AT_ONCE):
         some = values[start : start + DECODED_AT_ONCE]

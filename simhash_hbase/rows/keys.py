@@ -83,13 +83,13 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
 
 
 def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Make the sketch rows of documents from what `band_prefixes` computed."""
+    """Make the sketch rows of documents from the prefixes of `band_prefixes`."""
     owners, bands = np.nonzero(prefixes != NO_PREFIX)
     return BlockRows.merged(BlockRows(prefixes[owners, bands], simhashes[owners]))
 
 
 def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sort integers and drop repeats: what numpy's `unique` does, many times faster for a million of these."""
+    """Sort integers and drop repeats, as numpy's `unique` does, and many times faster for a million of these."""
     if len(values) <= FEW:
         return np.array(sorted(set(values.tolist())), dtype=U64)
     ascending = np.sort(values)
@@ -135,7 +135,7 @@ def pack_rows(rows: BlockRows) -> bytes:
 
 
 def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
-    """Read what `pack_rows` wrote."""
+    """Read rows from the bytes of `pack_rows`."""
     if not len(packed):
         return BlockRows.empty()
     keys = np.frombuffer(packed, _PACKED_ROW)

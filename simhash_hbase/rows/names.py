@@ -1,4 +1,4 @@
-"""Strings from callers, and names of collections: what checks these alone, such as help, needs no numpy."""
+"""Strings from callers, and names of collections; without numpy, for callers such as help that only check these."""
 
 from simhash_hbase.errors import InvalidArgument
 

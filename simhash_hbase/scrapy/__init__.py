@@ -48,8 +48,8 @@ class NearDuplicatesPipeline:
 
     Notes
     -----
-    Items are claimed: of near copies that several crawlers find at the same time exactly one is kept. What arrives
-    while a batch is claimed is the next batch. The spider closes after all open claims are answered.
+    Items are claimed: of near copies that several crawlers find at the same time exactly one is kept. Items that
+    arrive while a batch is claimed are the next batch. The spider closes after all open claims are answered.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -77,7 +77,7 @@ class NearDuplicatesPipeline:
     async def open_spider(self) -> None:
         """Open the index; a crawl without one does not start."""
         if self._html:
-            # Its extra is missed now, not at the first page.
+            # A missing extra is reported now, not at the first page.
             import simhash_hbase.inputs.html  # noqa: F401, PLC0415 - an extra
         self._index = await run_in_thread(open_index, self._url)
 
@@ -183,7 +183,7 @@ def _read(read: Callable[[str, T], T], name: str, default: T) -> T:
 
 def _checked(name: str) -> str:
     check_id(name)
-    id_digest(name)  # Refuses what is not Unicode.
+    id_digest(name)  # Refuses ids that are not Unicode.
     return name
 
 
@@ -195,7 +195,8 @@ def _of_the_store(error: Exception) -> bool:
 class Batches:
     """Claims documents in threads, whatever the reactor; call it from the event loop only.
 
-    What arrives while all threads are busy is the next batch. What `claim` raises is raised for each of its documents.
+    Documents that arrive while all threads are busy are the next batch. An error of `claim` is raised for each of its
+    documents.
     """
 
     def __init__(self, claim: Callable[[Sequence[_Document]], Sequence[_Outcome]], *, threads: int) -> None:

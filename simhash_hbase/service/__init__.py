@@ -1,4 +1,4 @@
-"""The HTTP service: one index, many clients. What serves needs the extra ``service`` of this package."""
+"""The HTTP service: one index, many clients. Serving needs the extra ``service`` of this package."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Access: which clients may do what, by their keys."""
 
 import re
 from collections import Counter

@@ -78,7 +78,7 @@ def create_app(index: LocalIndex, *, keys: Keyring | None, limits: Limits | None
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Answer with the problem that was raised, or with what the framework's own error says."""
+    """Answer with the problem that was raised, or with one made from the framework's own error."""
     match error:
         case Problem():
             problem = error

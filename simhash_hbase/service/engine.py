@@ -32,7 +32,7 @@ LONG_WORKERS = 2
 # megabytes, and more than there are processors would not be faster.
 SHARED_BATCHES = 4
 MOST_GROWN = 256 << 20
-# They give way to the event loop and to short requests when the processors are busy.
+# These processes give way to the event loop and to short requests when the processors are busy.
 LONG_NICENESS = 5
 WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)  # A text of any kind loads all tables.
 

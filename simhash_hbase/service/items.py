@@ -25,7 +25,7 @@ _BUILDERS = {
 }
 _CONTENTS = ", ".join(_BUILDERS)
 _DOCUMENT_FIELDS = ("id", *_BUILDERS, "metadata")
-# Those of comparisons, too; how their names stand in JSON, unless a letter of them is an escape.
+# Fields of documents and of comparisons, as their names stand in JSON, unless a letter of them is an escape.
 _FIELDS = (*_DOCUMENT_FIELDS, "a", "b")
 _NAMES = [f'"{name}"'.encode() for name in _FIELDS]
 _ESCAPED = b"\\u00"
@@ -125,7 +125,7 @@ def _shown(error: Exception) -> str:
 
 LINES = 64
 BYTES = 256 << 10
-# About what a line takes in memory besides its bytes.
+# Bytes of memory that a line takes besides its own, about.
 LINE_BYTES = 512
 
 
@@ -139,13 +139,13 @@ class ItemChunk:
     size: int = 0  # About its bytes in memory.
 
     def takes(self, item: Item | Problem) -> bool:
-        """Tell whether one more fits."""
+        """Return whether one more line fits."""
         if len(self.items) >= LINES or self.size >= BYTES:
             return False
         return self.kind is None or not isinstance(item, Document) or _kind(item) == self.kind
 
     def add(self, number: int, item: Item | Problem, size: int) -> None:
-        """Take one more."""
+        """Add one more line."""
         self.numbers.append(number)
         self.items.append(item)
         self.size += size + LINE_BYTES
@@ -154,7 +154,7 @@ class ItemChunk:
 
     @property
     def documents(self) -> list[Document]:
-        """Those items that are documents."""
+        """The items that are documents."""
         return [item for item in self.items if isinstance(item, Document)]
 
 
@@ -163,12 +163,12 @@ class AnalysedChunk:
     """A chunk whose documents are analysed."""
 
     chunk: ItemChunk
-    entries: Entries | None  # Of the documents that have a fingerprint, in their order.
+    entries: Entries | None  # Entries of the documents that have a fingerprint, in their order.
     refused: dict[int, Problem]  # Positions among its documents of the others, and why.
 
     @classmethod
     def of(cls, chunk: ItemChunk, analysed: Analysed | None) -> Self:
-        """Join a chunk with what analysis made of its documents, if it has any."""
+        """Join a chunk with the analysis of its documents, if it has any."""
         if analysed is None:
             return cls(chunk, None, {})
         refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
@@ -176,7 +176,7 @@ class AnalysedChunk:
 
     @classmethod
     def alone(cls, number: int, item: str | Problem, analysed: Analysed | None, size: int) -> Self:
-        """Make a chunk of one: a document by its id and what analysis made of it, or else an id or a refusal."""
+        """Make a chunk of one item: a document by its id and its analysis, or else an id or a refusal."""
         if analysed is None or isinstance(item, Problem):
             return cls.of(ItemChunk([number], [item], None, size), None)
         document = Document(item, "", None, None, None, Place("", 0), b"")

@@ -38,7 +38,7 @@ class ApiKey:
     name: str
     scopes: frozenset[str]
     digest: bytes
-    collections: frozenset[str] | None = None  # Those whose documents it may be used for; None: all, and those of none.
+    collections: frozenset[str] | None = None  # Those of the key; None: all, and documents of none.
 
 
 def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: Iterable[str] = ()) -> str:
@@ -100,7 +100,7 @@ class Keyring:
         return self._find(_digest(presented))
 
     def holds(self, key: ApiKey, scope: str) -> bool:
-        """Tell whether a key that was found before is still in the file, with a scope."""
+        """Return whether a key that was found before is still in the file, with a scope."""
         self._look_again()
         held = self._find(key.digest)
         return held is not None and scope in held.scopes and held.collections == key.collections
@@ -154,7 +154,7 @@ def _content(path: Path) -> bytes:
 
 
 def _parsed(content: bytes, path: Path) -> tuple[list[ApiKey], list[str]]:
-    """Return the keys of a file and what is wrong with its other lines."""
+    """Return the keys of a file, and a sentence for each line that is wrong."""
     keys, slips = [], []
     for number, raw in enumerate(content.splitlines(), 1):
         line = raw.decode("ascii", "replace")

@@ -1,4 +1,4 @@
-"""How much a client may ask for, how long it may take, and its share of what all clients use."""
+"""Limits on the size and the time of a client's requests, and its share of the memory and the work of all."""
 
 import asyncio
 from collections import Counter, deque
@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 from simhash_hbase.errors import InvalidArgument
 
-SCOPES = ("read", "write", "metrics")  # Of a key: queries and look-ups; changes and claims; the metrics.
+SCOPES = ("read", "write", "metrics")  # Scopes of a key: queries and look-ups; changes and claims; the metrics.
 # A longer body or line waits for its share of memory, and is processed in a process of its own: to decode it here would
 # keep others waiting.
 LARGE_BYTES = 64 << 10
@@ -35,7 +35,7 @@ class Limits:
                 raise InvalidArgument(f"{field.name} is {getattr(self, field.name)}: wanted more than 0")
 
     def part(self, processes: int) -> "Limits":
-        """Return the limits of one of several processes: what all may hold at a time is divided among them."""
+        """Return the limits of one of several processes: requests and bytes under way are divided among them."""
         return replace(
             self,
             requests=-(-self.requests // processes),
@@ -59,7 +59,7 @@ class Shares:
         self._waiting: deque[Ticket] = deque()
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Take some if it is there now; tell whether it was."""
+        """Take an amount if it is free now; return whether it was."""
         if not (self._has(amount) and self._may(client, amount)):
             return False
         self._taken += amount
@@ -67,7 +67,7 @@ class Shares:
         return True
 
     def give_back(self, client: str, amount: int = 1) -> None:
-        """Return what was taken."""
+        """Return an amount that was taken, and serve those who wait."""
         self._taken -= amount
         self._of[client] -= amount
         if not self._of[client]:
@@ -75,7 +75,7 @@ class Shares:
         self._serve()
 
     def ask(self, client: str, amount: int = 1) -> "Ticket":
-        """Queue for some; the caller must close the ticket."""
+        """Queue for an amount; the caller must close the ticket."""
         ticket = Ticket(self, client, amount)
         self._waiting.append(ticket)
         self._serve()
@@ -95,7 +95,7 @@ class Shares:
                 continue
             left.append(first)
             if not self._has(first.amount) and self._may(first.client, first.amount):
-                # Otherwise small amounts would overtake a large one for ever.
+                # Small amounts must not overtake a large one for ever.
                 break
         self._waiting.extendleft(reversed(left))
 

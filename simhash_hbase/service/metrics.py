@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""Metrics of the service, in the format of Prometheus."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Metrics:
     def __init__(self, store: Store) -> None:
         self._registry = CollectorRegistry()
         counter = partial(Counter, registry=self._registry)
-        # Of several processes, those that live are added up.
+        # The values of all living processes are added up.
         gauge = partial(Gauge, registry=self._registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=self._registry)
         self.requests = counter("simhash_requests", "Requests answered.", ["route", "method", "status"])
@@ -36,9 +36,7 @@ class Metrics:
         self.under_way = gauge("simhash_requests_in_progress", "Requests under way that were let in.")
         self.turned_away = counter("simhash_requests_turned_away", "Requests refused because there were too many.")
         self.documents = counter(
-            "simhash_documents",
-            "Documents answered, by what was asked and what became of them.",
-            ["operation", "outcome"],
+            "simhash_documents", "Documents answered, by operation and outcome.", ["operation", "outcome"]
         )
         self.batch_seconds = histogram(
             "simhash_batch_seconds",
@@ -53,9 +51,7 @@ class Metrics:
         self._truncated = counter("simhash_answers_truncated", "Answers that a limit cut.")
         self._store = store if isinstance(store, Cluster) else None
         if self._store is not None:
-            self._connections = gauge(
-                "simhash_store_connections", "Connections to the store, by what they do.", ["state"]
-            )
+            self._connections = gauge("simhash_store_connections", "Connections to the store, by state.", ["state"])
             self._connections_limit = gauge("simhash_store_connections_limit", "Connections that there may be.")
             self._retries = counter("simhash_store_retries", "Calls of the store made again.")
             self._retries_counted = 0
@@ -78,7 +74,7 @@ class Metrics:
         self._truncated.inc(figures.truncated)
 
     def count(self, operation: str, outcomes: Mapping[str, int]) -> None:
-        """Count documents by what became of them."""
+        """Count documents by their outcomes."""
         for outcome, number in outcomes.items():
             self.documents.labels(operation, outcome).inc(number)
 
@@ -97,7 +93,7 @@ class Metrics:
     def observe_store(self) -> None:
         """Read the figures of a store: of its disk, or of the network that it is reached over."""
         if self._folder is not None:
-            # A disk that cannot be asked is what requests tell of.
+            # A disk that cannot be asked is reported by requests.
             with suppress(SimhashError):
                 used, free = self._folder.space()
                 self._bytes.set(used)

@@ -38,7 +38,7 @@ MATCHES = 25_600
 HURRIED_S = 2.0
 # Queries with the same parameters are one operation, so that they can be worked on together.
 QUERIES = 32
-# So are operations on one collection.
+# Operations on one collection are, too.
 COLLECTIONS = 1024
 
 
@@ -51,13 +51,13 @@ class BatchOperation:
     on_ids: Callable[[LocalIndex, Sequence[str]], Iterable[ItemAnswer]] | None = None
     batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
     hurried: "BatchOperation | None" = None
-    """Does the same for several clients at once, and refuses, for now, what would keep them waiting for long."""
+    """Does the same for several clients at once, and refuses, for now, items that would keep the others waiting."""
     is_shared: bool = False  # Whether the batches of one key wait for each other, since each takes much memory.
-    outcome: Callable[[dict[str, object]], str]  # Names what became of a document, for the metrics.
+    outcome: Callable[[dict[str, object]], str]  # Returns the outcome of a document, for the metrics.
 
     @property
     def name(self) -> str:
-        """Its name in metrics and logs."""
+        """The operation's name in metrics and logs."""
         return self.operation.name
 
     def wanted(self, *, is_line: bool = False) -> ItemForm:
@@ -65,7 +65,7 @@ class BatchOperation:
         return ItemForm(self.operation.documents, self.operation.ids, self.operation.needs_id, is_line)
 
     def outcome_of(self, record: ItemAnswer) -> str:
-        """Name what became of a document or an id; of refused ones, the code of the error."""
+        """Return the outcome of a document or an id for the metrics; for a refused one, the code of its error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
     def lines(self, index: LocalIndex, batch: Sequence[AnalysedChunk], outcomes: Counter[str]) -> bytes:
@@ -152,7 +152,7 @@ def _add(index: LocalIndex, entries: Entries) -> list[ItemAnswer]:
 
 
 def _claim(index: LocalIndex, entries: Entries, *, deadline_s: float | None = None) -> list[ItemAnswer]:
-    # It must outwait a crashed writer even after its own client has gone.
+    # A claim must outwait a crashed writer even after its own client has gone.
     claimed = index.claim_entries(entries, deadline_s=deadline_s or LEASES * index.profile.lease_s)
     write = operations.CLAIM.form.write
     return [of_error(what) if isinstance(what, ClaimContended) else write(what) for what in claimed]

@@ -92,7 +92,7 @@ def _route(name: str, operation: OpenApi) -> str:
 
 
 def _contents(body: OpenApi) -> str:
-    """Write what a body or an answer may be, by media type."""
+    """Write the schema and the examples of a body or an answer, by media type."""
     contents: OpenApi = body.get("content", {})
     examples = [content["example"] for content in contents.values() if "example" in content]
     fields = _fields((media, _described(content.get("schema", {}))) for media, content in contents.items())
@@ -105,14 +105,14 @@ def _fields(fields: Iterable[tuple[str, str]]) -> str:
 
 
 def _described(schema: OpenApi, *, is_needed: bool | None = False) -> str:
-    """Say what a value is, with its limits and its description."""
+    """Write the type of a value, with its limits and its description."""
     limits = [f"{words} <code>{escape(str(schema[key]))}</code>" for key, words in _LIMITS.items() if key in schema]
     facts = ", ".join([_type(schema), *(["required"] if is_needed else []), *limits])
     return f"{facts}. {escape(schema['description'])}" if "description" in schema else facts
 
 
 def _type(schema: OpenApi) -> str:
-    """Name the type of a value; a schema of its own is a link."""
+    """Write the type of a value; a schema of its own is a link."""
     match schema:
         case {"$ref": str(place)}:
             name = place.rpartition("/")[2]
@@ -168,7 +168,7 @@ class ConsoleFiles(StaticFiles):
         super().__init__(packages=[("simhash_hbase.service", "console"), ("simhash_hbase.report", "static")])
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Answer with a file, and with what keeps a browser from misusing it."""
+        """Answer with a file, and with headers that keep a browser from misusing it."""
         response = await super().get_response(path, scope)
         response.headers.update(_HEADERS)
         return response

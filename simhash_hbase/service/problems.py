@@ -12,7 +12,7 @@ PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 
 BUSY = 503
-_CODES = {  # Of each status; all other codes have 503.
+_CODES = {  # The codes of each status; all other codes have 503.
     400: ("malformed_json", "malformed_request"),
     401: ("key_removed", "unauthorized"),
     403: ("forbidden",),
@@ -68,7 +68,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep what the keywords gave when a process sends it to another one."""
+        """Keep the keyword arguments when a process sends the problem to another one."""
         return Problem, (self.code, self.detail), vars(self)
 
     def record(self) -> dict[str, object]:

@@ -32,15 +32,15 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What each process of a service needs to know."""
+    """The settings of a service, which each of its processes gets."""
 
     open_index: Callable[[], AbstractContextManager[LocalIndex]]  # Called in each process; it is sent there.
     keys: str | None  # Path of the file of keys; None allows everybody everything.
     limits: Limits
-    """Of the whole service: each process has its part of them."""
+    """The limits of the whole service: each process has its part of them."""
     processes: int = 1
     workers: int = 1  # Processes of each serving one that fingerprint the documents of streams.
-    grace_s: float = 25.0  # For accepted requests to finish.
+    grace_s: float = 25.0  # How long accepted requests may take to finish after a stop.
     drain_s: float = 0.0  # How long the service goes on answering after SIGTERM.
 
 
@@ -179,14 +179,14 @@ class _Owner:
         return self._is_whole
 
     def go_on(self, arrived: socket.socket) -> None:
-        """Wait for something to happen, and do what it asks for."""
+        """Wait for a signal, a process that is ready or has ended, or the time of a restart, and handle it."""
         pipes = {process.pipe: process for process in self._processes if process.ready_at is None}
         sentinels = {process.sentinel: process for process in self._processes}
         is_complete = self._is_stopping or not self._due
         timeout = None if is_complete else max(0.0, min(self._due) - time.monotonic())
         for source in wait([arrived, *pipes, *sentinels], timeout):
             if source is arrived:
-                # Whatever else has a handler arrives, too: that of SIGHUP raises SIGTERM.
+                # Signals with other handlers arrive, too: the handler of SIGHUP raises SIGTERM.
                 for number in filter(SIGNALS.__contains__, arrived.recv(64)):
                     self._is_stopping = True
                     for process in self._processes:
@@ -230,7 +230,7 @@ class _Owner:
         logger.warning("process ended", extra={"fields": {"process": process.pid, "exit_code": code}})
         now = time.monotonic()
         if not self._is_listening:
-            # What keeps one from its first request would keep the next one from it, too.
+            # A fault that keeps one process from its first request would keep the next one from it, too.
             self.give_up()
         elif process.ready_at is None or now - process.ready_at < STEADY_S:
             self._failures = 1 if now - self._failed_at > 2 * LONGEST_RESTART_S else self._failures + 1

@@ -1,4 +1,4 @@
-"""Requests: what is known of each, the middleware around all of them, and the way from a body to its answer."""
+"""Requests: the facts about each, the middleware around all of them, and the way from a body to its answer."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ from simhash_hbase.service.schemas import JSON, NDJSON
 
 T = TypeVar("T")
 
-# Whatever else a client sends as an id could forge lines of a log, or hold what must not be in one.
+# An id of any other form could forge lines of a log, or hold a text that must not be in one.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ID_BYTES = 8
 SERVER_ERRORS = 500
@@ -38,24 +38,24 @@ SERVER_ERRORS = 500
 
 @dataclass(slots=True)
 class Trail:
-    """One request; each layer adds what it learns."""
+    """The facts about one request, added by each layer, for logs and metrics."""
 
     request_id: str
     scope: Mapping[str, Any]  # The request's; the application adds the route.
     client: str | None = None
     key: str | None = None  # Name of the key that was presented.
-    is_allowed: Callable[[], bool] = lambda: True  # Tells whether the key still allows what was asked for.
-    collection: str | None = None  # The one whose documents are asked for.
-    collections: frozenset[str] | None = None  # Those that the key is bound to; None: to none.
-    writes: bool = False  # Whether it may change the index.
-    slot: ExitStack = field(default_factory=ExitStack)  # Returns what the request has taken, at the end of its answer.
+    is_allowed: Callable[[], bool] = lambda: True  # Tells whether the key still allows the request.
+    collection: str | None = None  # The collection whose documents are asked for.
+    collections: frozenset[str] | None = None  # Collections that the key is bound to; None: to none.
+    writes: bool = False  # Whether the request may change the index.
+    slot: ExitStack = field(default_factory=ExitStack)  # Gives back the request's shares, at the end of its answer.
     media: str = "none"  # ``json`` or ``ndjson``.
     status: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     bytes_in: int = 0
     bytes_out: int = 0
-    waits: bool = False  # Whether it waits for memory for its body.
-    end: str | None = None  # Of a stream: why there was no next line.
+    waits: bool = False  # Whether the request waits for memory for its body.
+    end: str | None = None  # Why a stream had no next line; None for other requests.
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -70,11 +70,11 @@ class Trail:
 
     @property
     def payer(self) -> str:
-        """Whose share the request takes: its key's, or, without keys, its address's."""
+        """The name of the share that the request takes: its key, or, without keys, its address."""
         return self.key or self.client or ""
 
     def seconds(self) -> float:
-        """Tell how long ago the request's header arrived."""
+        """Return how many seconds ago the request's header arrived."""
         return time.monotonic() - self.started
 
     def extra(self, **more: object) -> dict[str, dict[str, object]]:

@@ -82,7 +82,7 @@ async def claim(request: Request, service: WritingService) -> Response:
     responses={**found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"), **problems()},
 )
 async def add(request: Request, service: WritingService) -> Response:
-    """Write documents, duplicates or not; of a known id the last text stays. What is answered is durable."""
+    """Write documents, duplicates or not; of a known id the last text stays. Answered documents are durable."""
     return await respond(service, request, ADD)
 
 
@@ -90,7 +90,7 @@ async def add(request: Request, service: WritingService) -> Response:
     "/v1/documents", summary="Get a document", responses={**found("Stored"), **problems(404, 422, body=False)}
 )
 async def get(request: Request, service: ReadingService, name: DocumentId) -> Response:
-    """Tell what the index holds of a document; no text is kept, so none is told."""
+    """Return the record of a document; no text is kept, so none is returned."""
     return await service.answer(request, GET, name)
 
 
@@ -100,7 +100,7 @@ async def get(request: Request, service: ReadingService, name: DocumentId) -> Re
     responses={**found("Copies"), **problems(404, 422, body=False)},
 )
 async def copies(request: Request, service: ReadingService, name: DocumentId) -> Response:
-    """List what was decided a duplicate of an original; by the id of a copy, those of its original."""
+    """List the duplicates of an original; by the id of a copy, those of its original."""
     return await service.answer(request, COPIES, name)
 
 
@@ -119,7 +119,7 @@ async def remove(request: Request, service: WritingService, name: DocumentId) ->
     responses={**found("Stored", lines="…\n" + _END % "found"), **problems()},
 )
 async def get_many(request: Request, service: ReadingService) -> Response:
-    """Tell what the index holds of ids, one a line."""
+    """Return the records of ids, one a line."""
     return await respond(service, request, GET, one=False)
 
 
@@ -140,7 +140,7 @@ async def _selection(
         str | None,
         Query(
             max_length=40,
-            description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m.",
+            description="Only documents added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m.",
         ),
     ] = None,
 ) -> Search:
@@ -163,7 +163,7 @@ async def find(
     selection: Annotated[Search, Depends(_selection)],
     match: Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")] = None,
     distance: Annotated[
-        int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")
+        int | None, Query(ge=0, le=64, description="Above the index's distance, answers are not complete.")
     ] = None,
     similarity: Annotated[float | None, Query(ge=0, le=1)] = None,
 ) -> Response:
@@ -237,7 +237,7 @@ async def stats(request: Request, service: ReadingService) -> Response:
 
 @figures.get(
     "/v1/profile",
-    summary="What the index was made with",
+    summary="The options that the index was made with",
     responses={**_plain("As `simhash-hbase create` prints it.", JSON, "object"), **problems(body=False)},
 )
 async def profile(service: KeyedService) -> Response:

@@ -1,6 +1,6 @@
 """The JSON forms in the OpenAPI description.
 
-Answers are described by `simhash_hbase.index.forms`, which writes them, too; the rest of what is sent by the structs
+Answers are described by `simhash_hbase.index.forms`, which writes them, too; all other objects by the structs
 below. The forms of documents are written by hand: a document holds exactly one of three contents, which neither msgspec
 nor pydantic can say, and its text is checked by the same rules as that of a file. The tests send requests made from
 this description, and compare the answers with it.
@@ -174,7 +174,7 @@ def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, A
 
 
 def body(name: str | None, lines: str | None = None) -> dict[str, Any]:
-    """Describe what a route reads: one JSON object, unless `name` is None, and lines of them, unless `lines` is."""
+    """Describe the body of a route: one JSON object, unless `name` is None, and lines of them, unless `lines` is."""
     content: dict[str, Any] = {}
     if name is not None:
         content[JSON] = {"schema": {"$ref": f"#/components/schemas/{name}"}}

@@ -154,7 +154,7 @@ class HttpConnection(HttpToolsProtocol):
     * A trailer behind a body does not count as a header: proxies check headers only.
     * Requests that are pipelined, headers and trailers take bounded memory. If there are too many connections, those
       without a request are not kept.
-    * What is no HTTP is refused behind the answers to the requests before it, not in the middle of one.
+    * Bytes that are no HTTP are refused behind the answers to the requests before them, not in the middle of one.
     * `look` ends it when its client stands still.
     """
 
@@ -192,7 +192,7 @@ class HttpConnection(HttpToolsProtocol):
         return b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has arrived."""
+        """Parse bytes that have arrived; refuse a header or trailer that is too long."""
         self._unparsed += len(data)
         super().data_received(data)
         if self._unparsed > HEAD_BYTES and not self.transport.is_closing():
@@ -204,7 +204,7 @@ class HttpConnection(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or end the connection where an answer of its own cannot be sent."""
+        """Refuse bytes that are no HTTP, or end the connection where an answer of its own cannot be sent."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
             super().send_400_response(msg)
@@ -271,7 +271,7 @@ class _Parser:
         self._begin()
 
     def feed_data(self, data: bytes) -> None:
-        """Parse what has arrived."""
+        """Parse bytes that have arrived, those of a request for another protocol as HTTP, too."""
         while data:
             try:
                 return self._parser.feed_data(data)
@@ -281,16 +281,16 @@ class _Parser:
                 self._begin()
 
     def is_paused(self) -> bool:
-        """Tell whether the parser has left the rest of a request, which asks for another protocol, to others."""
+        """Return whether the parser stopped behind the header of a request that asks for another protocol."""
         return bool(self._parser.should_upgrade())
 
     def should_upgrade(self) -> bool:
-        """Tell whether the connection is to use another protocol: never."""
+        """Return False: the connection never changes its protocol."""
         return False
 
     def _begin(self) -> None:
         self._parser = httptools.HttpRequestParser(self._connection)
-        # As uvicorn has it: what comes behind a request with `Connection: close` is no error.
+        # As uvicorn has it: bytes behind a request with `Connection: close` are no error.
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.get_method = self._parser.get_method
         self.get_http_version = self._parser.get_http_version

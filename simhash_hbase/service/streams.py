@@ -103,7 +103,7 @@ class _RequestLines:
                 return []
             self._uncut = message.get("body", b"")
             self._is_whole = not message.get("more_body", False)
-        # Others go on between pieces of a body that has many short lines.
+        # Other requests go on between pieces of a body that has many short lines.
         await asyncio.sleep(0)
         piece, self._uncut = self._uncut[:PIECE_BYTES], self._uncut[PIECE_BYTES:]
         found = list(self.cut(piece))
@@ -243,7 +243,7 @@ class _Answers:
                 for number, raw in found:
                     if raw is not None and len(raw) > LARGE_BYTES:
                         chunk = await self.hand_over(chunk)
-                        # Its answer is waited for, so that the large lines of other streams have their turn.
+                        # The line's answer is waited for, so that the large lines of other streams have their turn.
                         self.begin(len(raw), self.prepare_large(number, raw))
                         while self._under_way:
                             await self.change()
@@ -274,7 +274,7 @@ class _Answers:
         if not chunk.items:
             return chunk
         self.begin(chunk.size, self.prepare(chunk))
-        # Others go on between chunks of short lines.
+        # Other requests go on between chunks of short lines.
         await asyncio.sleep(0)
         while self._under_way > min(WINDOW_BYTES, WINDOWS_BYTES / self._engine.streams):
             await self.change()

@@ -1,7 +1,7 @@
 """Whole corpora on Spark: the decisions and the cells of one machine, made by many.
 
-Python workers do what this package does elsewhere; Spark reads, shuffles and sorts. The *position* of a document is an
-integer that ascends with the files and their lines, so it says everywhere which document comes first.
+Python workers analyse and compare as this package does elsewhere; Spark reads, shuffles and sorts. The *position* of a
+document is an integer that ascends with the files and their lines, so it says everywhere which document comes first.
 """
 
 from simhash_hbase.errors import missing_extra

@@ -94,9 +94,8 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
 def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Mapping[str, int]) -> DataFrame:
     """Find for each document the nearest original of the index.
 
-    `moving` are documents of the input that the index holds with another text, by their positions: what the index holds
-    of them counts up to there. Who is near to one of them is alone in its point, since copies of it may be decided
-    otherwise.
+    `moving` are documents of the input that the index holds with another text, by their positions: the old texts count
+    up to there. A document near one of them is alone in its point, since copies of it may be decided otherwise.
     """
     shared = documents.sparkSession.sparkContext.broadcast(moving)
 
@@ -138,9 +137,9 @@ DISK = StorageLevel.DISK_ONLY
 
 @dataclass(frozen=True)
 class Decisions:
-    """What was decided."""
+    """The decisions on a corpus, and their numbers."""
 
-    lines: DataFrame  # One JSON text a document, in the order of the input.
+    lines: DataFrame  # A JSON text for each document, in the order of the input.
     refused: DataFrame
     documents: int
     originals: int
@@ -212,7 +211,7 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
-    """Say of recorded duplicates with which text their original stands, at their place in the input."""
+    """Return the text with which the original of each recorded duplicate stands at its place in the input."""
     text = F.struct("simhash", F.substring("digest", 1, TEXT_BYTES).alias("digest"))
     anew = stated.select(
         F.col("id").alias("of"), F.col("position").alias("turn"), F.when(F.col("kept"), text).alias("now")

@@ -25,12 +25,12 @@ DOCUMENTS = (
     "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
     "preference double, reason string, raw binary"
 )
-"""Spark has no unsigned integers: a fingerprint is a signed one of the same bits. Who has a reason is refused."""
+"""Spark has no unsigned integers: a fingerprint is a signed one of the same bits. A row with a reason is refused."""
 
 _pack = msgspec.msgpack.encode
 
 Mapped: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What Spark calls on the workers for each partition."""
+"""A function that Spark calls on the workers for each partition."""
 
 
 def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -39,17 +39,17 @@ def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def integers(column: pa.Array) -> NDArray[np.int64]:
-    """Take a column of integers without nulls."""
+    """Return a column of integers without nulls as an array."""
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def unsigned(column: pa.Array) -> NDArray[np.uint64]:
-    """Take fingerprints or prefixes out of a column."""
+    """Return the fingerprints or prefixes of a column as an array."""
     return integers(column).view(np.uint64)
 
 
 def sketches_of(column: pa.Array, bands: int) -> Sketches:
-    """Take sketches out of a column."""
+    """Return the sketches of a column."""
     return Sketches.unpacked(column.to_pylist(), bands)
 
 
@@ -72,7 +72,7 @@ def documents_batch(positions: list[int], entries: Entries, preferences: NDArray
 
 
 def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
-    """Read what `documents_batch` made."""
+    """Return the entries in a batch of `documents_batch`."""
     sketches = sketches_of(batch["sketch"], bands)
     return Entries(
         ids=batch["id"].to_pylist(),
@@ -122,7 +122,7 @@ class Input:
         return cls(files, options, raw, Order.of(files, counted))
 
     def texts(self) -> list[str]:
-        """Take the sample for an idf table."""
+        """Return the sample for an idf table."""
         read = records.record_reader(self.files, self.options, self.order, records.SAMPLED)
         return records.sample_texts(self.raw, read, self.order)
 

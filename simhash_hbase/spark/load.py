@@ -94,7 +94,7 @@ class WorkPlace:
 CELLS = "target int, key binary, value binary"
 FOLDERS = "folder string, cells long"
 TRIED = 64
-ROWS = 1  # Of the two targets of a region the second one: block rows and sketch rows; the first one are cells.
+ROWS = 1  # The second of a region's two targets is for block rows and sketch rows, the first for cells.
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -110,7 +110,7 @@ class Loader:
     classes: dict[str, bytes]
     table: str
     staging: str
-    user: str  # Who writes on the workers, too, where HDFS believes names.
+    user: str  # The user that writes on the workers, too, where HDFS believes names.
 
     @classmethod
     def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
@@ -124,7 +124,7 @@ class Loader:
             for file, content in files.items():
                 (folder / name / file).write_bytes(content)
         java, *words = replace(self.tools, classes=folder / "classes").program(folder / "conf")
-        # Else it would be whoever runs the worker, and HBase moves the files as who submitted.
+        # Without this the files would be the worker's user's, while HBase moves them as the submitter.
         return [java, f"-DHADOOP_USER_NAME={self.user}", *words]
 
 

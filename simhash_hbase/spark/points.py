@@ -163,7 +163,7 @@ class Groups:
     def compare(
         self, rows: NDArray[np.intp], left: NDArray[np.intp], right: NDArray[np.intp], order: NDArray[np.intp]
     ) -> Iterator[Accepted]:
-        """Compare each of some rows with a range of places in an order of rows; yield what is accepted."""
+        """Compare each of some rows with a range of places in an order of rows; yield the accepted pairs."""
         for at, place in expand(left, right, at_once=PAIRS_AT_ONCE):
             these, others = rows[at], order[place]
             apart = distances(self._simhashes[these], self._simhashes[others])
@@ -190,7 +190,7 @@ BLOCKERS = "target long, blocker long"
 
 
 class PointStates:
-    """What is known of positions: a byte each on the driver, two bits where it is sent."""
+    """Which positions are originals and which duplicates: a byte each on the driver, two bits where it is sent."""
 
     def __init__(self, total: int) -> None:
         self.original = np.zeros(total + 1, np.bool_)
@@ -208,7 +208,7 @@ def looked_up(packed: bytes, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[np.int64]) -> PointStates:
-    """Decide all points; those of `owned` are duplicates of what the index holds."""
+    """Decide all points; those of `owned` are duplicates of documents in the index."""
     context = rows.sparkSession.sparkContext
     state = PointStates(total)
     state.duplicate[owned] = True
@@ -229,8 +229,8 @@ def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[
 
 
 def resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
-    """Decide what the neighbours that were found decide; return whether something is left."""
-    # What no neighbour blocks is an original; positions without a point do no harm.
+    """Decide the points that their neighbours allow to decide; return whether undecided ones are left."""
+    # A point that no neighbour blocks is an original; positions without a point do no harm.
     blocked = np.zeros_like(state.original)
     blocked[blockers[:, 0]] = True
     state.original |= ~blocked & ~state.duplicate
@@ -335,9 +335,10 @@ def nameable(
     distances: NDArray[np.int32],
     dissimilarities: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Choose of each target the best source, and those before it that a document before that one may have to name.
+    """Select pairs so that every copy of a target finds its best source among those that come before the copy.
 
-    Of hundreds of originals around one point they are a few; each copy of the point would be joined with all of them.
+    A target keeps a source that is earlier in the input than all better ones: a Pareto front of likeness and position.
+    Around one point it has a few of hundreds of originals, and each copy of the point is joined with these few only.
     """
     order = np.lexsort((sources, dissimilarities, distances, targets))
     if not len(order):

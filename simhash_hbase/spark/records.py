@@ -54,12 +54,12 @@ def batch_of(columns: str, **values: object) -> pa.RecordBatch:
 
 
 def rows_batch(columns: str, rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    """Make such a batch of rows; what a row does not name is null."""
+    """Make such a batch of rows; columns that a row does not name are null."""
     return pa.RecordBatch.from_pylist(rows, schema_of(columns))
 
 
 def by_batch(frame: DataFrame, columns: str, make: Callable[[pa.RecordBatch], pa.RecordBatch]) -> DataFrame:
-    """Have the workers make each batch of a frame into one of other columns."""
+    """Return a frame of other columns, into which the workers turn each batch."""
     return frame.mapInArrow(lambda batches: map(make, batches), columns)
 
 
@@ -72,7 +72,7 @@ class InputFile:
     format: str
     size: int
     changed: int
-    keys: tuple[str, ...]  # What Spark may say for it in the column ``_metadata.file_path``.
+    keys: tuple[str, ...]  # The forms in which Spark may name the file in the column ``_metadata.file_path``.
 
 
 def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions) -> list[InputFile]:
@@ -96,7 +96,7 @@ def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions
 
 
 def _listed(spark: SparkSession, name: str) -> Iterator[tuple[Source, JavaObject]]:
-    """Yield what a name leads to, each with its status as Hadoop has it."""
+    """Yield the files that a name leads to, each with its status as Hadoop has it."""
     path = spark._jvm.org.apache.hadoop.fs.Path(name)
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     if path.toUri().getScheme() is None and system.getUri().getScheme() == LOCAL:
@@ -138,7 +138,7 @@ def _below(system: JavaObject, status: JavaObject) -> Iterator[JavaObject]:
 MARK = b"\xef\xbb\xbf"
 LINES = {"jsonl": json_records, "text": text_records}
 SAMPLED = {"jsonl": json_lines, "text": text_records}
-"""What a sample is taken of: on one machine, too, lines of JSON that are decoded when they are in it."""
+"""The items of a sample: on one machine, too, lines of JSON are decoded when they are in it."""
 
 Split: TypeAlias = tuple[str, int]
 """A file's name, and the byte at which a split of it begins; of Parquet the row at which a batch does."""
@@ -150,7 +150,7 @@ class SplitRecords:
 
     split: Split
     records: Iterator[Scanned | JsonLine]
-    lines: int = 0  # Those that were read; complete when the records are.
+    lines: int = 0  # Lines that were read; complete when the records are.
 
 
 Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[SplitRecords]]
@@ -158,10 +158,10 @@ Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[SplitRecords]
 
 @dataclass(frozen=True)
 class Counted:
-    """What a first pass has counted."""
+    """The numbers of lines and records that a first pass has counted."""
 
     lines: int
-    records: int  # Those that a sample is taken of.
+    records: int  # Records that a sample is taken of.
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Order:
 
     files: Mapping[str, int]  # Lines of all files before one.
     splits: Mapping[Split, Counted] = field(default_factory=dict)  # Lines of the same file, records of all files.
-    lines: int = 0  # Of all files.
+    lines: int = 0  # Lines of all files.
     records: int = 0
 
     @classmethod
@@ -223,7 +223,7 @@ def record_reader(
     order: Order | None = None,
     readers: Mapping[str, Callable[[Stream, str, InputOptions, int], Iterator[Scanned | JsonLine]]] = LINES,
 ) -> Records:
-    """Make what turns batches of `raw_frame` into the records of each split; without an order lines count from 1."""
+    """Make the function from batches of `raw_frame` to the records of splits; lines count from 1 without an order."""
     names = {key: file.name for file in files for key in file.keys}
     kind = files[0].format
 
@@ -282,7 +282,7 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
 
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
-    """Take the texts that `dedup --create` learns from: the same places of the same reservoir."""
+    """Return the texts that `dedup --create` learns from: the same places of the same reservoir."""
     sample: Reservoir[int] = Reservoir()
     for number in range(order.records):
         sample.add(number)

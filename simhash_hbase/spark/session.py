@@ -16,7 +16,7 @@ from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.inputs.meter import Meter
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
-SUBMITTED = "PYSPARK_GATEWAY_PORT"  # What spark-submit sets for the program that it starts.
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # A variable that spark-submit sets for the program that it starts.
 LOCAL = "local["
 DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -24,7 +24,7 @@ DEFAULTS = {
     "spark.log.level": "ERROR",
     # A row is a document: a batch of Arrow is to fit into memory.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-    # What is repartitioned here is split by size already; bounds that move would only cost.
+    # Frames that are repartitioned here are split by size already; bounds that move would only cost.
     "spark.sql.adaptive.enabled": "false",
 }
 PARTITIONS_A_CORE = 3
@@ -35,15 +35,15 @@ POLL_S = 1.0
 class SparkOptions:
     """Where Spark runs."""
 
-    master: str | None = None  # None: what ``spark-submit`` says, else this machine.
+    master: str | None = None  # None: the choice of ``spark-submit``, else this machine.
     workers: int | None = None  # Processors of this machine; None are all.
-    partitions: int | None = None  # Of a shuffle; None are three a core.
+    partitions: int | None = None  # Partitions of a shuffle; None: three a core.
     settings: Mapping[str, str] = field(default_factory=dict)  # Spark's own.
 
 
 @contextmanager
 def session(options: SparkOptions) -> Iterator[SparkSession]:
-    """Begin a session, and end it; what Spark itself refuses becomes an error of this package."""
+    """Begin a session, and end it; an error of Spark itself becomes one of this package."""
     # Nothing here gives pandas' own types to PySpark.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     settings = {**DEFAULTS, **options.settings}

@@ -114,7 +114,7 @@ Address = str | os.PathLike[str]
 
 
 def address_of(given: Address) -> str:
-    """Return an address as a string; raise `InvalidArgument` for what cannot be one."""
+    """Return an address as a string; raise `InvalidArgument` for a value that cannot be one."""
     try:
         word = os.fsdecode(given)
     except TypeError as error:
@@ -191,7 +191,7 @@ def table_of(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return an address as messages have it: without what may be a password."""
+    """Return an address as messages have it: without a part that may be a password."""
     scheme, _, rest = url.partition(":")
     return f"{scheme}:…" if "@" in rest else url
 

@@ -1,9 +1,9 @@
-"""The seam: what the index asks of a place that keeps rows in byte order.
+"""The seam: the calls that an index makes of a place that keeps rows in byte order.
 
 A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value;
 ``d`` and ``m`` hold *cells*, values under a row and a qualifier. No row of a family is a prefix of another one of that
 family. Every store has the methods of `Store`, of which `compare_and_set` keeps writers apart; a `Transactional` store
-has a simpler way. `OnDisk` and `Cluster` are what else only some stores can do.
+has a simpler way. `OnDisk` and `Cluster` have further methods of some stores.
 
 Every method may raise the errors of `simhash_hbase.errors` named there for stores; no error of a driver gets out.
 """
@@ -54,7 +54,7 @@ class Swap(NamedTuple):
 
 
 class PrefixScan(NamedTuple):
-    """What a scan of prefixes found."""
+    """The rows that a scan of prefixes found."""
 
     rows: BlockRows
     """All rows found, sorted."""
@@ -143,8 +143,8 @@ class Store(Protocol):
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Write cells.
 
-        Of cells with explicit timestamps the one with the highest is read afterwards, in whatever order they were
-        written, and writing one again changes nothing. A cell with None replaces what is there. Do not write at or
+        The cell with the highest of several explicit timestamps is read afterwards, in whatever order they were
+        written, and writing one again changes nothing. A cell with None replaces the cell there. Do not write at or
         below the timestamp of a delete of the same cell: a store may hide such a write. A call that fails may have
         written a part; the same call repeated completes it.
         """
@@ -276,7 +276,7 @@ class OnDisk(Protocol):
 class RegionPlace(NamedTuple):
     """One region: a range of rows that one server serves."""
 
-    start: bytes  # Its first row key; empty for the first region.
+    start: bytes  # First row key of the region; empty for the first region.
     server: str  # ``host:port``; empty while no server serves it.
 
 

@@ -39,7 +39,7 @@ class MemoryStore(base.Store, base.Transactional):
         self._lock = RLock()
         self._blocks: dict[int, set[int]] = {}
         self._cells: dict[str, Family] = {family: {} for family in base.CELL_FAMILIES}
-        # What takes back the changes of an open transaction, in their order; None outside of one.
+        # Functions that take back the changes of an open transaction, in their order; None outside of one.
         self._undo: list[Callable[[], None]] | None = None
 
     @property

@@ -75,15 +75,15 @@ def drop_near_duplicates(
     id : str, optional
         Column with the ids, strings or integers; without it a row's id is its number from 0.
     keep : str
-        Of near copies, which stays: ``first``; ``longest``; ``best:COLUMN``, that with the highest number,
+        Which one of near copies stays: ``first``; ``longest``; ``best:COLUMN``, that with the highest number,
         ``best:-COLUMN`` with the lowest; ``rank:COLUMN=a,b,c``, that of the preferred source, where sources that are
-        not listed come last. Of equals it is the first. What an index holds already stays, whatever its score.
+        not listed come last. Of equals it is the first. Documents in an index always stay, whatever their score.
     index : Index, str or path, optional
         An index, or its address, that the rows are compared with and written to; it needs `id`. By default
         a temporary one.
     unreadable : {"raise", "keep", "drop"}
-        What becomes of rows that cannot be decided: those without a text or without usable words, those whose id
-        came before, and those without what `keep` asks for.
+        The treatment of rows that cannot be decided: rows without a text or without usable words, with an id that
+        came before, or without the value that `keep` asks for.
     **options
         ``workers``: number of processes that fingerprint, 1 by default. ``max_document_bytes``: texts that are longer
         are refused, 8 MB by default. ``exact``: whether pairs that the sketches bring together are judged by their
@@ -96,14 +96,14 @@ def drop_near_duplicates(
     Returns
     -------
     of the type of `table`
-        A `LazyFrame` is computed, and so is a DuckDB relation, which gives a pyarrow `Table`. Of a stream, such as a
-        `RecordBatchReader`, a `RecordBatchReader` that works as it is read.
+        A `LazyFrame` is computed, and so is a DuckDB relation, which gives a pyarrow `Table`. A stream, such as a
+        `RecordBatchReader`, becomes a `RecordBatchReader` that works as it is read.
 
     Raises
     ------
     InvalidArgument
         When the table has no such column, or one of another type, or cannot be read, or options contradict each other;
-        when a row cannot be decided, unless `unreadable` says what becomes of it.
+        when a row cannot be decided and `unreadable` is ``raise``.
     IndexMissing
         When there is no index at the address.
 
@@ -145,7 +145,7 @@ def mark_near_duplicates(
     index: Index | Address | None = None,
     **options: Any,
 ) -> Any:
-    """Add what `drop_near_duplicates` would decide, in four columns; parameters, result and errors are those of it.
+    """Add the decisions of `drop_near_duplicates` in four columns; it has the same parameters, result and errors.
 
     All rows stay; those that cannot be decided get nulls, and a warning.
 

@@ -34,20 +34,20 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
     batch_size : int
         Documents that are decided at once.
     unreadable : {"raise", "keep", "drop"}
-        What becomes of documents without usable words.
+        The treatment of documents without usable words.
 
     Raises
     ------
     InvalidArgument
         When the action or the choice is another one.
     EmptyDocument
-        While it runs, at a document without usable words, unless `unreadable` says what becomes of it.
+        While it runs, at a document without usable words, if `unreadable` is ``raise``.
     ClaimContended
         While it runs, when other tasks keep a document undecided.
 
     Notes
     -----
-    Ids decide what is the same document: they must be unique among all tasks. A task that is run again claims again,
+    Documents are told apart by their ids, which must be unique among all tasks. A task that is run again claims again,
     and the same documents go on.
     """
 

@@ -1,4 +1,4 @@
-"""What a caller wants of a table, and the decisions on its rows."""
+"""A caller's request about a table, and the decisions on its rows."""
 
 import sys
 import warnings
@@ -65,7 +65,7 @@ Unreadable = Literal["raise", "keep", "drop"]
 
 
 def check_unreadable(unreadable: str) -> None:
-    """Refuse another choice of what becomes of documents that cannot be decided."""
+    """Raise `InvalidArgument` unless the treatment of documents that cannot be decided is a known one."""
     if unreadable not in get_args(Unreadable):
         raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
 
@@ -106,7 +106,7 @@ class _Refused:
         self._first = self._first or reason
 
     def warn(self) -> None:
-        """Warn of what was counted, at the line from which the package was called."""
+        """Warn of the counted rows, at the line from which the package was called."""
         if not self._count:
             return
         frame, level = sys._getframe(), 1
@@ -138,7 +138,7 @@ class Request:
         self.meter: Metering = show_progress if profile.pop("progress", False) else silent
         self.max_document_bytes = profile.pop("max_document_bytes", DOCUMENT_BYTES)
         self.profile = profile
-        """Of a temporary index."""
+        """The options of a temporary index."""
         for name in ("workers", "max_document_bytes"):
             number = getattr(self, name)
             if not isinstance(number, int) or number < 1:

@@ -20,11 +20,11 @@ MARKS = pa.schema(
     [("duplicate_of", pa.string()), ("distance", pa.int64()), ("similarity", pa.float64()), ("cluster", pa.string())]
 )
 
-RowDecisions = Sequence[Decision | None]  # One a row; None for a refused row.
+RowDecisions = Sequence[Decision | None]  # A decision for each row; None for a refused row.
 
 
 def give_back(rows: "ArrowRows | _WholeTable", decided: RowDecisions, request: Request) -> Any:  # noqa: ANN401 - the type of the table
-    """Return the rows that stay, or all rows with what was decided."""
+    """Return the rows that stay, or all rows with their decisions in columns."""
     if not request.marks:
         keeps_refused = request.unreadable == "keep"
         kept = [at for at, one in enumerate(decided) if (keeps_refused if one is None else one.is_original)]
@@ -37,7 +37,7 @@ def give_back(rows: "ArrowRows | _WholeTable", decided: RowDecisions, request: R
 
 
 def result_schema(schema: pa.Schema, request: Request) -> pa.Schema:
-    """Check the columns of a table, and return those of what is given back; refuse names that are taken."""
+    """Check the columns of a table, and return those of the result; refuse names that are taken."""
     request.check(schema)
     if not request.marks:
         return schema
@@ -109,7 +109,7 @@ BATCH_ROWS = 1_000
 
 
 class _WholeTable(NamedTuple):
-    """A table whose rows are all there, with what reads, takes and adds columns in its own type."""
+    """A table whose rows are all there, with functions that read, select and extend it in its own type."""
 
     schema: pa.Schema
     rows: int
@@ -119,9 +119,9 @@ class _WholeTable(NamedTuple):
 
 
 def apply(table: Any, request: Request) -> Any:  # noqa: ANN401 - of the type of the table
-    """Decide the rows of a table, and give back what becomes of them."""
+    """Decide the rows of a table, and return the result in the table's type."""
     kinds = [(each.__module__.partition(".")[0], each.__name__) for each in type(table).__mro__]
-    # Of a subclass, such as geopandas' frames, library and name of the type that it extends.
+    # For a subclass, such as geopandas' frames, library and name of the type that it extends.
     library, kind = next((kind for kind in kinds if kind in _WHOLE), kinds[0])
     if (library, kind) == ("polars", "LazyFrame"):
         return apply(table.collect(), request).lazy()
@@ -193,7 +193,7 @@ def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
 
 
 def _list(given: list[Any]) -> _WholeTable:
-    """Take dictionaries for rows, and strings for rows of a column called text."""
+    """Make a table of a list: dictionaries are rows, and strings rows of a column called text."""
     rows = [{"text": item} if isinstance(item, str) else item for item in given]
     if not all(isinstance(row, Mapping) for row in rows) or len({isinstance(item, str) for item in given}) > 1:
         kinds = " and ".join(sorted({type(item).__name__ for item in given}))
@@ -216,7 +216,7 @@ def _list(given: list[Any]) -> _WholeTable:
 
 @contextmanager
 def _of_one_type(columns: Iterable[tuple[str, Iterable[Any]]]) -> Iterator[None]:
-    """Translate what pyarrow says of columns of Python's own objects."""
+    """Translate pyarrow's errors about columns of Python's own objects."""
     try:
         yield
     except pa.ArrowException as error:

@@ -65,9 +65,7 @@ def table_of(index):
     return index.store.url.rpartition("/")[2]
 
 
-def test_files_hold_what_puts_would_have_written_and_change_nothing_when_they_are_loaded_again(
-    index, make_writer, tmp_path
-):
+def test_files_equal_puts_and_change_nothing_when_loaded_again(index, make_writer, tmp_path):
     spool = filled(index, tmp_path / "hbase")
     writer = make_writer(table_of(index))
     model = LocalIndex.create(MemoryStore(), PROFILE)
@@ -113,7 +111,7 @@ class Twice:
             self._new.write(second(), rows, timestamp=timestamp)
 
 
-def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_alone(index, make_writer, tmp_path):
+def test_an_attempt_that_outlives_its_command_does_not_disturb_the_next_one(index, make_writer, tmp_path):
     old, new = make_writer(table_of(index)), make_writer(table_of(index))
     load(index, filled(index, tmp_path / "work"), Twice(old, new))
 

@@ -105,7 +105,7 @@ def test_a_loaded_index_holds_what_an_added_one_does(index, make_index, tmp_path
     assert not (tmp_path / "work").exists()
 
 
-def test_cells_lie_a_minute_behind_the_store_and_their_documents_were_added_when_the_load_began(index, tmp_path, clock):
+def test_cells_lie_a_minute_behind_the_store_and_documents_have_the_load_s_time(index, tmp_path, clock):
     run(index, tmp_path, documents(10))
 
     [stored] = index.get_many(["document 0"])

@@ -67,7 +67,7 @@ def test_a_key_that_ends_with_zero_bytes_keeps_them(qualifier):
     assert (cell.row, cell.qualifier) == (b"\x01\x02\x03\x04\x00" + b"\x07" * 8, qualifier)
 
 
-def test_seen_ids_know_every_digest_of_many_batches_and_those_that_end_with_zero_bytes():
+def test_seen_ids_know_every_digest_of_many_batches_even_with_zero_bytes_at_the_end():
     zeros = np.array([b"\x01" * 15 + b"\x00", b"\x01" * 15 + b"\x01", b"\x01" * 14 + b"\x00\x00"], dtype=DIGEST)
     names = np.append(id_digests(str(number * number % 700) for number in range(2_000)), zeros)
     seen, known, came = SeenIds(), set(), []

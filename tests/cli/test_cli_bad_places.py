@@ -121,7 +121,7 @@ def test_a_full_disk_of_a_backup_is_named_and_not_that_of_the_index(cli, filled,
     still_whole(cli, filled)
 
 
-def test_the_home_folder_in_an_address_is_the_user_s_and_a_user_without_one_gets_none(cli, tmp_path, monkeypatch):
+def test_the_home_folder_in_an_address_is_the_user_s_if_there_is_one(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 

@@ -161,9 +161,7 @@ def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, monkeypa
     assert decided(ordered) != decided(cli("dedup", url + "3", as_is, *SHINGLES))
 
 
-def test_a_record_that_cannot_be_ranked_is_refused_with_its_reason_and_so_is_a_format_without_fields(
-    cli, url, tmp_path
-):
+def test_records_that_cannot_be_ranked_are_refused_with_their_reason(cli, url, tmp_path):
     scores = [{"score": 1}, {}, {"score": "high"}, {"score": True}, {"score": "nan"}, {"score": "2.5"}, {"score": None}]
     records = [{"id": str(at), "text": text(1), **score} for at, score in enumerate(scores)]
     file, unranked = write_jsonl(tmp_path / "a.jsonl", records), tmp_path / "a.txt"
@@ -332,7 +330,7 @@ def test_options_of_an_index_count(cli, corpus_file, tmp_path):
     assert "a temporary index" in report.read_text()
 
 
-def test_an_address_may_come_after_the_files_and_a_name_that_is_neither_is_reported_as_a_file(cli, corpus_file, empty):
+def test_an_address_may_come_after_the_files_and_any_other_name_is_a_file(cli, corpus_file, empty):
     assert cli("dedup", corpus_file, empty).code == 0
     assert len(cli("export", empty).records) == 60
     assert cli("dedup", "news.index").sentence == "news.index does not exist"

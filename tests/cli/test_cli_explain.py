@@ -47,7 +47,7 @@ def test_both_fingerprints_are_drawn_block_by_block_with_differing_bits_and_tabl
         assert [int(flag) for flag in re.findall(r"(\d+) \(blocks", drawn)] == found["tables"]
 
 
-def test_a_mark_stands_below_each_bit_that_differs_and_a_line_below_each_block_that_agrees(cli):
+def test_marks_stand_below_differing_bits_and_lines_below_equal_blocks(cli):
     lines = explain(cli, *PAIR).splitlines()
 
     at = next(number for number, line in enumerate(lines) if line.startswith("a  ") and number > 2)

@@ -131,7 +131,7 @@ def test_what_is_told_of_others_names_moves_no_cursor(cli, empty, tmp_path):
         assert "\\x1b]0;title\\x07b.jsonl" in told
 
 
-def test_a_corpus_without_the_field_is_refused_with_the_fields_it_has_and_in_few_lines(cli, empty, tmp_path):
+def test_a_corpus_without_the_field_is_refused_in_few_lines_with_its_fields(cli, empty, tmp_path):
     file = write_jsonl(tmp_path / "a.jsonl", [{"id": i, "title": "t", "body": text(i)} for i in range(50)])
     table, advice = tmp_path / "a.csv", "it has id, title, body: name the right one with --text-field"
     table.write_text("id,title,body\n1,2,3")

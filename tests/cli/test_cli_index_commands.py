@@ -26,7 +26,7 @@ def test_create_prints_the_profile(cli, url):
     assert wanted.items() <= made.record.items()
 
 
-def test_create_refuses_an_index_that_is_there_and_may_take_it_if_its_profile_is_the_same(cli, filled):
+def test_create_takes_an_existing_index_only_on_demand_and_with_the_same_profile(cli, filled):
     words = ("create", filled, "--analyzer", "shingle")
 
     again, same = cli(*words), cli(*words, "--if-not-exists")
@@ -146,7 +146,7 @@ def fields_of(table):
     return {field.strip(): value.strip() for field, value in rows}
 
 
-def test_stats_print_format_version_profile_and_the_time_of_a_backup_made_by_other_means(cli, filled):
+def test_stats_print_format_version_profile_and_the_time_of_a_noted_backup(cli, filled):
     new = cli("stats", filled).record
     noted = cli("backup", filled, "--taken", "2026-11-21T09:30:00Z")
     table = cli("stats", filled, "--format", "table").out.decode()

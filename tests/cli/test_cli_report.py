@@ -162,7 +162,7 @@ def test_the_first_refused_records_are_named_with_their_reasons_and_all_counted(
     assert said(report) == decided(done, corpus[:6])
 
 
-def test_a_corpus_without_duplicates_is_said_to_have_none_and_short_documents_are_pointed_out(cli, url, page, tmp_path):
+def test_a_corpus_without_duplicates_is_said_to_have_none_but_short_documents(cli, url, page, tmp_path):
     source = write_jsonl(tmp_path / "some.jsonl", [*near_copies(4, 1), {"id": "a", "text": "only a few words"}])
 
     cli("dedup", url, source, *SHINGLES, "--report", page)
@@ -201,7 +201,7 @@ def test_own_fingerprints_have_pairs_without_texts(cli, url, page, simhash_file)
     assert 'id="similarities"' not in report.html
 
 
-def test_of_an_original_that_only_the_index_knows_the_text_is_not_at_hand_and_a_removed_one_is_pointed_out(
+def test_originals_that_only_the_index_knows_have_no_text_and_removed_ones_a_mark(
     cli, url, page, corpus, corpus_file, tmp_path
 ):
     rest = write_jsonl(tmp_path / "rest.jsonl", [record for at, record in enumerate(corpus) if at % 3])

@@ -101,7 +101,7 @@ def test_debug_shows_a_traceback_and_may_come_from_a_variable_or_a_file(cli, con
     assert all(done.err.splitlines()[-1].startswith("simhash-hbase: ") for done in ended)
 
 
-def test_every_command_prints_a_table_or_json_lines_alone_and_quiet_silences_the_rest(cli, filled, corpus_file):
+def test_every_command_prints_a_table_or_json_lines_and_nothing_else_if_quiet(cli, filled, corpus_file):
     commands = {
         "add": [filled, corpus_file, "--verbose"],
         "query": [filled, "--id", "group 0 copy 0"],

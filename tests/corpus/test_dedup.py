@@ -21,7 +21,7 @@ UNKNOWN = 2
 
 
 class PlainDedup:
-    """The rule of DESIGN, by comparison of everything with everything.
+    """The rule of `dedup`, by comparison of everything with everything.
 
     Parameters
     ----------

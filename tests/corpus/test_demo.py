@@ -38,7 +38,7 @@ def test_there_are_forty_chinese_texts_of_a_few_hundred_characters_none_like_ano
 
 
 @pytest.mark.slow
-def test_all_exact_copies_and_most_edited_ones_are_found_and_no_chinese_text_by_its_own(corpus, decisions):
+def test_all_exact_copies_and_most_edited_ones_are_found_but_no_false_chinese_ones(corpus, decisions):
     copies = [text for text in corpus if "#" in text.id]
     exact = [text.id for text in copies if text.id.endswith("#copied")]
 
@@ -59,7 +59,7 @@ def test_an_edit_changes_a_text_unless_it_is_a_copy(kind, lang, text):
     assert kind != "moved" or sorted(edited) == sorted(text)
 
 
-def test_a_pair_is_shown_with_both_texts_and_that_of_the_duplicate_is_kept_to_query_with(tmp_path, capsys):
+def test_a_pair_is_shown_with_both_texts_and_one_is_kept_to_query_with(tmp_path, capsys):
     decisions = [
         {"id": "a", "status": "original", "of": None, "distance": None, "similarity": None, "short": False},
         {"id": "b", "status": "duplicate", "of": "a", "distance": 2, "similarity": 0.91, "short": False},

@@ -129,7 +129,7 @@ def test_few_pairs_are_all_chosen_the_least_similar_first():
     assert (chosen.numbers, chosen.sentence) == ([3, 1, 2], "all of them")
 
 
-def test_of_many_pairs_the_least_similar_the_largest_clusters_and_every_distance_are_chosen():
+def test_of_many_pairs_the_least_similar_largest_clusters_and_all_distances_are_kept():
     records = [*many(5000), *(duplicate(f"twin {number}", "twins", 0, 1.0) for number in range(1000))]
     with table(records) as database:
         chosen = choose_pairs(database)
@@ -148,7 +148,7 @@ def test_of_many_pairs_the_least_similar_the_largest_clusters_and_every_distance
 
 
 @pytest.mark.parametrize("room", [0, 5, 10**9])
-def test_the_largest_clusters_are_listed_while_there_is_room_and_those_of_shown_pairs(monkeypatch, room):
+def test_the_largest_clusters_and_those_of_shown_pairs_are_listed(monkeypatch, room):
     monkeypatch.setattr(pairs, "json_bytes", lambda _: 1)
     records, shown = many(800), {700: {}, 800: {}}
     with table(records) as database:
@@ -164,7 +164,7 @@ def test_the_largest_clusters_are_listed_while_there_is_room_and_those_of_shown_
 
 
 @pytest.mark.parametrize(("room", "others"), [(1, range(1, 101)), (0, [5])])
-def test_of_a_large_cluster_the_first_members_are_listed_and_those_whose_pair_is_shown(room, others):
+def test_of_a_large_cluster_the_first_members_and_those_of_shown_pairs_are_listed(room, others):
     with table([duplicate(f"copy {number}", "kept") for number in range(1, 501)]) as database:
         [cluster] = list_clusters(database, {5: {}, 444: {}}, room=room)
 

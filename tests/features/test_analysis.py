@@ -97,9 +97,7 @@ def change_jieba(monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"analyzer": "jieba"}, {"learn_from": SAMPLE}])
-def test_another_segmentation_is_refused_with_both_versions_and_needed_for_texts_alone(
-    options, change_jieba, monkeypatch
-):
+def test_another_segmentation_is_refused_with_both_versions_for_texts_alone(options, change_jieba, monkeypatch):
     with create_index("memory:", **options) as index:
         index.add("a", "我们都是中国人，我们爱中国")
         change_jieba()
@@ -115,7 +113,7 @@ def test_another_segmentation_is_refused_with_both_versions_and_needed_for_texts
             again(index).texts(["a"], ["文本"])
 
 
-def test_what_was_made_here_is_analysed_here_also_by_other_versions_that_make_the_same(index, monkeypatch):
+def test_other_versions_that_make_the_same_fingerprints_analyse_texts(index, monkeypatch):
     assert len(index.profile.probe) == 32
     monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9"})
 
@@ -133,9 +131,7 @@ def test_a_profile_without_a_probe_is_read_and_not_probed(change_jieba):
     profile.check_same(profile.replace(probe="0" * 32, jieba_idf="0" * 32, versions={"jieba": "9"}))
 
 
-def test_an_index_that_is_there_is_taken_by_versions_of_the_same_effect_and_others_are_named(
-    url, change_jieba, monkeypatch
-):
+def test_an_existing_index_is_taken_by_versions_of_the_same_effect_alone(url, change_jieba, monkeypatch):
     with create_index(url, analyzer="jieba") as index:
         made_with = index.profile.versions["jieba"]
     monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9"})
@@ -149,7 +145,7 @@ def test_an_index_that_is_there_is_taken_by_versions_of_the_same_effect_and_othe
     assert "probe" not in str(raised.value)
 
 
-def test_creating_what_is_there_names_the_options_that_differ_and_not_what_follows_from_them(url):
+def test_creating_an_existing_index_names_the_chosen_options_that_differ(url):
     create_index(url, analyzer="shingle").close()
 
     with pytest.raises(ProfileMismatch) as raised:

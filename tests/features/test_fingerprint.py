@@ -90,7 +90,7 @@ def test_weights_that_decide_no_bit_are_an_empty_document(features):
     assert (simhashes[0], counts.tolist()) == (0, [0, 1])
 
 
-def test_no_feature_and_hashes_that_cancel_each_other_in_every_bit_are_an_empty_document():
+def test_no_feature_and_hashes_that_cancel_in_every_bit_are_an_empty_document():
     with pytest.raises(EmptyDocument, match="no usable words"):
         fingerprint([])
     with pytest.raises(EmptyDocument, match="weights of the features"):
@@ -228,7 +228,7 @@ def test_jenkins_gives_the_values_that_lookup3_prints_in_its_own_test():
     assert one("Four score and seven years ago", "jenkins") == 0x17770551_CE7226E6
 
 
-def test_jenkins_is_that_of_the_second_implementation_at_every_length_around_its_blocks():
+def test_jenkins_equals_a_second_implementation_at_lengths_around_its_blocks():
     texts = ["abc天地玄黄 of more than two blocks"[:length] for length in range(31)]
 
     assert [one(text, "jenkins") for text in texts] == [plain.feature_hash(text, "jenkins", 0) for text in texts]

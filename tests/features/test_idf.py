@@ -140,7 +140,7 @@ def test_texts_of_the_sample_get_the_fingerprints_that_they_would_get_elsewhere(
     assert answers(taught(texts[:8]), texts) == answers(untaught(texts[:8]), texts)
 
 
-def test_a_text_as_long_as_one_of_the_sample_that_begins_like_it_has_its_own_fingerprint():
+def test_a_text_with_the_outline_of_a_sampled_one_has_its_own_fingerprint():
     texts = ["一篇文章的开头写得比十六个字还要长，结尾是苹果", "一篇文章的开头写得比十六个字还要长，结尾是香蕉"]
     own, other = answers(taught(texts[:1]), texts)[0]
 

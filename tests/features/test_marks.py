@@ -57,7 +57,7 @@ def test_texts_without_long_runs_get_their_normal_forms(string):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("string", ["a" + "\u0315" * 100_000 + "\u0327" * 100_000, "ｶ" + "ﾞ\u0301" * 100_000])
-def test_python_whose_time_is_the_square_of_a_run_normalises_no_long_run_and_no_long_text(string, monkeypatch):
+def test_python_with_its_quadratic_time_normalises_no_long_run_and_no_long_text(string, monkeypatch):
     python = Mock(side_effect=unicodedata.normalize)
     monkeypatch.setattr(marks.unicodedata, "normalize", python)
     normalize("中 " + string)

@@ -53,7 +53,7 @@ def hbase(tmp_path):
     run("clean")
 
 
-def test_a_container_that_is_told_to_stop_ends_cleanly_and_its_volume_keeps_the_documents(hbase, tmp_path):
+def test_a_stopped_container_ends_cleanly_and_its_volume_keeps_the_documents(hbase, tmp_path):
     url = f"hbase://{hbase('up').split()[-1]}/kept"
     with create_index(url, analyzer="shingle") as index:
         index.add("a", TEXT)

@@ -151,7 +151,7 @@ def near(index: LocalIndex, simhash: int) -> set[int]:
     return {stored.simhash for stored in index.get_many(found) if stored is not None}
 
 
-def test_the_table_has_ten_rows_of_each_fingerprint_and_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
+def test_the_recipe_of_the_readme_finds_the_same_neighbours_in_ten_rows_each(filled):
     index, table, simhashes = filled
     rows = [row for row, _ in table.scan(columns=[b"b"])]
     assert rows == sorted({key for simhash in simhashes for key in row_keys(Scheme.parse("5x2"), simhash)})

@@ -59,7 +59,7 @@ def test_what_vacuum_deletes_does_not_hide_what_is_loaded_at_once(make, clock, t
     assert_all_found(index, {"a": BASE, "b": FAR, "c": BASE ^ 0xFFFF})
 
 
-def test_a_removal_by_a_writer_whose_clock_is_ahead_is_kept_until_its_deletes_are_old_too(make, clock, tmp_path):
+def test_a_removal_by_a_clock_that_is_ahead_is_kept_until_its_deletes_are_old(make, clock, tmp_path):
     index = make(grace_s=0)
     # The server stamped the cell a minute ago; the member was deleted up to the time of the writer's clock.
     removed = DocumentState("a", BASE, "removed", seen=clock() - 1_000, stamp=clock() - 1_000)

@@ -184,7 +184,7 @@ def test_the_script_that_fetches_says_what_is_missing_in_one_line(lock, tmp_path
     assert (done.returncode, done.stderr) == (1, "No module named 'truststore'\n")
 
 
-def test_a_comment_in_a_lock_file_fetches_nothing_anew_and_a_line_of_another_form_is_named(lock, tmp_path):
+def test_comments_in_a_lock_file_fetch_nothing_anew_and_other_lines_are_named(lock, tmp_path):
     before = Downloads(tmp_path).jars_folder(lock)
     lock.write_text("# other words\n" + lock.read_text())
 
@@ -220,9 +220,7 @@ def users_cache(monkeypatch, tmp_path):
     return tmp_path / "cache" / "simhash-hbase" / "hbase"
 
 
-def test_a_package_keeps_everything_in_the_users_cache_but_clones_share_their_jars_alone(
-    users_cache, monkeypatch, tmp_path
-):
+def test_a_package_keeps_all_in_the_users_cache_and_clones_their_jars_alone(users_cache, monkeypatch, tmp_path):
     assert home.cache_folder() == ROOT / ".cache" / "hbase"
     monkeypatch.setattr(home, "CHECKOUT", tmp_path)
     assert home.home_folder() == users_cache / "server"

@@ -34,7 +34,7 @@ def test_a_backup_is_as_old_as_what_it_holds(url, tmp_path):
     assert [last_backup(f"file:{tmp_path / name}") for name in ("first", "second")] == [None, rfc3339(BEGAN)]
 
 
-def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_time_of_the_one_before(url, tmp_path, monkeypatch):
+def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_earlier_time(url, tmp_path, monkeypatch):
     with open_index(url) as index:
         index.add("a", "some text")
         index.note_backup("2026-11-21T09:30:00Z")

@@ -161,7 +161,7 @@ def test_a_claim_whose_original_goes_before_it_is_refreshed_looks_again():
 
 
 @pytest.mark.parametrize("state", ["removed", "pending", "original", None])
-def test_where_not_all_neighbours_are_known_the_claim_looks_for_them_again_unless_there_is_an_original(state):
+def test_a_claim_that_lacks_neighbours_looks_again_unless_there_is_an_original(state):
     scene = Scene("pending")
     scene.neighbour(state)
     scene.claim.is_partial = True

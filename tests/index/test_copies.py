@@ -68,7 +68,7 @@ def cells(index, name):
 
 
 @pytest.mark.parametrize("decide", [claim, dedup])
-def test_copies_are_listed_with_their_sources_by_the_id_of_the_original_and_of_a_copy(make_index, decide):
+def test_copies_are_listed_with_their_sources_by_the_id_of_original_or_copy(make_index, decide):
     index = make_index()
     decide(index, {"a": BASE})
     make_index.clock.advance(ms=50)
@@ -97,7 +97,7 @@ def test_copies_are_listed_with_their_sources_by_the_id_of_the_original_and_of_a
     ],
     ids=["add", "claim", "remove"],
 )
-def test_a_copy_that_is_none_any_more_leaves_the_list_and_comes_back_when_it_is_one_again(make_index, index, change):
+def test_a_document_is_in_the_list_of_copies_while_it_is_one(make_index, index, change):
     change(index)
     assert (listed(index, "a"), cells(index, "a")) == (("a", []), [])
     # Above the delete, by the stamp of its document cell.
@@ -214,7 +214,7 @@ def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_in
     assert [cell.qualifier for cell in cells(index, "a")] == [id_digest("c")]
 
 
-def test_an_original_that_comes_back_lists_what_is_decided_then_and_after_a_repair_all(make_index):
+def test_an_original_that_comes_back_lists_later_copies_and_after_a_repair_all(make_index):
     index = with_a_copy(make_index, grace_s=3_600)
     list(index.remove_many(["a"]))
     make_index.clock.advance(ms=50)

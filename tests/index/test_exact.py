@@ -85,7 +85,7 @@ def decide(index, texts, *, size=1000, contained=None, judged=True):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_similarities_are_those_of_the_texts_and_reach_the_threshold_whatever_the_batches(index, texts, size):
+def test_similarities_are_those_of_the_texts_whatever_the_batches(index, texts, size):
     decisions = decide(index, texts, size=size)
 
     duplicates = [decision for decision in decisions.values() if not decision.is_original]
@@ -149,7 +149,7 @@ def test_an_original_without_a_text_has_to_hold_enough_by_the_estimate(index, te
         assert all(match.containment < 0.95 for match in near[decision.id].values())
 
 
-def test_an_original_of_the_same_batch_that_the_index_has_decided_is_judged_by_its_text(index, texts):
+def test_a_decided_original_of_the_same_batch_is_judged_by_its_text(index, texts):
     list(index.dedup_many(list(texts.items())[::2]))
     decisions = decide(index, texts)
     fresh = [decisions[name] for name in list(texts)[1::2] if decisions[name].of is not None]

@@ -64,7 +64,7 @@ def test_ids_of_any_length_and_script_come_back_whole(make_index, name):
     assert answered(index.query_simhash(BASE)) == [(name + "x", 1)]
 
 
-def test_of_an_id_that_comes_twice_in_one_call_the_last_fingerprint_stays_and_the_first_removal_counts(make_index):
+def test_of_an_id_twice_in_a_call_the_last_fingerprint_and_the_first_removal_count(make_index):
     index = make_index()
 
     written = index.add_entries(entries([("a", 1), ("b", BASE), ("a", ALL_BITS), ("a", ALL_BITS - 1)]))

@@ -31,7 +31,7 @@ def test_claims_decide_as_dedup_does_whatever_the_batches(make_claiming_index, m
     assert (index.verify().wrong, index.verify().undecided) == (0, 0)
 
 
-def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_the_first(make_claiming_index):
+def test_the_nearest_original_is_named_then_the_most_similar_then_the_first(make_claiming_index):
     index = make_claiming_index(match="verified")
     sketch = 1 << 300
     near, unlike = sketch_near(sketch, 5), sketch_near(sketch, 20)
@@ -60,7 +60,7 @@ def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_claimin
     assert index.verify().wrong == 0
 
 
-def test_a_document_that_is_no_original_any_more_is_not_seen_where_an_earlier_copy_names_it(make_claiming_index):
+def test_a_former_original_is_not_seen_where_an_earlier_copy_names_it(make_claiming_index):
     index = make_claiming_index(ttl_days=10)
     claim(index, {"named": BASE, "copy": BASE ^ 1})
     claim(index, {"other": FAR, "named": FAR ^ 1})
@@ -73,7 +73,7 @@ def test_a_document_that_is_no_original_any_more_is_not_seen_where_an_earlier_co
     assert claim(index, {"named": FAR ^ 1}) == [True]
 
 
-def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_in_the_batch(make_claiming_index):
+def test_input_order_decides_where_a_named_original_moves_later_in_the_batch(make_claiming_index):
     index = make_claiming_index(ttl_days=10)
     claim(index, {"named": FAR})
     make_claiming_index.clock.advance(days=5)
@@ -82,7 +82,7 @@ def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_
     assert claim(index, {"copy": FAR ^ 1, **moved}) == [("named", 1), ("left", 2), True]
 
 
-def test_input_order_decides_where_an_expired_document_is_in_the_way_of_its_own_batch(make_claiming_index):
+def test_input_order_decides_where_an_expired_document_is_in_its_own_batch(make_claiming_index):
     index = make_claiming_index(ttl_days=10)
     claim(index, {"expired": BASE})
     make_claiming_index.clock.advance(days=10, ms=10)
@@ -171,7 +171,7 @@ def matches(index, text):
 
 
 @pytest.mark.parametrize(("first", "then"), [*product([add_texts, claim_texts, dedup_texts], repeat=2)])
-def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_from_then_on(index, clock, first, then):
+def test_an_id_with_another_text_of_its_fingerprint_has_that_text_from_then_on(index, clock, first, then):
     assert first(index, {"a": ONE}) == [None]
     clock.advance(ms=50)
 
@@ -194,9 +194,7 @@ def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprin
 
 @pytest.mark.parametrize("decide", [claim_texts, dedup_texts])
 @pytest.mark.parametrize(("first", "then"), [(READY, ONE), (ONE, READY)])
-def test_where_one_of_them_has_no_text_the_fingerprint_alone_says_whether_it_is_the_same(
-    index, clock, decide, first, then
-):
+def test_where_one_text_is_unknown_the_fingerprint_alone_says_whether_it_is_the_same(index, clock, decide, first, then):
     decide(index, {"a": first, "b": first})
     before = index.get("a"), index.get("b")
     clock.advance(ms=50)

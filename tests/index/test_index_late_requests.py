@@ -98,7 +98,7 @@ def test_a_change_undoes_nothing_when_it_is_late(index, store, is_answered, late
 # A later addition has its member above whatever an earlier writer of the document may still delete.
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", ["put", "put_rows", "delete"])
-def test_members_and_rows_that_are_written_or_deleted_late_neither_hide_nor_bring_back(index, store, kind, change):
+def test_late_writes_and_deletes_of_members_and_rows_neither_hide_nor_bring_back(index, store, kind, change):
     calls = Mock(side_effect=getattr(store, kind))
     setattr(store, kind, calls)
     index.add_entries(entries({"a": FIRST}))

@@ -52,7 +52,7 @@ class Held:
 
 
 class Model:
-    """A dictionary of what was written, and the rules of DESIGN over all of it."""
+    """A dictionary of the written documents, and the rules of matching over all of them."""
 
     def __init__(self, clock, rule, ttl_days):
         self._clock = clock

@@ -79,7 +79,7 @@ def test_equal_normalised_texts_are_exact_and_equal_fingerprints_alone_are_not(m
     assert {match.id for match in answer.matches if match.exact} == {"same", "same but for case and blanks"}
 
 
-def test_a_stored_document_is_looked_for_with_its_sketch_and_digest_and_a_duplicate_by_its_fingerprint(make_index):
+def test_a_stored_document_is_looked_for_by_its_sketch_a_duplicate_by_fingerprint(make_index):
     index = make_index(match="verified")
     text = "A document that is stored twice, word for word, under two ids. " * 10
     list(index.add_many([("a", text), ("b", text)]))
@@ -140,7 +140,7 @@ def test_the_time_to_live_ends_earlier_than_an_age_that_is_longer(make_index):
     assert found(index, "30d") == []
 
 
-def test_many_queries_ask_from_one_moment_on_and_a_time_that_is_none_is_refused_before(index):
+def test_many_queries_ask_from_one_moment_on_and_a_bad_time_is_refused_before(index):
     [(_, answer)] = index.query_many([("query", "…a text with some words in it…")], since="6d")
     assert answer.matches == []
     with pytest.raises(InvalidArgument):

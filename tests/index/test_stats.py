@@ -25,7 +25,7 @@ STARTS = st.lists(st.binary(min_size=1, max_size=7), max_size=90).map(lambda key
 
 
 @given(STARTS)
-def test_a_sample_stands_for_every_region_as_a_whole_and_the_whole_is_every_prefix_once(starts):
+def test_a_sample_stands_for_whole_regions_and_the_whole_has_every_prefix_once(starts):
     bounds = region_bounds(starts)
     slices, whole = sampled_slices(bounds), whole_slices(bounds)
 

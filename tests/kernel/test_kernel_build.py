@@ -117,9 +117,7 @@ def hook(tmp_path, monkeypatch):
     return module
 
 
-def test_the_compiler_is_the_one_that_is_named_or_that_of_the_machine_else_zig_of_the_index(
-    hook, tmp_path, monkeypatch
-):
+def test_the_compiler_is_the_named_one_else_the_machine_s_else_zig(hook, tmp_path, monkeypatch):
     [cython, zig] = hook.KernelHook().dependencies()
     assert (cython.partition(">")[0], zig.partition(">")[0]) == ("cython", "ziglang")
 

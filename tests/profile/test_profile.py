@@ -47,7 +47,7 @@ def test_a_profile_comes_back_from_its_bytes(given_options):
         ("similarity", 2, "similarity is 2: Expected `float` <= 1.0"),
     ],
 )
-def test_an_unknown_name_is_named_beside_the_known_ones_and_a_value_out_of_range_with_its_field(field, value, told):
+def test_unknown_names_are_refused_with_the_known_ones_and_values_with_their_field(field, value, told):
     with pytest.raises(InvalidProfile) as refused:
         Profile.resolve(**{field: value})
     assert str(refused.value) == f"profile: {told}"
@@ -118,12 +118,12 @@ WRONG_FIELDS = [
         *(json.dumps({**json.loads(Profile.resolve().encode()), **wrong}).encode() for wrong in WRONG_FIELDS),
     ],
 )
-def test_bytes_that_are_no_profile_of_this_version_or_have_bands_that_disagree_are_corrupt(value):
+def test_bytes_of_no_valid_profile_of_this_version_are_corrupt(value):
     with pytest.raises(CorruptIndex, match="profile"):
         Profile.decode(value)
 
 
-def test_profiles_that_differ_are_told_with_both_values_as_far_as_they_were_asked_for():
+def test_differing_profiles_are_reported_with_both_values_of_chosen_options():
     held, asked = Profile.resolve(), Profile.resolve(scheme="4x1", seed=9)
 
     held.check_same(Profile.resolve())
@@ -143,7 +143,7 @@ def test_profiles_that_differ_are_told_with_both_values_as_far_as_they_were_aske
     Profile(probe="a").check_same(Profile(probe=None))
 
 
-def test_an_index_of_the_first_release_is_the_same_as_a_new_one_but_for_what_it_cannot_have():
+def test_an_index_of_the_first_release_equals_a_new_one_but_for_later_options():
     former = Profile.resolve(analyzer="learned").replace(whole=None, band_distance=(16, 22, 32))
 
     former.check_same(Profile.resolve(analyzer="learned"))
@@ -187,7 +187,7 @@ NO_TEXT, ONE_FEATURE, ONE_CHARACTER = (0, 0), (1, 0), (0, 1)
         ({"bands": 0}, [ONE_FEATURE, (9, 500), (10, 79), (10, 80), (29, 300)]),
     ],
 )
-def test_a_text_is_short_by_features_by_characters_or_by_either_as_far_as_they_are_known(options, short):
+def test_a_text_is_short_by_features_or_characters_as_far_as_they_are_known(options, short):
     profile = Profile.resolve(**options)
     sizes = [NO_TEXT, ONE_FEATURE, ONE_CHARACTER, (9, 500), (10, 79), (10, 80), (29, 300), (30, 299), (30, 300)]
     assert [size for size in sizes if profile.is_short(*size)] == short
@@ -295,7 +295,7 @@ def test_limits_of_one_s_own_have_no_name():
     assert Profile.resolve(bands=2).replace(bands=6) == Profile.resolve()
 
 
-def test_bands_are_given_up_and_taken_up_and_what_somebody_asked_to_be_called_short_stays():
+def test_bands_are_given_up_and_taken_up_while_a_chosen_limit_of_short_stays():
     profile, asked = Profile.resolve(), Profile.resolve(short=25)
     assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
     assert asked.replace(bands=0).replace(bands=6) == asked

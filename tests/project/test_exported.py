@@ -58,7 +58,7 @@ def test_completion_shows_the_public_names_alone():
         simhash_hbase.nothing  # noqa: B018
 
 
-def test_every_error_is_public_drawn_in_the_tree_of_its_module_and_worth_another_try_or_not():
+def test_every_error_is_public_and_drawn_in_the_tree_of_its_module():
     defined = {kind for kind in vars(errors).values() if inspect.isclass(kind) and kind.__module__ == errors.__name__}
     drawn = [line.split("──")[1].split()[0] for line in errors.__doc__.splitlines() if "──" in line]
 
@@ -133,7 +133,7 @@ def test_no_message_of_the_library_names_an_option_or_a_command():
     assert [(place, text) for place, text in texts if COMMAND.search(text)] == []
 
 
-def test_every_parameter_that_a_message_names_is_known_and_an_option_of_the_command_line():
+def test_every_parameter_in_a_message_is_known_and_an_option_of_the_command_line():
     texts = [text for _, path in modules() for _, text in literals(path)]
     named = {word for text in texts for word in re.findall(r"`([a-z_]+)(?:=|`)", text)}
 

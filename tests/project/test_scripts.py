@@ -183,7 +183,7 @@ def test_a_quickstart_replaces_only_the_earlier_run_of_its_kind(script, tmp_path
     assert [call for call in calls if call.startswith("rm ")] == [f"rm -rf .cache/{folder}"]
 
 
-def test_a_quickstart_that_would_replace_a_result_or_has_no_hbase_leaves_the_last_one_alone(script, tmp_path):
+def test_a_quickstart_that_cannot_run_leaves_the_last_result_alone(script, tmp_path):
     result = tmp_path / "clone" / ".cache" / "quickstart-file" / "clean-corpus.jsonl"
     result.parent.mkdir(parents=True)
     result.touch()

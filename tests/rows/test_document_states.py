@@ -47,7 +47,7 @@ def test_each_state_says_whether_it_is_in_force_shown_found_and_has_members():
 
 
 @pytest.mark.parametrize("claim", ["pending", "yielded"])
-def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim_and_stays_if_it_is_given_up(claim):
+def test_the_decision_before_a_claim_is_in_force_and_stays_if_the_claim_is_given_up(claim):
     held = cell(claim, previous=cell("original", simhash=7, seen=50, stamp=60))
     assert held.in_force() == held.abandoned() == cell("original", simhash=7, seen=50, stamp=200)
     assert cell(claim).abandoned() == cell("aborted")
@@ -61,7 +61,7 @@ def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
     assert shown or answers == (None, None, None)
 
 
-def test_a_document_is_found_under_its_own_fingerprint_alone_and_a_moving_one_under_its_old_one():
+def test_a_document_is_found_under_its_fingerprint_alone_a_moving_one_under_the_old():
     held = cell("original", simhash=5)
     moving = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
     assert (held.found_under(Text(5)), held.found_under(Text(4))) == (held, None)
@@ -69,7 +69,7 @@ def test_a_document_is_found_under_its_own_fingerprint_alone_and_a_moving_one_un
     assert moving.found_under(Text(5), 101) is None
 
 
-def test_a_document_is_found_under_its_own_text_alone_where_others_have_the_same_fingerprint():
+def test_a_document_is_found_under_its_own_text_alone_among_equal_fingerprints():
     before = cell("original", simhash=5, digest=b"one")
     held = cell("pending", simhash=5, digest=b"other", previous=before)
     assert held.found_under(Text(5, b"one")).digest == b"one"
@@ -125,7 +125,7 @@ def test_entries_that_are_put_together_are_those_of_the_parts():
     assert Entries.joined([one]) is one
 
 
-def test_entries_without_bands_get_empty_ones_beside_others_and_none_among_themselves():
+def test_entries_without_bands_get_empty_ones_only_beside_others():
     bare = entries({"x": 9})
     assert Entries.joined([bare, with_bands("a", (1, 2))]).segments.tolist() == [[0, 0], [1, 2]]
     assert Entries.joined([with_bands("a", (1, 2)), bare]).segments.tolist() == [[1, 2], [0, 0]]

@@ -74,7 +74,7 @@ def test_the_service_is_started_by_commands_that_there_are():
         assert all(option in told for option in options), options
 
 
-def test_a_start_behind_one_that_ended_before_it_kept_the_key_of_prometheus_makes_another(tmp_path):
+def test_a_start_after_one_that_lost_the_key_of_prometheus_makes_another(tmp_path):
     [script] = SERVICES["service"]["command"]
     making = "\n".join(line for line in script.splitlines() if "/metrics-key/key ]" in line)
     making = making.replace("/metrics-key/", f"{tmp_path}/").replace("/keys/", f"{tmp_path}/")

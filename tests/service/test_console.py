@@ -291,7 +291,7 @@ def test_everything_can_be_done_with_the_keyboard_alone(browser, server):
         expect(page.locator("#verdict")).to_have_text(re.compile("^Seen"))
 
 
-def test_the_page_asks_for_a_key_and_keeps_it_in_memory_alone_until_it_is_to_be_forgotten(browser, guarded):
+def test_the_page_asks_for_a_key_and_keeps_it_in_memory_until_told_to_forget_it(browser, guarded):
     key = guarded.keys["read"]
     with console(browser, guarded, counts=False) as page:
         assert page.text_content("#counted") == "Figures come with a key."

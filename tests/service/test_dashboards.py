@@ -48,7 +48,7 @@ def use(client):
     client.get("/v1/documents", params={"id": "nobody"})
 
 
-def test_what_is_named_is_exported_with_the_labels_it_is_asked_by_and_what_is_exported_is_shown(client):
+def test_all_metrics_of_dashboards_are_exported_and_all_exported_ones_shown(client):
     use(client)
     metrics = text_string_to_metric_families(client.get("/metrics").text)
     exported = {sample.name: set(sample.labels) for family in metrics for sample in family.samples}

@@ -75,7 +75,7 @@ def _no_timer(monkeypatch):
 
 
 @pytest.mark.usefixtures("_no_timer")
-async def test_who_comes_while_a_batch_is_worked_on_is_in_the_next_one_in_the_order_of_arrival(batcher):
+async def test_requests_during_a_batch_are_in_the_next_one_in_the_order_of_arrival(batcher):
     work, names = Work(batcher), list(map(str, range(MOST_TOGETHER + 3)))
     first = await work.ask("a", until=1)
     rest = await work.ask(*names)
@@ -220,7 +220,7 @@ class _Contended(LocalIndex):
 CONTESTED = [{"id": name, "text": text(name)} for name in "abc"]
 
 
-async def test_a_contested_claim_does_not_hold_up_its_batch_and_is_then_waited_for_by_itself():
+async def test_a_contested_claim_does_not_hold_up_its_batch_and_waits_by_itself():
     lease_s = Profile.resolve(analyzer="shingle").lease_s
     index = _Contended(wins_before_s=lease_s)
 
@@ -232,7 +232,7 @@ async def test_a_contested_claim_does_not_hold_up_its_batch_and_is_then_waited_f
     assert {deadline for _, deadline in index.deadlines[:-1]} == {2.0}
 
 
-async def test_a_claim_that_others_kept_winning_is_to_be_made_again_and_the_rest_of_its_batch_keeps_its_answer():
+async def test_a_contended_claim_is_to_be_made_again_and_its_batch_keeps_its_answers():
     async with _client_of(_Contended(wins_before_s=inf)) as client:
         alone = await client.post("/v1/claims", json=CONTESTED[1])
         stream = await client.post("/v1/claims", content=ndjson(CONTESTED), headers=NDJSON)

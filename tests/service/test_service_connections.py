@@ -169,7 +169,7 @@ def test_who_reads_late_gets_every_answer(impatient):
     assert b'"complete":true' in end
 
 
-def test_what_a_client_sent_whole_before_it_went_away_is_done_and_the_line_it_did_not_end_is_not(impatient, url):
+def test_whole_lines_of_a_client_that_went_away_are_done_and_a_broken_one_is_not(impatient, url):
     with Duplex(impatient, "/v1/documents") as request:
         request.send(b'{"id":"a","simhash":"0000000000000000"}\n{"id":"b","simhash":"0000000000000000"}')
         assert request.status() == 200

@@ -62,7 +62,7 @@ def answers(server, *pieces):
 @pytest.mark.parametrize("body", [WHOLE, CHUNKED])
 @pytest.mark.parametrize("asks", [H2C, b"Connection: upgrade\r\nUpgrade: websocket\r\n"])
 @pytest.mark.parametrize("first", ["all", "header", "half"])
-def test_a_request_that_asks_for_another_protocol_has_its_body_and_so_has_the_one_behind_it(server, body, asks, first):
+def test_a_request_for_another_protocol_and_the_one_behind_it_keep_their_bodies(server, body, asks, first):
     request = post(server) + asks + body
     size = {"all": None, "header": request.index(b"\r\n\r\n") + 4, "half": request.index(QUERY) + 5}[first]
     assert answers(server, request[:size], *([request[size:]] if size else []), ALIVE + request, LAST) == [200] * 4

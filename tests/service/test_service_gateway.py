@@ -90,7 +90,7 @@ def test_what_a_stream_acknowledged_before_its_gateway_died_is_in_the_index(url,
         assert all(stored[: len(acknowledged) + len(more)])
 
 
-def test_a_service_whose_store_is_silent_ends_within_its_grace_and_says_what_it_gave_up(url, gateway, tmp_path):
+def test_a_service_with_a_silent_store_ends_within_its_grace_and_reports_lost_calls(url, gateway, tmp_path):
     with ThreadPoolExecutor() as pool, serving(url, tmp_path, *PATIENT) as server, server.client() as client:
         gateway.stalled = True
         body = {"id": "a", "text": text(1)}

@@ -45,7 +45,7 @@ def test_a_slip_in_one_line_keeps_no_removed_key_alive_and_no_other_key_out(serv
         (lambda path: path.chmod(0o602), "can be written by others"),
     ],
 )
-def test_a_file_of_keys_that_is_gone_or_that_others_may_write_has_no_keys_until_mended(server, tmp_path, spoil, reason):
+def test_a_file_of_keys_that_is_gone_or_open_to_others_has_no_keys_until_mended(server, tmp_path, spoil, reason):
     path = tmp_path / "keys"
     key = server.keys["read"]
     kept = path.read_text()
@@ -82,7 +82,7 @@ def test_a_stream_ends_with_its_key_and_says_so(server, tmp_path, left):
     wait_for(lambda: [line for line in logged(server, "request") if line.get("end") == "key_removed"])
 
 
-def test_a_file_of_keys_is_its_owners_holds_no_key_and_names_of_collections_of_any_kind(tmp_path):
+def test_a_file_of_keys_is_its_owners_and_holds_digests_and_names_of_any_kind(tmp_path):
     path, names = tmp_path / "keys", ["a/b, c: 新闻", "a,b", " ", "%", "\u00e9", "e\u0301"]
     key = make_key(path, "one", ["read", "write"], names)
 

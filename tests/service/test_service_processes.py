@@ -45,7 +45,7 @@ def workers_of(server):
     return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
-def test_answers_do_not_depend_on_the_number_of_processes_and_one_that_is_killed_is_replaced(tmp_path):
+def test_answers_do_not_depend_on_the_number_of_processes_even_if_one_is_killed(tmp_path):
     documents = near_copies(20, 2)
     answers = {}
     for workers in ("1", "2"):
@@ -67,7 +67,7 @@ def counts(metrics, claims):
     return f'route="/v1/claims",status="200"}} {claims}.0' in metrics.get("/metrics").text
 
 
-def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_killed_is_replaced(url, tmp_path):
+def test_processes_share_a_port_add_up_their_figures_and_replace_a_killed_one(url, tmp_path):
     with serving(url, tmp_path, "--processes", "2") as server, server.client("all") as metrics:
         first = set(workers_of(server))
         assert len(first) == 2

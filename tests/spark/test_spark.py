@@ -91,7 +91,7 @@ def test_the_sample_of_lines_of_which_many_are_refused_is_that_of_one_machine(sp
     assert LEARN_FROM / 2 < len(texts) < LEARN_FROM
 
 
-def test_of_many_originals_around_a_point_those_are_listed_that_one_of_its_copies_may_have_to_name():
+def test_of_originals_around_a_point_those_are_listed_that_a_copy_may_have_to_name():
     targets, sources = np.array([8, 8, 8, 8, 9, 9]), np.array([5, 2, 7, 4, 6, 3])
     distances, dissimilarities = np.array([1, 2, 1, 2, 3, 3], np.int32), np.array([0.5, 0.5, 0.2, 0.1, -0.1, 0.0])
     same = np.zeros(1000)

@@ -30,7 +30,7 @@ def edges(store):
     return store
 
 
-def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_other_as_unsigned_numbers(edges):
+def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_others(edges):
     found = edges.scan(uint64s(0), limit=1)
     assert {array.dtype for array in (*found.rows, found.truncated)} == {np.dtype(np.uint64)}
     for prefix in {prefix for prefix, _ in EDGES}:
@@ -208,7 +208,7 @@ def test_the_highest_explicit_timestamp_wins_whatever_the_order_of_writing(store
         assert store.get("d", [(ROW, qualifier)]) == [Cell(ROW, qualifier, b"at 5", 5)]
 
 
-def test_a_cell_without_a_timestamp_is_stamped_by_the_clock_and_replaces_what_is_there(store):
+def test_a_cell_without_a_timestamp_is_stamped_by_the_clock_and_replaces_any_other(store):
     store.put("d", [Cell(ROW, b"s", b"one")])
     store.put("d", [Cell(ROW, b"s", b"two")])
 
@@ -217,7 +217,7 @@ def test_a_cell_without_a_timestamp_is_stamped_by_the_clock_and_replaces_what_is
     assert cell.timestamp > 0
 
 
-def test_a_stamp_is_higher_than_the_one_before_even_when_the_clock_stands_or_runs_back(store, clock):
+def test_a_stamp_is_higher_than_the_one_before_even_when_the_clock_runs_back(store, clock):
     stamps = []
     for now in (clock.now, clock.now, clock.now - 1000):
         clock.now = now

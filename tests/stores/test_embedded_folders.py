@@ -88,7 +88,7 @@ def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
         assert holds_index(str(path))
 
 
-def test_open_says_when_nothing_is_there_and_a_create_that_was_interrupted_can_be_repeated(tmp_path):
+def test_open_says_when_nothing_is_there_and_an_interrupted_create_can_be_repeated(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("none", "empty"):
         assert not holds_index(str(tmp_path / name))

@@ -67,7 +67,7 @@ def in_child(act):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_parent_and_child_both_use_a_store_after_a_fork_also_where_another_process_grew_its_map(store, folder):
+def test_parent_and_child_use_a_store_after_a_fork_even_if_its_map_has_grown(store, folder):
     store.put_rows(rows_of((1, 1)), timestamp=1)
     outgrow(folder)
 
@@ -234,7 +234,7 @@ def test_a_folder_that_is_opened_keeps_no_pages_for_a_reader_that_was_killed(sto
     assert os.path.getsize(os.path.join(folder, "data.mdb")) < 500_000
 
 
-def test_a_reader_in_the_middle_of_a_range_does_not_stop_the_map_from_growing_as_often_as_needed(store):
+def test_a_reader_in_the_middle_of_a_range_does_not_stop_the_map_from_growing(store):
     store.put_rows(rows_of(*((1, simhash) for simhash in range(10))), timestamp=1)
     pages = store.scan_range(0, 2, page=3)
     first = pairs_of(next(pages))
@@ -308,7 +308,7 @@ def as_nobody(code, *words):
 
 
 @needs_root
-def test_a_reader_who_may_write_nothing_can_query_count_export_and_verify_unseen_by_writers(shared_folder):
+def test_a_reader_without_rights_to_write_can_query_count_export_and_verify(shared_folder):
     text = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
     with create_index(f"file:{shared_folder}") as index:
         index.add("a", text)
@@ -413,9 +413,7 @@ def no_pause(clock, monkeypatch):
 
 
 @pytest.mark.parametrize(("commits", "reads"), [([0], 1), ([1], 1), ([2, 1], 2), ([5, 2, 0], 3)])
-def test_a_read_beside_which_pages_may_have_been_reused_is_made_again_whether_or_not_it_failed(
-    no_pause, commits, reads
-):
+def test_a_read_whose_pages_may_have_been_reused_is_made_again_even_if_it_succeeded(no_pause, commits, reads):
     pages, failing = Pages(commits), Pages(commits)
 
     def fail(transaction):

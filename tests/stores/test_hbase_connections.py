@@ -95,7 +95,7 @@ def connect():
         b"\xff" * 64,
     ],
 )
-def test_anything_else_is_not_taken_for_an_answer_and_the_connection_is_not_used_again(serve, connect, reply):
+def test_anything_else_is_no_answer_and_the_connection_is_not_used_again(serve, connect, reply):
     connection = connect(serve(reply))
 
     with pytest.raises((UnreadableAnswer, OSError)):
@@ -117,9 +117,7 @@ def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve,
     assert not connection.is_clean()
 
 
-def test_a_connection_is_lent_again_that_was_not_idle_for_too_long_and_has_no_bytes_that_nobody_asked_for(
-    serve, connect
-):
+def test_a_connection_is_lent_again_if_not_idle_too_long_and_without_stray_bytes(serve, connect):
     quiet, talking = (connect(serve(lambda number, more=more: [*right(number), *more])) for more in ([], [b"more"]))
     for connection in (quiet, talking):
         ask(connection)
@@ -202,9 +200,7 @@ def make_pool():
         yield make
 
 
-def test_a_pool_lends_what_is_left_of_its_connections_and_takes_back_places_of_those_that_failed(
-    serve, make_pool, monkeypatch
-):
+def test_a_pool_lends_its_free_connections_and_takes_back_places_of_failed_ones(serve, make_pool, monkeypatch):
     pool = make_pool(serve(right), max_connections=3)
     connect = Pool._connect
     refused = Mock(side_effect=StoreUnavailable("refused"))

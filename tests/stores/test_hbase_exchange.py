@@ -137,7 +137,7 @@ def hold_in_parts(outcomes, *, repeat=True):
         return asked, error
 
 
-def test_a_group_is_one_call_until_a_time_out_and_then_several_that_are_answered_in_order(clock):
+def test_a_group_is_one_call_until_a_time_out_and_then_several_in_order(clock):
     assert hold_in_parts(["first", "second"]) == (GROUPS, ["first", "second"])
 
     asked, answers = hold_in_parts([StoreTimeout("late"), "0 to 19", "40 to 55", "20 to 39", "56 to 59"])
@@ -291,7 +291,7 @@ def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, metho
     assert len(sizes) > 1
 
 
-def test_groups_hold_everything_once_and_in_order_and_are_not_smaller_than_they_need_be(monkeypatch):
+def test_groups_hold_everything_once_in_order_and_are_as_large_as_possible(monkeypatch):
     monkeypatch.setattr(reader, "CALL_BYTES", CALL_BYTES)
     groups = reader.group_cells(MIXED)
 
@@ -300,7 +300,7 @@ def test_groups_hold_everything_once_and_in_order_and_are_not_smaller_than_they_
         assert sum(reader.FRAMING_BYTES + sum(map(len, cell[:3])) for cell in [*group, after[0]]) > CALL_BYTES
 
 
-def test_no_group_has_more_rows_than_it_may_or_bytes_than_the_smallest_frame_of_a_gateway():
+def test_no_group_has_too_many_rows_or_more_bytes_than_the_smallest_frame():
     assert reader.CALL_BYTES + CALL_FRAMING < 1 << 20
     simhashes = np.random.default_rng(1).integers(0, 1 << 64, 900, dtype=np.uint64)
     rows = packed_rows(block_rows(Scheme(5, 2), simhashes))

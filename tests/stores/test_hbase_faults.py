@@ -90,9 +90,7 @@ def test_connections_that_were_closed_while_idle_are_replaced_without_an_error(s
     assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
 
 
-def test_a_lost_reply_to_a_write_that_the_server_stamps_or_to_a_swap_is_an_error_and_a_swap_is_not_repeated(
-    store, proxy
-):
+def test_a_lost_reply_to_a_stamped_write_or_a_swap_is_an_error_without_a_repeat(store, proxy):
     row = os.urandom(8)
     proxy.cut_after = 3
     with pytest.raises((StoreTimeout, StoreUnavailable)):
@@ -123,9 +121,7 @@ def test_writes_with_a_timestamp_are_repeated(store, proxy):
 
 
 @pytest.mark.parametrize("queries", [1, 60], ids=["query", "batch"])
-def test_a_gateway_killed_at_work_is_an_error_alone_and_replaced_where_there_is_another(
-    version, table, simhashes, queries, tmp_path
-):
+def test_a_gateway_killed_at_work_is_replaced_by_another_else_an_error(version, table, simhashes, queries, tmp_path):
     prefixes = prefixes_of(simhashes[:queries])
     host, _, running = address(version).rpartition(":")
     with own_gateway(version, tmp_path / "log") as (port, process), ThreadPoolExecutor(2) as threads:
@@ -170,9 +166,7 @@ def test_what_cannot_be_opened_is_named(version, table):
             HBaseStore.open(hbase_options(version, name, **changes))
 
 
-def test_a_disabled_table_is_named_long_before_the_deadline_of_a_write_and_so_is_one_that_is_gone(
-    version, own_table, monkeypatch
-):
+def test_a_disabled_or_missing_table_is_named_long_before_the_deadline_of_a_write(version, own_table, monkeypatch):
     monkeypatch.setattr(exchange, "DOUBT_S", 0.1)
     name, store = own_table
     cell = Cell(b"row", b"q", b"value", 1)

@@ -179,7 +179,7 @@ def test_a_filter_names_each_prefix_whatever_the_lengths_of_its_parts(count, sta
     assert all((found[2], found[4]) == (1, 0) for found in rows)
 
 
-def test_a_look_at_a_connection_leaves_its_time_out_as_it_was_and_a_piece_behind_the_deadline_is_not_read():
+def test_a_look_at_a_connection_keeps_its_time_out_and_no_late_piece_is_read():
     near, far = socket.socketpair()
     with far, closing(Channel(near)) as channel:
         channel.allow(END_S)

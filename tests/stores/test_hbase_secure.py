@@ -67,7 +67,7 @@ def test_rows_and_cells_are_written_and_read_through_framed_transport(framed):
     store.close()
 
 
-def test_an_address_without_framed_transport_and_compact_protocol_is_told_what_it_needs(framed):
+def test_addresses_without_framed_transport_and_compact_protocol_are_told_the_need(framed):
     for given in ("", "?transport=framed", "?protocol=compact"):
         with pytest.raises(StoreUnavailable, match=r"the address needs \?transport=framed&protocol=compact"):
             HBaseStore.open(parse_url(f"hbase://{framed}/any{given}"))
@@ -80,9 +80,7 @@ def framed_store(framed):
         yield made
 
 
-def test_a_frame_has_as_many_bytes_as_a_gateway_takes_and_what_is_larger_is_refused_and_not_tried_again(
-    framed_store, calls
-):
+def test_a_frame_has_as_many_bytes_as_a_gateway_takes_and_larger_ones_are_refused(framed_store, calls):
     # One byte less than a frame, so that the number of its bytes is as long as that of a value that fits.
     too_large = Cell(b"row", b"q", bytes(FRAME_BYTES - 1), 5)
     for write in (
@@ -286,9 +284,7 @@ def test_an_index_works_behind_a_gateway_that_asks_for_kerberos(place, ticket):
 
 
 @pytest.mark.slow
-def test_an_address_without_kerberos_and_a_user_without_a_ticket_are_told_what_they_need(
-    place, ticket, realm, monkeypatch
-):
+def test_an_address_without_kerberos_and_a_user_without_a_ticket_get_advice(place, ticket, realm, monkeypatch):
     with pytest.raises(StoreUnavailable, match=r"it asks for SASL, so the address needs \?kerberos=SERVICE"):
         HBaseStore.open(parse_url(f"hbase://{place}/any"))
     monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "no-tickets"))

@@ -162,7 +162,7 @@ def test_a_store_opened_for_reading_only_answers_and_refuses_to_write(store, opt
                 write()
 
 
-def test_rows_are_one_sorted_set_for_each_segment_and_flag_and_the_last_one_leaves_no_key(store, raw):
+def test_rows_are_a_sorted_set_for_each_segment_and_flag_and_leave_no_empty_key(store, raw):
     before = raw.dbsize()
     store.put_rows(rows_of((7, 1)), timestamp=1)
     store.put("d", [Cell(b"row", b"s", b"v", 5)])
@@ -359,7 +359,7 @@ def test_a_server_that_is_not_redis_is_told_apart(listener):
         RedisStore.open(options_of(listener, timeout_s=2))
 
 
-def test_a_wrong_password_is_refused_and_not_shown_and_so_is_a_user_who_may_not_write(own_server):
+def test_a_wrong_password_and_a_user_without_rights_to_write_are_refused(own_server):
     server = own_server("--requirepass", SECRET)
     with server.raw(password=SECRET) as raw:
         raw.execute_command("ACL", "SETUSER", "reader", "on", ">word", "~*", "+@all", "-@write")
@@ -385,7 +385,7 @@ def test_a_server_that_evicts_keys_and_a_database_that_it_does_not_have_are_refu
         RedisStore.create(server.options())
 
 
-def test_a_full_server_says_so_and_keeps_what_it_has_and_a_replica_is_refused_for_writing(own_server):
+def test_a_full_server_keeps_its_rows_and_a_replica_is_refused_for_writing(own_server):
     server = own_server()
     with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
         store.put_rows(rows_of((7, 1)), timestamp=1)
@@ -411,7 +411,7 @@ def test_keys_that_another_program_or_another_version_wrote_are_told(store, opti
         RedisStore.open(options)
 
 
-def test_a_connection_that_the_server_closed_is_replaced_and_forgotten_scripts_are_sent(store, raw):
+def test_a_closed_connection_is_replaced_and_forgotten_scripts_are_sent_again(store, raw):
     store.put_rows(rows_of((7, 1)), timestamp=1)
     for client in raw.client_list():
         if client["cmd"] != "client|list":

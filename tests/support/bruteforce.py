@@ -74,7 +74,7 @@ def answered(answer):
 
 
 def similarity(a, b):
-    """Estimate Jaccard similarity from two sketches as DESIGN writes it down: 1 - differing / 256, from 0 to 1."""
+    """Estimate Jaccard similarity from two sketches by its definition: 1 - differing / 256, from 0 to 1."""
     return None if a is None or b is None else max(0.0, 1 - (a ^ b).bit_count() / 256)
 
 

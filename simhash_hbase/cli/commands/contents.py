@@ -127,11 +127,11 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
            help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable."),
     _rule("--match", type=click.Choice(get_args(defaults.MatchName)), help="Rule for near-duplicates."),
     _rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
-          help="Most bits that differ; above the index's, answers are not complete."),
+          help="Most bits that differ; above the index's distance, answers are not complete."),
     _rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for rule verified."),
     _rule("--limit", type=click.IntRange(1), metavar="N", show_default="all", help="Most matches in an answer."),
     _rule("--since", metavar="DATE|AGE", show_default="ever",
-          help="Only what was added or last seen since: 2026-11-22, 2026-11-22T09:30Z, or 7d, 12h, 30m ago."),
+          help="Only documents added or last seen since: 2026-11-22, 2026-11-22T09:30Z, or 7d, 12h, 30m ago."),
 )  # fmt: skip
 @options.collection
 @options.reading
@@ -153,7 +153,7 @@ def query(
             if nothing_near and (stored := index.get(name)) is not None and stored.of is not None:
                 output.note(
                     f"{name} was decided a duplicate of {stored.of}: the index keeps no sketch of a duplicate, "
-                    "so what is near it is found by its text"
+                    "so near copies of it are found by its text"
                 )
         if not files:
             return exits.DONE
@@ -208,7 +208,7 @@ def _answer_rows(name: str, answer: Answer) -> Iterator[Mapping[str, object]]:
 @options.collection
 @options.output
 def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
-    """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
+    """Print stored documents by their ids; an id that is not in the index is reported, with exit code 1."""
     from simhash_hbase.index.forms import STORED
 
     with output, options.open_index(url, collection=collection, readonly=True) as index:
@@ -226,7 +226,7 @@ def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) 
 @options.collection
 @options.output
 def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
-    """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
+    """Print the duplicates of an original, as claim and dedup decided; an ID may be that of a copy, too."""
     from simhash_hbase.index.forms import COPIES
 
     missing = []

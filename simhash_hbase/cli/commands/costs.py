@@ -1,4 +1,4 @@
-"""Choosing a scheme: what a number of documents costs, before anything is written."""
+"""Choosing a scheme: the rows, bytes and times of a number of documents, before anything is written."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class PlannedScheme:
-    """One scheme and what it costs."""
+    """One scheme with its rows, bytes and times."""
 
     scheme: str
     distance: int  # Complete up to so many bits.
@@ -56,7 +56,7 @@ class PlannedScheme:
 
 
 def plan_scheme(scheme: "Scheme", documents: int, *, bands: int = 0, compression: str = "NONE") -> PlannedScheme:
-    """Compute what a scheme costs for uniform fingerprints.
+    """Compute rows, bytes and times of a scheme for uniform fingerprints.
 
     Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this
     module with their conditions.

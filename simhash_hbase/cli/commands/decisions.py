@@ -43,7 +43,7 @@ class GivenPlaces:
 
     @classmethod
     def of(cls, *, words: Sequence[str]) -> Self:
-        """Tell the address from the files."""
+        """Split the words of a command into the address and the files."""
         from simhash_hbase.stores.embedded.folder import holds_index
 
         urls = _urls(words)
@@ -70,14 +70,14 @@ class GivenPlaces:
             )
 
 
-# What an interrupted run has to be decided with, to be resumed.
+# The options that a resumed run must share with the interrupted one.
 RESUMABLE = {"keep": "first", "dry_run": False, "exact": False, "contained": None}
 
 
 def left_by_interrupt(
     *, words: Sequence[str], results: str | None = None, resume: bool = False, **given: object
 ) -> str:
-    """Return what an interrupt of a command with these options leaves, and how to go on."""
+    """Return the sentence for an interrupt of a command with these options: what is left, and how to go on."""
     stays = bool(_urls(words))
     how = "repeat the command to go on" if stays else "repeat the command to begin anew"
     if results and not resume:
@@ -172,13 +172,13 @@ def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[t
     option("--create", is_flag=True, help="Make the index if there is none, learning the idf from FILEs."),
     options.keep,
     option("--exact", is_flag=True, help="Judge near copies by their texts: at the threshold no pair is wrong."),
-    option("--contained", type=float, metavar="SHARE", help="Drop a near copy only if what is kept holds this share of"
-           " its shingles; with both figures in the decisions of others. Implies --exact."),
+    option("--contained", type=float, metavar="SHARE", help="Drop a near copy only if the kept text holds this share"
+           " of its shingles; decisions of others show both figures. Implies --exact."),
     option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
     option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
            " came, or as its suffix says (.jsonl, .csv, .parquet); whole files to a folder."),
-    option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="Of a crawl:"
-           " leave duplicates out of --output, or write records that refer to what is kept."),
+    option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="In the"
+           " --output of a crawl, leave duplicates out, or write records that refer to the kept ones."),
     option("--clusters", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the clusters, each original with its duplicates, to FILE."),
     option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people to"
@@ -199,8 +199,8 @@ def dedup(
 
     Without URL the index is a temporary one, made as --create does.
 
-    What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
-    bytes of memory a document, for the ids.
+    Documents in the index always win; a second run over the same input prints the same. Some hundred bytes of memory
+    are needed for each document, for its id.
     """
     settings = _dedup_options(places, choice)
     surroundings = _surroundings(places, choice, index_choice)

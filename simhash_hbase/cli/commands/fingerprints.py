@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from simhash_hbase.report.explain import ComparedDocument
 
 SHOWN_CHARACTERS = 200
-# What a slip in the name of a file looks like: one word with a suffix or a folder.
+# The form of a misspelt file name: one word with a suffix or a folder.
 LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})")
 
 
@@ -144,7 +144,7 @@ class _Sides:
 
         kind = inputs.SUFFIXES.get(inputs.Source(path, path, path).suffix, "text")
         if not any(vars(self.own).values()):
-            # Of a page its main text, as where it is added; of a text all that the file holds.
+            # A page is read for its main text, as where it is added; a text file is taken whole.
             settings = replace(self.settings, format="folder" if kind == "text" else kind)
             return self.of_text(path, _only_document(path, settings).text or "")
         settings = replace(self.settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))

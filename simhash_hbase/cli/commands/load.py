@@ -70,7 +70,7 @@ def load(
         work = Path(choice.work) if choice.work else _work_folder(index)
         spool = bulk.Spool(work, index.address, index.profile, index.collection)
         try:
-            # What it refuses leaves no open load behind, which `vacuum` would wait for.
+            # A refusal leaves no open load behind, which `vacuum` would wait for.
             writer = _writer(url, index, spool, choice, output)
             bulk.begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
         except SimhashError:
@@ -100,7 +100,7 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
     with output.meter("load: read", inputs.total_bytes(sources), noun="records") as meter:
         for count, record in enumerate(inputs.scan(sources, settings, consumed), 1):
             yield record
-            # Records are read ahead of what is done with them, so many at a time.
+            # Records are read ahead of their analysis, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
     if consumed.unnamed is not None:

@@ -33,21 +33,23 @@ _limit = partial(option, section="Limits", show_default=True)
     option("--processes", type=click.IntRange(1), metavar="N", default=1, show_default=True,
            help="Processes that serve; they share the port and the limits."),
     option("--workers", type=click.IntRange(1), metavar="N", show_default="all processors, divided by --processes",
-           help="Processes of each that fingerprint the documents of streams."),
+           help="Processes of each serving one that fingerprint the documents of streams."),
     _limit("--max-requests", type=click.IntRange(1), metavar="N", default=Limits.requests,
            help="Most requests at a time."),
     _limit("--max-body", type=AMOUNT, metavar="MB", default=Limits.body_bytes // MEGABYTE,
            help="Longest JSON body, and longest line of a stream."),
-    _limit("--max-batch", type=click.IntRange(1), metavar="N", default=Limits.batch, help="Most documents a commit."),
+    _limit("--max-batch", type=click.IntRange(1), metavar="N", default=Limits.batch,
+           help="Most documents in a commit."),
     _limit("--timeout", type=AMOUNT, metavar="SECONDS", default=Limits.request_s,
-           help="For a request that is no stream."),
+           help="Longest time for a request that is no stream."),
     _limit("--work-timeout", type=AMOUNT, metavar="SECONDS", default=Limits.work_s,
-           help="Processor time for one large text or comparison."),
+           help="Most processor time for one large text or comparison."),
     _limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=Limits.idle_s,
-           help="For a stream to send its next line."),
-    _limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=Limits.stream_s, help="For a stream in all."),
+           help="Longest wait for the next line of a stream."),
+    _limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=Limits.stream_s,
+           help="Longest time for a stream."),
     _limit("--grace", type=click.FloatRange(0), metavar="SECONDS", default=25,
-           help="For requests to finish when the service is stopped."),
+           help="Longest wait for open requests when the service is stopped."),
     _limit("--drain", type=click.FloatRange(0), metavar="SECONDS", default=0,
            help="Keep answering after SIGTERM, while /readyz says 503."),
 )  # fmt: skip
@@ -90,7 +92,7 @@ def serve(url: str, choice: options.Choice) -> None:
     )
     with service.listen(choice.host, choice.port, has_keys=choice.keys is not None) as listener:
         if not service.run_service(settings, listener):
-            # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
+            # Threads still wait for a store; a store keeps acknowledged writes however a process ends.
             os._exit(exits.FAILED)
 
 
@@ -98,7 +100,7 @@ def serve(url: str, choice: options.Choice) -> None:
 @click.argument("file", type=click.Path(dir_okay=False), shell_complete=options.complete_file)
 @option("--name", metavar="NAME", required=True, help="Who will use it; logs show the name, never the key.")
 @option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES),
-        help="What the key is for: queries and look-ups; changes and claims; the metrics. Repeatable.")  # fmt: skip
+        help="Scope of the key: queries and look-ups; changes and claims; the metrics. Repeatable.")  # fmt: skip
 @option("--collection", "collections", metavar="NAME", multiple=True, show_default="all",
         help="Bind the key to the documents of this collection. Repeatable.")  # fmt: skip
 def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, ...]) -> None:

@@ -45,7 +45,7 @@ def _settings(cluster: Choice, workers: int | None) -> SparkOptions:
 
 
 def _refuse_texts(_context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Refuse what needs the texts of both documents of a pair."""
+    """Refuse options that need the texts of both documents of a pair."""
     if value:
         raise click.UsageError(
             "spark dedup judges near copies by their sketches, no worker has both texts: leave out"
@@ -121,7 +121,7 @@ def dedup(
 
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
-    """Take the index's, or learn the idf as `dedup --create` does."""
+    """Return the analysis of the index, or learn the idf as `dedup --create` does."""
     from simhash_hbase.api import resolve_profile
     from simhash_hbase.features.analysis import Analysis
 

@@ -1,4 +1,4 @@
-"""What a command prints: JSON lines or tables on standard output, everything else on standard error.
+"""Output of commands: JSON lines or tables on standard output, everything else on standard error.
 
 How far a long command is, a bar shows on a terminal, and elsewhere a line now and then. rich is imported for a terminal
 and for tables only: the first line of a pipe does not wait for it.
@@ -42,7 +42,7 @@ SURE_AFTER_S = 1.0
 LINE_EVERY_S = 60.0  # So that a log of a day stays readable.
 MEGABYTE = 1e6
 MUCH = MEGABYTE  # Bytes to read, which take more than a second.
-SOON = 0.05  # Of a walk through an index: with less done after its first page, all of it takes a quarter of a second.
+SOON = 0.05  # A walk whose first page is a smaller share of the index takes a quarter of a second or more.
 
 Say = Callable[[str], None]
 
@@ -109,7 +109,7 @@ class Output(ABC):
             self.note(f"warning: {warning}")
 
     def made(self, make: Callable[[], LocalIndex]) -> LocalIndex:
-        """Make an index; print the library's warnings, and what a gateway could not set and an operator can."""
+        """Make an index; print warnings of the library, and settings that are left to an operator."""
         from simhash_hbase.api import WeakHashWarning
         from simhash_hbase.stores.base import Cluster
 
@@ -147,7 +147,7 @@ class Output(ABC):
     ) -> None:
         """Report how many, how long and how fast; `seconds` leaves out what the command did after the documents.
 
-        What an earlier run decided is a part of `documents`, but not of how fast this one was.
+        Documents that an earlier run decided count in `documents`, but not in the rate.
         """
         seconds = self.seconds() if seconds is None else seconds
         rate = (documents - decided_before) / seconds
@@ -197,7 +197,7 @@ class Output(ABC):
 
     @contextmanager
     def walk(self, name: str, *, soon: bool = True) -> Iterator[Callable[[int, float], None]]:
-        """Show how far a walk through an index is; yields what takes that.
+        """Show how far a walk through an index is; yield the callback that takes its progress.
 
         In a pipe a long one is reported after its first page where that is `soon`, else after a minute.
         """
@@ -211,7 +211,7 @@ class Output(ABC):
         return Console(stderr=True)
 
     def _is_terminal(self) -> bool:
-        """Tell a terminal from a pipe, whatever colours were asked for."""
+        """Return whether standard error is a terminal whose cursor moves, whatever colours were asked for."""
         return sys.stderr.isatty() and not self._console.is_dumb_terminal
 
 
@@ -330,7 +330,7 @@ class Pace:
         return new
 
     def rate(self) -> float:
-        """Things a second."""
+        """Things done in a second."""
         (start, _, before), (now, _, count) = self._seen[0], self._seen[-1]
         return (count - before) / (now - start) if now > start else 0.0
 
@@ -342,7 +342,7 @@ class Pace:
         return max(0.0, self.total - done) * (now - start) / (done - before)
 
     def share(self) -> float:
-        """How much is done, of what there is to do: from 0 to 1."""
+        """Return the share of the work that is done, from 0 to 1."""
         return min(1.0, self._seen[-1][1] / self.total) if self.total else 0.0
 
     def said(self, *, rated: bool = True) -> str:

@@ -34,11 +34,11 @@ def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
     table = Table()
     for column in columns:
         values = [row.get(column) for row in rows]
-        # What may not be broken, whatever the width: a line of a cell with a figure and little else.
+        # Lines that may not be broken, whatever the width: those of a cell with a figure and little else.
         lines = [line for value in values for line in shown(value).splitlines()]
         whole = [cell_len(line) for line in lines if len(line) <= WHOLE_CHARACTERS and any(map(str.isdigit, line))]
         numbers = all(isinstance(value, int | float | None) and not isinstance(value, bool) for value in values)
-        # Folded where there is no room: what is cut off with an ellipsis could be the end of a number.
+        # Folded where there is no room: an ellipsis could cut off the end of a number.
         table.add_column(
             column, overflow="fold", min_width=max(whole, default=None), justify="right" if numbers else "left"
         )
@@ -48,7 +48,7 @@ def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
 
 
 def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> Table:
-    """Make a table of one result, a row a field; what is inside a field gets rows of its own.
+    """Make a table of one result, a row a field; the items of a mapping get rows of their own.
 
     Numbers of the fields that `about` names are estimates.
     """
@@ -72,7 +72,7 @@ def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
     if not console.is_terminal:
         console.width = max(console.width, PIPE_COLUMNS)
     for part in draw(console.width):
-        # What may not be broken can be wider than all that: the terminal then breaks the line, not a cell.
+        # Lines that may not be broken can be wider than all that: the terminal then breaks the line, not a cell.
         console.print(part, crop=False, soft_wrap=False)
 
 
@@ -113,7 +113,7 @@ def _written(value: object, *, estimate: bool) -> str:
 
 
 class ComparedPair(NamedTuple):
-    """Two documents, and what `simhash_hbase.report.explain.compare` returned of them.
+    """Two documents, and the result of `simhash_hbase.report.explain.compare` on them.
 
     Nothing is shown by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
     """
@@ -181,7 +181,7 @@ class ComparedPair(NamedTuple):
         return [Text(number.ljust(bits)[:bits], style=style), *rows]
 
     def judgement(self) -> Iterator[Text]:
-        """Say what was decided of a copy, what joins them, and whether a query finds one by the other."""
+        """Yield lines: the decision about a copy, the rows that join both, whether a query finds one by the other."""
         record, profile, scheme = self.record, self.profile, self.profile.blocks
         for label, side in (("a", self.a), ("b", self.b)):
             if side.decision is not None:
@@ -214,7 +214,7 @@ class ComparedPair(NamedTuple):
             yield Text(f"An index that is made with --near {names} joins them." if names else "No --near joins them.")
 
     def reasons(self) -> Iterator[str]:
-        """Say why a query for one does not find the other."""
+        """Yield the reasons why a query for one does not find the other."""
         record, rule, unknown = self.record, self.profile.rule, self.a.misses_sketches(self.b)
         distance, similarity, bands = record["distance"], record["similarity"], record.get("bands", ())
         by_sketch = rule.match == "verified" and (unknown or similarity is not None)
@@ -223,7 +223,7 @@ class ComparedPair(NamedTuple):
         banded = reads_bands and bands != []
         if not record["tables"] and not banded:
             yield "no table joins them" + (", no band either" if reads_bands else "")
-        # Of two kinds of rows the one that reaches farther says what is too far.
+        # The kind of rows that reaches farther says which distance is too far.
         limits = rule.band_distance if banded and rule.band_distance else ()
         reach = max((rule.radius if by_sketch else rule.distance, *limits[: None if bands is None else len(bands)]))
         if distance > reach:

@@ -1,4 +1,4 @@
-"""The process and its terminal: standard streams, signals, and what a terminal may be shown."""
+"""The process and its terminal: standard streams, signals, and characters that are safe to show."""
 
 import errno
 import io
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OUTPUT, INPUT = "standard output", "standard input"
 DEFAULT_ENCODING = "utf-8"
-# Written as \u6c49 is better than not at all: an output's encoding is seldom what its user chose.
+# Written as \u6c49 is better than not at all: an output's encoding is seldom its user's choice.
 UNWRITABLE = "backslashreplace"
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 STOPPING = (signal.SIGINT, *ENDING)
@@ -53,7 +53,7 @@ def secretless(text: str) -> str:
 
 
 def show_starting() -> None:
-    """Show a word while a command loads what it needs: a first run makes jieba's dictionary ready.
+    """Show a word while a command loads its libraries: a first run makes jieba's dictionary ready.
 
     Nothing is shown where standard error is no terminal, or one whose cursor does not move.
     """
@@ -76,8 +76,8 @@ def erase_starting() -> None:
 def set_up_streams() -> None:
     """Replace standard input and output of this process, so that errors name them and every character can be written.
 
-    Standard error writes whatever it is given, too. Only the process's own are replaced: what a caller put in their
-    place is the caller's.
+    Standard error writes every character, too. Only the process's own streams are replaced, not those that a caller
+    put in their place.
     """
     if sys.stdout is sys.__stdout__:
         encoding = getattr(sys.stdout, "encoding", None) or DEFAULT_ENCODING
@@ -92,7 +92,7 @@ def set_up_streams() -> None:
 
 
 def discard_output() -> None:
-    """Throw away what is still to be written, so that Python does not complain of it at its end."""
+    """Throw away unwritten output, so that Python does not complain of it at its end."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -142,7 +142,7 @@ _stopped_by: list[int] = []  # The signals that have come within `stoppable`.
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP raise `Stopped` in the block, so that it closes and removes what it opened.
+    """Let Ctrl-C, SIGTERM and SIGHUP raise `Stopped` in the block, so that it closes and removes its files.
 
     A library may turn that exception into one of its own, as numpy does where it compares structured arrays. After a
     signal, whatever comes out of the block is therefore `Stopped`.

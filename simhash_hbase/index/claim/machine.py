@@ -1,4 +1,4 @@
-"""A batch of claims under way: their steps and cells, how these change, and what became of that."""
+"""A batch of claims under way: their steps, their cells, the changes of these, and the answers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,11 +26,11 @@ TOKEN_BYTES = 8
 UNANSWERED = (StoreTimeout, StoreUnavailable)
 
 Claimed: TypeAlias = Decision | ClaimContended
-"""What became of one document; of one that others kept winning, the error."""
+"""The decision about one document; the error where other writers kept winning."""
 
 
 class Step(Enum):
-    """What a claim does next.
+    """The next step of a claim.
 
     A new document goes from `READ_OWN` through `QUERY`, `WRITE` and `QUERY_AGAIN` to `LOOK`, where it is decided or
     waits. A refused compare-and-set sends a claim back to `READ_OWN`.
@@ -39,13 +39,13 @@ class Step(Enum):
     READ_OWN = auto()  # Read its own document cell.
     QUERY = auto()  # Look for originals; make its cell pending, or a duplicate.
     HELD = auto()  # Wait for earlier documents of its own batch; its cell is not written.
-    WRITE = auto()  # It is pending: write its member and its block rows.
+    WRITE = auto()  # The cell is pending: write the claim's member and block rows.
     QUERY_AGAIN = auto()  # Look for everything within reach, claims under way too.
     LOOK = auto()  # Read its neighbours' document cells; decide, give way, or wait.
 
 
 class Neighbour(NamedTuple):
-    """A member within a claim's reach; what it stands for is in its document cell."""
+    """A member within a claim's reach; its document cell says whether it counts, and as what."""
 
     id: str
     text: Text
@@ -58,29 +58,29 @@ class Neighbour(NamedTuple):
 class Claim:
     """One document on its way to a decision."""
 
-    at: int  # Its position in the batch.
+    at: int  # Position of the document in the batch.
     id: str
     text: Text
     order: tuple[int, int]
-    """Of two claims in each other's way the one with the smaller order goes on; kept over all attempts."""
+    """The claim with the smaller order goes on where two are in each other's way; kept over all attempts."""
     token: bytes = b""  # The attempt, in every cell that it writes.
     step: Step = Step.READ_OWN
-    state: DocumentState | None = None  # Its own document cell, as last read or written.
-    value: bytes | None = None  # The bytes of it.
+    state: DocumentState | None = None  # The claim's own document cell, as last read or written.
+    value: bytes | None = None  # The bytes of the cell.
     stamp: int = 0  # The highest timestamp that an attempt of this claim used.
-    written_s: float = 0.0  # When its own cell was last written, by the timer.
-    failed: int = 0  # Attempts that ended because others had changed its cell.
+    written_s: float = 0.0  # When the cell was last written, by the timer.
+    failed: int = 0  # Attempts that ended because others had changed the cell.
     near: list[Neighbour] = field(default_factory=list)
     is_partial: bool = False  # Whether an original in force was found among these, so that no others were looked for.
-    awaited: Neighbour | None = None  # The claim that it gave way to.
-    mates: list["Claim"] = field(default_factory=list)  # Earlier documents of its batch that it is held for.
-    planned: Outcome | None = None  # What it becomes if the one mate it is held for becomes an original.
+    awaited: Neighbour | None = None  # The claim that this one gave way to.
+    mates: list["Claim"] = field(default_factory=list)  # Earlier documents of the batch that this one is held for.
+    planned: Outcome | None = None  # The decision if its only mate becomes an original.
     answer: Claimed | None = None
     is_recorded: bool = False  # Whether the answer was there before.
 
     @property
     def key(self) -> tuple[tuple[int, int], bytes]:
-        """What orders it among all claims of all writers."""
+        """The key that orders the claim among all claims of all writers."""
         return self.order, id_digest(self.id)
 
     @property
@@ -95,12 +95,12 @@ class Claim:
 
 
 def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
-    """Say what orders the claim of a cell among all claims of all writers."""
+    """Return the key that orders the claim of a cell among all claims of all writers."""
     return state.order, id_digest(state.id)
 
 
 class Leases:
-    """Since when other writers' cells are as they are, by this process's own clock."""
+    """How long other writers' cells have been unchanged, by this process's own clock."""
 
     def __init__(self, lease_s: float, timer: Timer) -> None:
         self._lease_s = lease_s
@@ -108,7 +108,7 @@ class Leases:
         self._seen: dict[str, tuple[bytes, float]] = {}
 
     def observe(self, name: str, value: bytes) -> bool:
-        """Note what a cell holds now; return whether it has held that for a lease."""
+        """Note the value of a cell; return whether the cell has had this value for a lease."""
         now = self._timer.monotonic()
         held, since = self._seen.get(name, (None, now))
         if held != value:
@@ -156,15 +156,15 @@ def give_way(claim: Claim, pending: DocumentState, to: Neighbour) -> DocumentSta
 
 
 def anew(state: DocumentState, now: State) -> DocumentState:
-    """Change the state to bytes that the cell never held.
+    """Return the cell in another state, with bytes that it never had.
 
-    A compare-and-set that was not answered may be executed long after: it must not find what it expects again.
+    A compare-and-set that was not answered may be executed long after: it must not find its expected bytes again.
     """
     return msgspec.structs.replace(state, state=now, seen=state.seen + 1)
 
 
 def renewed(state: DocumentState, *, now: int) -> DocumentState:
-    """Change an undecided cell and nothing of what it means: its writer is alive."""
+    """Return an undecided cell with a later time and the same meaning, which shows that its writer is alive."""
     return msgspec.structs.replace(state, seen=max(now, state.seen + 1))
 
 
@@ -186,7 +186,7 @@ def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None)
 STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
 
 NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]
-"""Claims, and what their own cells are to say."""
+"""Claims, and the new states of their own cells."""
 
 
 @dataclass(slots=True, eq=False)
@@ -210,7 +210,7 @@ class ClaimBatch:
         return Change.of(claim.at, self.entries.id_digests[claim.at], stored, new)
 
     def answer(self, claim: Claim, state: DocumentState) -> None:
-        """Answer a claim by what is decided."""
+        """Set the answer of a claim from its decided cell."""
         short = self.profile.is_short(int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at]))
         claim.answer = as_decision(claim.id, state, short=short)
         claim.near = []
@@ -271,7 +271,7 @@ class ClaimBatch:
         arrived = []
         for claim, stored in zip(claims, read_states(self.store, [claim.id for claim in claims]), strict=True):
             cell, value = stored or (None, b"")
-            # Another writer may have begun to move what was decided here.
+            # Another writer may have begun to move a document that was decided here.
             states = [state for state in (cell, cell and cell.previous) if state is not None]
             ours = [state for state in states if state.token == claim.token]
             decided = [state for state in ours if not state.is_undecided and state.state != "aborted"]
@@ -282,7 +282,7 @@ class ClaimBatch:
         self._arrive(arrived)
 
     def _arrive(self, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> None:
-        """Take over what the own cells hold now."""
+        """Note in each claim its new cell, answer decided ones, and drop the members of outdated cells."""
         changes = []
         for claim, new, value in claims:
             # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that
@@ -304,7 +304,7 @@ class ClaimBatch:
         steps = [claim.step for claim in holders]
         self.commit([(claim, renewed(claim.state, now=self.clock())) for claim in holders if claim.state is not None])
         for claim, step in zip(holders, steps, strict=True):
-            # A slow store must not send a claim back to what it is just doing.
+            # A slow store must not send a claim back to the step that it is just doing.
             if claim.holds_cell:
                 claim.step = step
 
@@ -333,7 +333,7 @@ class ClaimBatch:
         documentrows.drop_members(self.store, buried)
 
     def _follow(self, changes: Sequence[Change]) -> None:
-        """Take over what a burial or a refresh wrote into the cells of undecided claims of this batch.
+        """Note in undecided claims of this batch the cells that a burial or a refresh wrote.
 
         A claim that missed it would start over, and be decided after later documents of the input.
         """
@@ -355,7 +355,7 @@ class ClaimBatch:
         return {change.new.id for change in refused}
 
     def _swap(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of other writers: what is refused or not answered is seen by the next look."""
+        """Change cells of other writers; the next look sees which changes were refused or not answered."""
         try:
             return self.store.compare_and_set(swaps) if swaps else []
         except UNANSWERED:

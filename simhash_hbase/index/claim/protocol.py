@@ -1,8 +1,8 @@
 """Claiming a batch: in one transaction, or, where the store can only compare and set, by the protocol.
 
 In a transaction a batch is queried, decided and written. By the protocol, many small state machines are advanced by one
-loop. Each claim first makes its own cell pending and itself findable, and only then looks who else is there. Of two
-claims within each other's reach at least one finds the other, whatever the interleaving: it waits, or gives way to the
+loop. Each claim first makes its own cell pending and itself findable, and only then looks for others. So at least
+one of two claims within each other's reach finds the other, whatever the interleaving: it waits, or gives way to the
 one with the smaller order. `Step` lists the steps; each is one round of calls for all claims that have come to it.
 """
 
@@ -40,12 +40,12 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                 plan = deduplicator.plan(entries, now=now)
                 states = plan.states
                 if plan.expired:
-                    # What has expired by this clock must not come back by another one, which is behind.
+                    # A document that has expired by this clock must not come back by another one, which is behind.
                     expired = enumerate(read_states(store, plan.expired))
                     burials = [removal(at, stored) for at, stored in expired if stored is not None]
                     documentrows.commit(store, burials)
                     documentrows.drop_members(store, burials)
-                    # What was buried may be a document of this batch.
+                    # A buried document may be one of this batch.
                     states = read_states(store, plan.entries.ids)
                 batch = documentrows.WriteBatch(store, profile, plan.entries)
                 batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), states, now=now))
@@ -80,7 +80,7 @@ def claim_by_protocol(
     idle = 0
     while waiting := run.undecided():
         if end is not None and timer.monotonic() >= end:
-            # What is not decided is given up, so that nobody has to wait for it.
+            # Undecided claims are given up, so that nobody has to wait for them.
             held = [claim for claim in waiting if claim.holds_cell]
             run.give_up([(c.state, c.value) for c in held if c.state is not None and c.value is not None])
             for claim in waiting:
@@ -137,7 +137,7 @@ def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
     Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
     away from, a document that is moving away from a text near a held one, and a document near a held one whose decision
-    is open. Other writers cannot see what is held, so nobody waits for it.
+    is open. Other writers cannot see held documents, so nobody waits for them.
     """
     now = run.clock()
     oldest = run.profile.oldest(now)
@@ -245,7 +245,7 @@ def look(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 @dataclass(slots=True)
 class Verdicts:
-    """What a look at the neighbours of many claims says has to be written."""
+    """The writes that a look at the neighbours of many claims asks for."""
 
     cells: Mapping[str, StoredState | None]  # The neighbours' document cells, by their ids.
     leases: Leases
@@ -290,7 +290,7 @@ class Verdicts:
             if cell.is_undecided and cell.text == awaited.text and machine.key_of(cell) < claim.key:
                 self.overdue += [stored] if self.leases.observe(awaited.id, value) else []
                 return
-        # Others may have passed by meanwhile: it stands again, and queries again.
+        # Other claims may have passed by meanwhile: this one stands again, and queries again.
         self.own.append((claim, machine.anew(state, "pending")))
 
 

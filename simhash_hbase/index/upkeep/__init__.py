@@ -1,1 +1,1 @@
-"""Upkeep: counting, checking, repairing and cleaning what is stored."""
+"""Upkeep: counting, checking, repairing and cleaning the rows and cells of an index."""

@@ -20,21 +20,21 @@ from simhash_hbase.rows import clock, documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 from simhash_hbase.stores.columns import columns_of
 
-# A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
-# which may itself be as far behind the one that vacuum goes by.
+# A delete hides cells that are written below its timestamp later, as a load writes them: MARGIN_MS behind the server's
+# clock, which may itself be as far behind the one that vacuum goes by.
 LEAST_GRACE_MS = 2 * MARGIN_MS
 # Vacuum asks before it deletes more than so many documents that have expired, and more than this share of all.
 FEW_EXPIRED = 10
 MOST_EXPIRED = 0.5
-# Of one fingerprint; nearly all have one.
+# Members of one fingerprint that are read first; nearly all fingerprints have one.
 MEMBERS_AT_ONCE = 100
 
 
 @dataclass(slots=True)
 class Verified:
-    """What `verify` counted: the first five what there is, the next two what is left over, the others what is wrong.
+    """The counts of `verify`: five of stored documents, members and rows, two of left-overs, the others of damage.
 
-    Lists of copies are apart: what they lack, or have too much, makes no answer to a query or a claim wrong.
+    Lists of copies are apart: a missing or superfluous entry makes no answer to a query or a claim wrong.
     """
 
     documents: int = 0  # Documents that queries find.
@@ -74,14 +74,14 @@ class Verified:
     """Documents whose damaged or lost cell was written anew from their member, or put back into its row, before all
     else was counted; one that was the original of others may be ``added`` then."""
     without_sketch: int = 0
-    """Of these, members that were made again: their sketch is lost, so their documents are judged by distance alone;
+    """Repaired members that were made again: their sketch is lost, so their documents are judged by distance alone;
     add them again with their texts."""
     not_repaired: int = 0
     """What `repair` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
     until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
 
     def count_repairs(self, wanted: int, done: int) -> None:
-        """Count what was to be repaired, and was."""
+        """Add to the numbers of repaired and of not repaired cells."""
         self.repaired += done
         self.not_repaired += wanted - done
 
@@ -104,7 +104,7 @@ def verify(
     """Check that rows, members and document cells agree.
 
     Memory is bounded by a page, and where it repairs by the number of documents without a member. While others write,
-    what they are in the middle of may be counted.
+    their unfinished documents may be counted.
 
     Raises
     ------
@@ -135,7 +135,7 @@ class Times(NamedTuple):
 
 
 class _Verification(NamedTuple):
-    """Checks an index page by page, repairs what is wrong if it is given the times for that, and counts."""
+    """Checks an index page by page, counts, and repairs if it is given the times for that."""
 
     store: Store
     profile: Profile
@@ -271,10 +271,10 @@ def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
 
     Return how many. A document cell is damaged if it does not decode, is in another row than that of its id, or names a
     fingerprint under which it has no member. Member and rows are then several witnesses against one. The document is
-    ``added`` where its cell does not say what it was. A cell in another row goes back into its own.
+    ``added`` where its cell does not tell the decision. A cell in another row goes back into its own.
     """
     restored = 0
-    # By the digest of the id: the value of the document cell, and what it says.
+    # By the digest of the id: the value of the document cell, and the decoded cell.
     lost: dict[bytes, tuple[bytes | None, documentcells.DocumentState | None]] = {}
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         decoded, damaged = decode_cells(cells, profile.bands)
@@ -303,7 +303,7 @@ def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
 def _put_back(store: Store, damaged: Sequence[Cell]) -> int:
     """Write document cells that are in another row than that of their id into their own, if nothing is there.
 
-    Only those with which a member or an entry among copies goes: otherwise the id may be what is damaged.
+    Only cells that have a member or an entry among copies are written: without one the id itself may be damaged.
     """
     misplaced = []
     for cell in damaged:
@@ -373,14 +373,14 @@ def _is_member(cell: Cell) -> bool:
 
 
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
-    """Leave out what a writer has changed since it was read."""
+    """Return the cells that no writer has changed since they were read."""
     again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
     return [cell for cell, now in zip(cells, again, strict=True) if now == cell]
 
 
 @dataclass(slots=True)
 class Vacuumed:
-    """What `vacuum` deleted."""
+    """The numbers of cells and rows that `vacuum` deleted."""
 
     expired: int = 0  # Documents not seen for longer than the index's ttl.
     removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
@@ -399,7 +399,7 @@ def vacuum(
     yes: bool = False,
     watch: ProgressCallback | None = None,
 ) -> Vacuumed:
-    """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
+    """Delete expired documents, old removals, and members and block rows without a document.
 
     Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
     transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
@@ -466,7 +466,7 @@ def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
 
 
 def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
-    """Say so where all documents have expired, by the first page of them; None else, and without a time to live."""
+    """Return a warning where all documents of the first page have expired; else, or without a time to live, None."""
     if profile.ttl_ms is None:
         return None
     page = next(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), [])
@@ -517,7 +517,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     idle = stale_copies(store, copies, profile.oldest(now))
     result.stale_copies += len(idle)
     if doomed or stale or idle:
-        # Up to the timestamp that was read: what another writer put there since is newer and stays.
+        # Up to the timestamp that was read: a cell that another writer put there since is newer and stays.
         store.delete(layout.FAMILY_DOCUMENTS, doomed + stale + idle)
 
 
@@ -531,7 +531,7 @@ def cutoff_of(store: Store, profile: Profile, now: int) -> int:
 def decode_cells(
     cells: Sequence[Cell], bands: int
 ) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
-    """Decode documents, and try members and copies; return apart what does not decode or cannot be of its row."""
+    """Decode documents, and try members and copies; return apart the cells that do not decode or are in a wrong row."""
     decoded, damaged = [], []
     for cell in cells:
         try:
@@ -563,7 +563,7 @@ def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
 
 
 def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Tell which rows no document has: of this fingerprint, and for a sketch row with this segment, too."""
+    """Return a mask of rows without a document of their fingerprint, and of their segment for a sketch row."""
     is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
     simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)

@@ -66,9 +66,9 @@ class HotPrefix:
 
 @dataclass(frozen=True, slots=True)
 class RegionShare:
-    """What one region holds."""
+    """The rows and cells of one region."""
 
-    start: str  # Its first key in hex digits; empty for the first region.
+    start: str  # The first key of the region in hex digits; empty for the first region.
     server: str  # The region server that serves it, ``host:port``.
     rows: Count  # Block rows.
     cells: Count  # Member and document cells.
@@ -77,7 +77,7 @@ class RegionShare:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What was added on one day, UTC."""
+    """The numbers of documents added on one day, UTC."""
 
     date: str  # As in ``2026-11-21``.
     documents: Count  # Documents that queries find.
@@ -86,7 +86,7 @@ class Day:
 
 @dataclass(slots=True)
 class Stats(Shown):
-    """What `stats` prints."""
+    """The figures that `stats` prints."""
 
     exact: bool  # Everything was counted.
     sampled: list[str] = field(default_factory=list)  # The fields below that are estimates, from a sample.
@@ -107,9 +107,9 @@ class Stats(Shown):
     days: list[Day] = field(default_factory=list)  # Days on which documents were added that are still there.
     distances: dict[int, Count] = field(default_factory=dict)  # Duplicates by their distance to the original.
     format: int | None = None  # Version of rows and cells; None from a service that does not say.
-    version: str | None = None  # Of this package where it was counted; likewise.
+    version: str | None = None  # The version of this package that counted; None as above.
     made_with: dict[str, str] = field(default_factory=dict)
-    """What was installed where the index was made, with versions."""
+    """Libraries installed where the index was made, with their versions."""
     profile: dict[str, str | int | float] = field(default_factory=dict)
     """The options of `PROFILE_IN_SHORT` that are set."""
     last_backup: str | None = None  # When the last backup that was noted began, RFC 3339 in UTC.
@@ -118,10 +118,10 @@ class Stats(Shown):
 class Slice(NamedTuple):
     """Prefixes ``[start, stop)`` of one region."""
 
-    region: int  # Its number.
+    region: int  # Number of the region.
     start: int
     stop: int
-    weight: float  # What is found in it stands for so much.
+    weight: float  # Each row and cell of the slice stands for so many.
 
 
 def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
@@ -156,7 +156,7 @@ def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 
 
 class Tally:
-    """Weights, each weighted by what its slice stands for."""
+    """Counts of rows and cells, each weighted by the share that its slice stands for."""
 
     def __init__(self, profile: Profile, walk: Walk) -> None:
         self._profile = profile
@@ -182,7 +182,7 @@ class Tally:
         return sum(n for rows, n in self.prefixes.items() if rows > self._profile.max_rows_per_prefix)
 
     def read(self, store: Store, slices: Sequence[Slice]) -> None:
-        """Count what is in slices; memory is bounded by a page."""
+        """Count the rows and cells of slices; memory is bounded by a page."""
         for part in slices:
             for prefixes, rows in _runs(store, part, self._walk):
                 self.rows_in[part.region] += part.weight * int(rows.sum())
@@ -202,7 +202,7 @@ class Tally:
             flag = keys.row_flag(cell.row)
             if flag == layout.FLAG_DOCUMENT:
                 state = documentcells.decode_document(cell.value)
-                # Of a claim under way counts what stands until it is decided.
+                # For a claim under way the decision counts that stands until it ends.
                 state = state.in_force() or state
                 self.states[state.state] += part.weight
                 day = state.order[0] // clock.MS_A_DAY
@@ -214,7 +214,7 @@ class Tally:
                         self.distances[state.distance] += part.weight
             elif flag == layout.FLAG_MEMBERS:
                 row, members = cell.row, members + 1 if cell.row == row else 1
-                # Counted once, when it goes above what a query reads.
+                # Counted once, when it goes above the limit of a query.
                 self.truncated_fingerprints += part.weight * (members == self._profile.max_members + 1)
 
 
@@ -231,11 +231,11 @@ def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.ui
 
 
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None = None) -> Stats:
-    """Count documents, rows and bytes, and say what the index is.
+    """Count documents, rows and bytes, and add versions, options and the last backup of the index.
 
     A sample is chosen at random each time. A store that keeps rows in no order is read whole.
     """
-    # Other commands do not wait for this module.
+    # importlib.metadata is loaded here, so that other commands do not wait for it.
     from importlib.metadata import version  # noqa: PLC0415
 
     stats = _count(store, profile, exact=exact, watch=watch)

@@ -1,6 +1,6 @@
 """Walks through all cells and rows of an index, a page at a time.
 
-The progress of a walk is told by its keys: these spread evenly, so nothing has to be counted first.
+The progress of a walk is computed from its keys: these spread evenly, so nothing has to be counted first.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ ProgressCallback = Callable[[int, float], None]
 
 
 DamageCallback = Callable[[bytes, CorruptIndex], None]
-"""Called with the row of each damaged cell, and with what is wrong with it."""
+"""Called with the row of each damaged cell, and with the error that says what is wrong."""
 
 
 class Walk:
@@ -31,15 +31,15 @@ class Walk:
         self._count = 0
 
     def cells(self, pages: Iterable[list[Cell]], *, before: int = 0) -> Iterator[list[Cell]]:
-        """Hand on pages of cells; so many passes were made before."""
+        """Yield pages of cells, and report after each how far the pass `before` + 1 of all passes has come."""
         return self.pages(pages, lambda page: (len(page), keys.row_prefix(page[-1].row)), before=before)
 
     def rows(self, pages: Iterable[keys.BlockRows], *, before: int = 0) -> Iterator[keys.BlockRows]:
-        """Hand on pages of block rows; so many passes were made before."""
+        """Yield pages of block rows; reports are those of `cells`."""
         return self.pages(pages, lambda page: (len(page.prefixes), int(page.prefixes[-1])), before=before)
 
     def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, int]], *, before: int = 0) -> Iterator[T]:
-        """Hand on pages in the order of their keys; `last` gives a page's size and the prefix of its last row."""
+        """Yield pages in the order of their keys; `last` gives a page's size and the prefix of its last row."""
         for page in pages:
             yield page
             count, prefix = last(page)

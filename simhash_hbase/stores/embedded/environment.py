@@ -281,7 +281,7 @@ class Environment:
         return int(self._env.info()["map_size"])
 
     def copy(self, destination: str, target: str) -> None:
-        """Write a compact copy of what is committed into an empty folder, which errors call by its later name."""
+        """Write a compact copy of all committed data into an empty folder; errors name it `target`."""
 
         def copy() -> None:
             with self._gate:

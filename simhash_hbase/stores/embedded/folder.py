@@ -1,4 +1,4 @@
-"""The folder of an index: what is at a path, the one environment that this process has of it, and copies."""
+"""The folder of an index: checks of a path, the one environment that this process has of it, and copies."""
 
 import errno
 import glob
@@ -189,7 +189,7 @@ _PARTIAL = ".partial-"
 def new_partial(target: str) -> str:
     """Make the folder, beside the target, in which a copy grows."""
     folder, name = os.path.split(target)
-    # It takes longer to import than a look-up.
+    # Importing tempfile takes longer than a look-up.
     from tempfile import mkdtemp  # noqa: PLC0415
 
     return mkdtemp(prefix=name + _PARTIAL, dir=folder)
@@ -200,7 +200,7 @@ def copied_bytes(destination: str) -> int:
     partial = f"{glob.escape(os.path.abspath(destination))}{_PARTIAL}*"
     found = 0
     for path in glob.glob(os.path.join(partial, "*")):
-        # It may be whole in between.
+        # The folder may have become whole meanwhile.
         with suppress(FileNotFoundError):
             found += os.stat(path).st_size
     return found

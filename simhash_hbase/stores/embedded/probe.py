@@ -28,7 +28,7 @@ def main(folder: str, map_bytes: int, names: list[str], *, lock: bool) -> None:
                     # To the end or to the first damaged page, behind which there may be one that ends the process.
                     deque(cursor, maxlen=0)
                 except _DAMAGE:
-                    # What looks like damage may be a page that a writer who does not see this process has used again.
+                    # A page that looks damaged may be one that a writer who does not see this process has used again.
                     if lock:
                         sys.exit(PAGE_DAMAGED)
                     raise
@@ -36,7 +36,7 @@ def main(folder: str, map_bytes: int, names: list[str], *, lock: bool) -> None:
         if lock:
             with open(os.devnull, "wb") as nowhere:
                 try:
-                    # It has no cursor: a compact copy leaves its pages out, and must count them for that.
+                    # The free list has no cursor: a compact copy leaves its pages out, and must count them for that.
                     environment.copyfd(nowhere.fileno(), compact=True)
                 except _DAMAGE:
                     # All other databases have been read.

@@ -35,7 +35,7 @@ _HOT_ROWS = 1 << 14
 _SAMPLE_BITS = 10
 _SCATTER = U64(0x9E3779B97F4A7C15)
 
-# Of a cell's value: timestamp and length of the row.
+# The head of a cell's value: timestamp and length of the row.
 _HEAD = Struct(">QB")
 _HEAD_BYTES = _HEAD.size
 _LONGEST_ROW = 255

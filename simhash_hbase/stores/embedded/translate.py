@@ -46,7 +46,7 @@ class lmdb_errors:
     __slots__ = ("_path", "_target")
 
     def __init__(self, path: str, target: str = "") -> None:
-        """Name the folder that is used, and the one that is written to if it is another."""
+        """Translate errors on a folder, and on the one that is written to if it is another."""
         self._path = path
         self._target = target
 

@@ -1,4 +1,4 @@
-"""The gateways of an HBase: a pool of connections, an exchange and a driver; and what is at an address without one."""
+"""The gateways of an HBase: a pool of connections, an exchange and a driver; and descriptions of other servers."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +23,7 @@ _PAGES = (b"/master-status", b"/rs-status", b"master.jsp", b"regionserver.jsp")
 _PAGE_BYTES = 4096
 _HADOOP = b"Hadoop IPC"
 _ZOOKEEPER_QUESTION = b"srvr\n"
-_ZOOKEEPER = (b"Zookeeper", b"srvr is not exec")  # Its version, or that the question is not allowed.
+_ZOOKEEPER = (b"Zookeeper", b"srvr is not exec")  # The version of ZooKeeper, or that the question is not allowed.
 _HTTP_QUESTION = b"POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 # How an answer begins, by protocol, and behind how many bytes, by transport: a frame begins with its length.
 _START = {"binary": b"\x80\x01", "compact": b"\x82"}
@@ -72,14 +72,14 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
     except SimhashError as error:
         if not explain:
             raise StoreUnavailable(str(error)) from error
-        # What took the ticket of Kerberos is a gateway.
+        # A server that took the ticket of Kerberos is a gateway.
         options = connection.options
         try:
             found = "" if options.kerberos else describe_gateway(connection.gateway, options)
         except channel.OtherServer as other:
             raise wire.no_gateway(connection.gateway, other) from error
         if not found:
-            # It is a gateway: it stood still, or that answer was cut off on its way.
+            # The server is a gateway: it stood still, or that answer was cut off on its way.
             if not isinstance(error, Retryable):
                 raise
             raise type(error)(f"{error}; it answers now, so repeat the call") from error
@@ -87,7 +87,7 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
-    """Describe what is at an address that did not answer as expected; empty for a gateway as addressed.
+    """Describe the server at an address that did not answer as expected; empty for a gateway as addressed.
 
     Raises `OtherServer` for one of HBase's servers that is no gateway.
     """
@@ -124,7 +124,7 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
 
 
 def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
-    """Describe what is at an address where a gateway in HTTP mode should be."""
+    """Describe the server at an address where a gateway in HTTP mode should be."""
     if _first_page(gateway, options).startswith(_HTTP):
         return ""
     plain = replace(options, http=False, headers=(), access="", tls=False, ca_file="")

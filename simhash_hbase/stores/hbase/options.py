@@ -40,7 +40,7 @@ class Gateway(NamedTuple):
     """One Thrift server of HBase."""
 
     host: str  # A name or an address.
-    port: int  # Its port.
+    port: int  # The port of the gateway.
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -171,7 +171,7 @@ def _headers(access: str, variables: Mapping[str, str]) -> tuple[tuple[str, str]
 
 
 def _check_transport(options: HBaseOptions) -> None:
-    """Refuse what does not go together."""
+    """Raise `InvalidArgument` for options that cannot be combined."""
     _check_choice("version", options.version, (None, 1, 2))
     _check_choice("transport", options.transport, TRANSPORTS)
     _check_choice("protocol", options.protocol, PROTOCOLS)

@@ -172,7 +172,7 @@ class HBaseReader:
         return first_rows(rowkeys.unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
 
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
-        """Ask for single items in groups, and return what is known of each in their order."""
+        """Ask for single items in groups, and return their answers in the order of the items."""
         answers = self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS)
         return [item for answer in answers for item in answer]
 
@@ -200,7 +200,7 @@ class HBaseReader:
         longer: dict[int, list[Cell]] = {}
         if first < most:
             wide = [at for at, count in enumerate(answer.columns.counts) if count == first]
-            # They are read anew: what was written in between would be there twice, or not at all, if the rest were
+            # The rows are read anew: rows written in between would be there twice, or not at all, if the rest were
             # added.
             longer = dict(zip(wide, self._first_cells(family, [rows[at] for at in wide], most), strict=True))
         if most < limit:

@@ -29,14 +29,14 @@ TABLE_ATTRIBUTES: Mapping[str, str] = {
 class FamilySchema:
     """One column family."""
 
-    name: str  # One letter.
+    name: str  # A single letter.
     settings: Mapping[str, str]  # As in the HBase shell.
-    configuration: Mapping[str, str]  # What the shell puts under ``CONFIGURATION``.
+    configuration: Mapping[str, str]  # Settings that the shell puts under ``CONFIGURATION``.
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """What may differ from one index's table to another's.
+    """The properties in which the tables of two indexes may differ: regions, compression and time to live.
 
     Examples
     --------

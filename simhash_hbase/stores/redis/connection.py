@@ -23,7 +23,7 @@ class RedisOptions:
     """The place of an index in Redis, and the patience of its store."""
 
     host: str  # A name or an address.
-    port: int = DEFAULT_PORT  # Its port.
+    port: int = DEFAULT_PORT  # The port of the server.
     database: int = 0  # Number of the database; it takes one index.
     user: str | None = None  # Name of an ACL user; None: the server's default user.
     password: str | None = field(default=None, repr=False)  # Sent when a connection is made; never shown.
@@ -131,7 +131,7 @@ class RedisConnection:
 
 
 def _client(options: RedisOptions, repeats: int) -> redis.Redis:
-    """Return a client that sends what a broken connection was sent so many times again."""
+    """Return a client that repeats the commands of a broken connection so many times."""
     return redis.Redis(
         host=options.host,
         port=options.port,

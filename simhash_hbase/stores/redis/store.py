@@ -54,7 +54,7 @@ class RedisStore(base.Store):
     no block row of several writers is lost. A broken connection is replaced and its scripts are sent once more, except
     those of `compare_and_set`, whose second run would deny the first.
 
-    Threads and processes may share a database. The server's settings decide what a crash of the server may lose: with
+    Threads and processes may share a database. The server's settings decide how much its crash may lose: with
     ``appendonly yes`` the last second, with ``appendfsync always`` nothing, with the default snapshots minutes. A claim
     that was lost so may be decided again, and otherwise. Servers that evict keys without an expiry are refused. Redis
     Cluster is not supported.
@@ -71,7 +71,7 @@ class RedisStore(base.Store):
 
     @classmethod
     def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
-        """Take a database for a new index; other keys in it are left alone."""
+        """Create a store in a database for a new index; other keys in it are left alone."""
         store = cls(RedisConnection(options), clock=clock)
         with ExitStack() as on_error:
             on_error.callback(store.close)
@@ -101,7 +101,7 @@ class RedisStore(base.Store):
         return self._connection.url
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
-        """Take one round trip for each 16,000 prefixes."""
+        """Scan prefixes, with one round trip for each 16,000."""
         base.check_positive("limit", limit)
         pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
         # Start of each piece that is not done yet: where it goes on.
@@ -142,7 +142,7 @@ class RedisStore(base.Store):
         self._write(SCRIPTS["put"], _calls(head, fields))
 
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
-        """Take one round trip for each 4,000 cells."""
+        """Read cells, with one round trip for each 4,000."""
         base.check_cell_family(family)
         return self._get(family, keys)
 

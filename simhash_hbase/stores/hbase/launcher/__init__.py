@@ -59,7 +59,7 @@ def print_addresses(ports: Mapping[str, int], home: Home) -> None:
 
 
 def facts_of(server: Server, ports: Mapping[str, int] | None) -> dict[str, object]:
-    """Collect what programs want to know of a server."""
+    """Collect the facts about a server that programs need, as JSON values."""
     return {
         "up": ports is not None,
         "with": "docker" if isinstance(server, ContainerServer) else "local",

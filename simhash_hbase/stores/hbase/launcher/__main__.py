@@ -25,7 +25,7 @@ def main() -> int:
         if name == "status":
             action.add_argument("--json", action="store_true", help="everything, for programs")
     arguments = parser.parse_args()
-    # As Ctrl-C does: what was started is stopped again.
+    # As Ctrl-C does: started processes are stopped again.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         as_json = getattr(arguments, "json", False)

@@ -81,7 +81,7 @@ class ContainerServer:
             docker("volume", "rm", "--force", self.name)
 
     def facts(self) -> dict[str, object]:
-        """Collect what programs may want to know besides the ports."""
+        """Return further facts about the server besides its ports."""
         return {"container": self.name, "volume": self.name, "image": IMAGE}
 
     def _runs(self) -> bool:
@@ -107,7 +107,7 @@ def _engine_answers() -> bool:
 def docker(
     *arguments: str, data: bytes = b"", check: bool = True, timeout_s: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run Docker's command with some input, and return what it printed."""
+    """Run Docker's command with some input, and return its output."""
     command = ["docker", *arguments]
     try:
         run = subprocess.run(command, input=data, capture_output=True, check=False, timeout=timeout_s)

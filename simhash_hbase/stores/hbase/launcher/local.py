@@ -138,7 +138,7 @@ class LocalServer:
         return ports if failure(ports) is None else None
 
     def up(self) -> dict[str, int]:
-        """Start it, unless it runs, and return its ports; what was started is stopped again where that fails."""
+        """Start the server, unless it runs, and return its ports; after a failure stop the processes it started."""
         with self.alone():
             if (ports := self.ports()) is not None:
                 print(f"already up in {self.home.path}", file=sys.stderr)
@@ -181,10 +181,10 @@ class LocalServer:
         return self._log_has(name, self.layout.roles[name].ready)
 
     def prepare(self, java: Path, jars: Path) -> None:
-        """Do what is to be done before the first process starts."""
+        """Do nothing; servers that need folders or files before their first process starts make them here."""
 
     def facts(self) -> dict[str, object]:
-        """Collect what programs may want to know besides the ports."""
+        """Return further facts about the server besides its ports."""
         return {
             "conf": str(self.home.conf),
             "logs": str(self.home.logs),
@@ -211,7 +211,7 @@ class LocalServer:
         def trouble() -> str | None:
             for service in set(self.started()) - set(self.processes()):
                 return f"{service} ended:\n{self._log_end(service)}"
-            # Its process may live on for minutes.
+            # The process of a master that gave up may live on for minutes.
             return f"it gave up:\n{self._log_end('master')}" if self._log_has("master", ABORTED) else None
 
         await_answers(
@@ -273,7 +273,7 @@ def stop_all(processes: Sequence[Process], grace_s: float = STOP_S) -> None:
         running = [process for process in processes if process.is_running()]
         for process in running:
             process.send(number)
-            # One that is paused would not hear of it.
+            # A paused process would not receive the signal.
             process.send(signal.SIGCONT)
         end = time.monotonic() + wait_s
         while any(process.is_running() for process in running) and time.monotonic() < end:

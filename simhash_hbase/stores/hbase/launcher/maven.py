@@ -1,7 +1,7 @@
 """Jars by a lock file: coordinates and sha256, fetched from Maven's registry with jgo.
 
 This file is also a script that needs nothing else of this package: ``python maven.py LOCK FOLDER``, in an environment
-that has what ``files/requirements.txt`` names.
+with the packages of ``files/requirements.txt``.
 """
 
 import hashlib

@@ -25,7 +25,7 @@ OK = 200
 MESSAGE = b"\x80\x01"
 # Replies of a batch are megabytes; thriftpy2's default of 4 KB would cost a thousand reads.
 BUFFER_BYTES = 1 << 16
-# Of an answer, and so of whatever is in it: a server of HBase answers with 100 MB, unless it is set up otherwise.
+# Most bytes of an answer, and so of each part: a server of HBase sends 100 MB, unless it is set up otherwise.
 MOST_BYTES = 256 << 20
 RECEIVED_BYTES = 1 << 20  # At a time, however much is announced.
 
@@ -38,7 +38,7 @@ class OtherServer(Exception):
     """An answer of a server that is no Thrift gateway, and will never be one."""
 
 
-# HBase's own RPC refuses what it does not know by an answer to the call -1, behind the lengths of the answer and of its
+# HBase's own RPC refuses unknown calls by an answer to the call -1, behind the lengths of the answer and of its
 # header.
 _NO_CALL = b"\x08\xff\xff\xff\xff\x0f"
 _LENGTHS = 8
@@ -85,7 +85,7 @@ class Channel:
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._waiting = bytearray()
-        # What came while nothing was to be read: TLS has no way to look at bytes and leave them.
+        # Bytes that came while nothing was to be read: TLS has no way to look at bytes and leave them.
         self._ahead = b""
         self._deadline = 0.0
         self._timeout_s: float | None = None
@@ -104,7 +104,7 @@ class Channel:
         self._received = 0
 
     def read(self, size: int) -> bytes:
-        """Read at least one byte before the deadline, after sending what waits; `size` may have been announced."""
+        """Read at least one byte before the deadline, after sending waiting bytes; `size` may have been announced."""
         if size > MOST_BYTES:
             raise too_large(size)
         if self._waiting:

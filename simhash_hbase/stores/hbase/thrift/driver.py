@@ -21,7 +21,7 @@ class TableDescription(NamedTuple):
 
     families: Mapping[str, Mapping[str, str]]
     """Settings and configuration of each family, by the names of the HBase shell."""
-    attributes: Mapping[str, str]  # Of the table itself.
+    attributes: Mapping[str, str]  # Attributes of the table itself.
     split_keys: list[bytes]  # First keys of all regions but the first.
 
 
@@ -119,7 +119,7 @@ def region_place(start: bytes | None, host: bytes | None, port: int | None) -> R
 
 
 def present(values: list[T | None]) -> list[T]:
-    """Return what a gateway must have sent, each of it."""
+    """Return parts of an answer that must be there; raise `UnreadableAnswer` if one is absent."""
     if None in values:
         raise UnreadableAnswer("a part of an answer is absent")
     return cast(list[T], values)

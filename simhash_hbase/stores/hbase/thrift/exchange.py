@@ -244,7 +244,7 @@ class _Line(Generic[T]):
 
 
 def _go_on(conversation: Conversation[T], answers: list[Reply]) -> Sequence[Call]:
-    """Pass answers to a conversation; thriftpy2 checks the types in them, not how many there are or what is absent."""
+    """Pass answers to a conversation; thriftpy2 checks types in them, not their number or absent parts."""
     try:
         return conversation.send(answers)
     except (LookupError, TypeError, ValueError, AttributeError) as error:

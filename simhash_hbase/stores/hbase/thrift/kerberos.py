@@ -17,12 +17,12 @@ except ImportError:
 PLAIN, SIGNED, ENCRYPTED = 1, 2, 4
 MECHANISM = "GSSAPI"
 LENGTH_BYTES = 4
-# Its classes are made at run time or have no types.
+# The classes of gssapi are made at run time or have no types.
 Transport: TypeAlias = Any
 
 
 class _Client:
-    """What thriftpy2 asks of a client of SASL; each method returns whether it worked, and bytes."""
+    """A client of SASL for thriftpy2; each method returns whether it worked, and bytes."""
 
     def __init__(self, service: str, host: str) -> None:
         flags = gssapi.RequirementFlag
@@ -47,19 +47,19 @@ class _Client:
         return True, self._context.wrap(bytes([self._layer]) + most, False).message
 
     def encode(self, data: bytes) -> tuple[bool, bytes]:
-        """Protect what is sent."""
+        """Sign or encrypt bytes to send, as agreed."""
         if self._layer == PLAIN:
             return True, data
         sealed = self._context.wrap(data, self._layer == ENCRYPTED).message
         return True, len(sealed).to_bytes(LENGTH_BYTES) + sealed
 
     def decode(self, data: bytes) -> tuple[bool, bytes]:
-        """Check and open what was received."""
+        """Check and decrypt received bytes."""
         return True, self._context.unwrap(data[LENGTH_BYTES:]).message
 
 
 def authenticated(channel: Transport, gateway: Gateway, service: str) -> Transport:
-    """Show the ticket; return the transport for what follows."""
+    """Show the ticket; return the transport for all later calls."""
     if gssapi is None:
         raise missing_extra("kerberos= needs gssapi", "kerberos")
     transport = TCySaslClientTransport(lambda: _Client(service, gateway.host), MECHANISM, channel)

@@ -71,7 +71,7 @@ class Call(NamedTuple):
     """One call of a gateway."""
 
     service: Interface  # The service that describes it; decides how the answer is decoded.
-    method: str  # Its name on the wire.
+    method: str  # Name of the method on the wire.
     arguments: Mapping[str, object]  # By name.
 
 
@@ -158,7 +158,7 @@ class GatewayConnection:
         except (OSError, UnreadableAnswer, HttpRefusal, OtherServer):
             raise
         except Exception as error:
-            # thriftpy2 says what it has no memory for; the error of Python says nothing.
+            # The MemoryError of thriftpy2 has a reason, a bad length in the answer; that of Python has none.
             if isinstance(error, MemoryError) and not error.args:
                 raise
             raise UnreadableAnswer(f"{type(error).__name__}: {error}") from error
@@ -227,7 +227,7 @@ _BITS = {TType.I16: 16, TType.I32: 32, TType.I64: 64}
 
 
 class _CompactProtocol(TCompactProtocol):
-    """The compact protocol, within bounds: thriftpy2 takes any number, and lists of what takes no bytes."""
+    """The compact protocol, within bounds: thriftpy2 takes any number, and lists of items without bytes."""
 
     def _read_size(self) -> int:
         size: int = super()._read_size()  # type: ignore[no-untyped-call]

@@ -236,7 +236,7 @@ class Spool:
         write_file(self.folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self.manifest), indent=1))
 
     def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[SpoolPart]:
-        """Analyse the input part by part, from the first record on that differs from what an earlier attempt read."""
+        """Analyse the input part by part, from the first record on that differs from those an earlier attempt read."""
         seen = SeenIds()
         rest = iter(records)
         for number, note in enumerate(self.manifest.parts):

@@ -40,7 +40,7 @@ class CandidatePairs(NamedTuple):
 
 
 class CandidateLimits(NamedTuple):
-    """Which rows are read, and how far from a query a fingerprint may be that they bring."""
+    """The largest distance from a query at which a row of each kind makes a stored fingerprint a candidate."""
 
     tables: int  # Rows with flags up to this are block rows, those above sketch rows.
     blocks: int
@@ -48,7 +48,7 @@ class CandidateLimits(NamedTuple):
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "CandidateLimits":
-        """Take it from an index and a rule."""
+        """Make it for an index and a rule."""
         return cls(len(profile.blocks.tables), rule.reach, rule.band_reach if profile.bands else None)
 
 
@@ -57,9 +57,9 @@ class Queries(NamedTuple):
 
     profile: Profile  # The profile of the index.
     entries: Entries
-    rule: MatchRule  # What it accepts.
+    rule: MatchRule  # The rule that accepts candidates.
     reach: CandidateLimits
-    prefixes: NDArray[np.uint64]  # Of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
+    prefixes: NDArray[np.uint64]  # Prefixes of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
     sketches: Sketches
 
     @classmethod

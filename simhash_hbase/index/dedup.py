@@ -139,7 +139,7 @@ class Deduplicator:
             return batch.accept(at, hit) if read_states(target, [hit.state.id]) == [None] else "more"
 
         for store in self._places:
-            # Whatever the limits of the index say, nothing is left out: a decision must not rest on a part.
+            # The limits of the index do not apply: a decision must not rest on a part of the documents.
             accept = batch.accept if store is target else accept_unless_decided_again
             find_nearest(store, batch.queries, found_since(0), accept)
         batch.decide()

@@ -486,7 +486,7 @@ class LocalIndex(Index):
         return True
 
     def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
-        """Check that rows, members and document cells agree, and complete or remove what does not."""
+        """Check that rows, members and document cells agree; to repair is to complete or remove those that do not."""
         # Damage of a mapped file may end the process that reads it, so another one reads it first.
         if isinstance(self.store, OnDisk):
             self.store.check_readable()

@@ -57,7 +57,7 @@ AcceptHit: TypeAlias = Callable[[int, Hit], Further]
 """Takes a query's position and a document that the rule accepts; ``done``: no hit of a larger distance is needed."""
 
 DocumentFilter: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
-"""Takes a document cell and the text of a member: what the member stands for, or None when it does not count."""
+"""Takes a document cell and the text of a member; returns the decision the member stands for, None if it has none."""
 
 
 class Neighbours:
@@ -152,7 +152,7 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
 
 
 def found_since(oldest: int) -> DocumentFilter:
-    """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
+    """Return the filter of documents that queries find and that were seen at `oldest`, in ms since 1970, or later."""
     return lambda cell, text: cell.found_under(text, oldest)
 
 

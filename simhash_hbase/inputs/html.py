@@ -353,7 +353,7 @@ def _declared_articles(root: HtmlElement) -> Iterator[str]:
             value = values.pop()
             if isinstance(value, dict):
                 for body in _texts(value.get(name) for name in _ARTICLE_BODY):
-                    # It may have markup and entities.
+                    # The text may have markup and entities.
                     yield fromstring(f"<div>{body}</div>").text_content().strip()
                 values.extend(value.values())
             elif isinstance(value, list):

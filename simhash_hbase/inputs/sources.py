@@ -78,7 +78,7 @@ _PART = re.compile(r"(part-([mr]-)?\d{5}|\d{6}_\d)[^.]*")
 _MARKERS = re.compile(
     r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata|\..*\.crc"
 )
-"""What Spark, Hadoop, Delta and Parquet write beside data."""
+"""Names of files that Spark, Hadoop, Delta and Parquet write beside data."""
 _BESIDE_RECORDS = re.compile(
     r"[._].*|(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|dataset_infos?\.json|(md5|sha\d+)sums?(\.txt)?",
     re.I,

@@ -46,7 +46,7 @@ class Progress:
     def __init__(self) -> None:
         self.bytes_read = 0
         self.skipped: Counter[str] = Counter()
-        self.unnamed: Place | None = None  # Of the first document whose id is its file and line; only if they last.
+        self.unnamed: Place | None = None  # First document whose id is its file and line; only if they last.
         self.unnamed_has_fields = True  # Whether its format has fields, of which one may be the id.
 
 

@@ -281,7 +281,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Take a token if it counts."""
+        """Append the token [start, stop), unless `mode` filters it out."""
         if self.mode == _WORDS or self.mode == _FOLDED_WORDS:
             place = start
             while place < stop and not self.kinds[self.points[place]] & _WORD:
@@ -391,7 +391,7 @@ class Cutter:
             else:
                 if self.points[place] == 13 and stop < end and self.points[stop] == 10:
                     stop += 1
-                # Of a line's end nothing is a word, though it has two characters.
+                # A line's end of two characters is no word.
                 if stop - place == 1 or self.mode <= _TOKENS:
                     self._emit(place, stop)
             place = stop

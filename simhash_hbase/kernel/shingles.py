@@ -105,7 +105,7 @@ def _find_minima(
 def _count(minima: cython.ulonglong[::1]) -> cython.ulonglong:
     """Estimate the number of distinct hashes: the more there are, the smaller is the smallest one of each bin."""
     filled: cython.ulonglong = 0
-    waited: cython.ulonglong = 0  # Of 2 ** 44 values, a hash being cut to 44 bits, those below the minima.
+    waited: cython.ulonglong = 0  # How many of the 2 ** 44 values of a hash, cut to 44 bits, lie below the minima.
     for bin in range(_BINS):
         filled += minima[bin] != _EMPTY
         waited += (minima[bin] & _IN_BIN) >> 20 if minima[bin] != _EMPTY else _OF_BIN

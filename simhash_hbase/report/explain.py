@@ -43,7 +43,7 @@ class ComparedDocument:
     def of_features(
         cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis
     ) -> "ComparedDocument":
-        """Take weighted features of the caller's own; one that comes twice weighs the sum."""
+        """Make a side of the caller's own weighted features; one that comes twice weighs the sum."""
         analysed = analysis.features([name], [features])
         if analysed.refused:
             raise EmptyDocument(f"{name}: {analysed.refused[0]}")
@@ -65,7 +65,7 @@ class ComparedDocument:
 
 
 def compare(a: ComparedDocument, b: ComparedDocument, profile: Profile) -> dict[str, object]:
-    """Compare two documents; None stands for what the sketch of a copy would tell."""
+    """Compare two documents; None stands for values that need the sketch of a copy, which is not kept."""
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
     tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]

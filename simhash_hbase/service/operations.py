@@ -61,7 +61,7 @@ class BatchOperation:
         return self.operation.name
 
     def wanted(self, *, is_line: bool = False) -> ItemForm:
-        """Say what a body, or a line of a stream, has to be."""
+        """Return the form that a body, or a line of a stream, must have."""
         return ItemForm(self.operation.documents, self.operation.ids, self.operation.needs_id, is_line)
 
     def outcome_of(self, record: ItemAnswer) -> str:
@@ -124,7 +124,7 @@ class BatchOperation:
         return [record for _, _, record in self.records(index, batch)]
 
     def outcomes(self, index: LocalIndex, items: Sequence[Item | AnalysedChunk]) -> list[ItemAnswer | Exception]:
-        """Answer requests; where the batch fails for what may be one document's fault, each by itself."""
+        """Answer requests; where a batch fails by an error that one document may cause, answer each by itself."""
         outcomes: list[ItemAnswer | Exception] = []
         try:
             outcomes += self.answers(index, items)
@@ -237,7 +237,7 @@ MOST_TOGETHER = 64  # Requests of one batch.
 LONGEST_WAIT_S = 0.05
 BATCHES = 4  # Batches of one operation at a time.
 
-# One request: what is asked, and who waits for the answer.
+# One request: its item, and the future that waits for its answer.
 _Single = tuple[Item | AnalysedChunk, asyncio.Future[ItemAnswer]]
 
 

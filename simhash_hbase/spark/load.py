@@ -219,7 +219,7 @@ class LoadCounts:
     documents: int
     resumed: bool  # Whether an earlier attempt had analysed the documents.
     cells: int
-    unnamed: Place | None  # Of a document whose id is its file and line.
+    unnamed: Place | None  # Place of a document whose id is its file and line.
     has_fields: bool = True  # Whether its format has fields, of which one may be the id.
 
 

@@ -36,7 +36,7 @@ def _urls(words: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class GivenPlaces:
-    """What a command that needs no address was called with; the index of None is a temporary one."""
+    """The sources and the index of a command that needs no address; the index None is a temporary one."""
 
     url: str | None
     files: Sequence[str]

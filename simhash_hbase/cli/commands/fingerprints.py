@@ -111,7 +111,7 @@ class _Sides:
     output: Output
 
     def find(self, word: str) -> tuple[ComparedDocument, str | None]:
-        """Take a word for a file, else for an id, else for a text."""
+        """Look a word up as a file, else as an id, else as a text."""
         from simhash_hbase.report.explain import ComparedDocument
 
         if self.as_text:

@@ -239,11 +239,11 @@ class JsonOutput(Output):
         """Hand what was printed to the reader."""
         if self._buffer:
             self._has_said = True
-            # It is unknown how much of an interrupted write was done: lines would be torn or come twice.
+            # Nobody knows how much of an interrupted write was done: lines would be torn or come twice.
             with whole(), self._room():
                 left, self._buffer = memoryview(self._buffer), bytearray()
                 while left:
-                    # With PYTHONUNBUFFERED no buffer below writes what an interrupt left.
+                    # With PYTHONUNBUFFERED no buffer below writes the rest after an interrupt.
                     left = left[self._stream.write(left) :]
                 self._stream.flush()
 

@@ -101,7 +101,7 @@ def claim_by_protocol(
 
 
 def _advance(run: ClaimBatch) -> None:
-    """Let every claim do what its step is; one that has come to a later step does that too."""
+    """Let every claim do its step; one that comes to a later step of the list does that too."""
     for step, act in (
         (Step.READ_OWN, read_own),
         (Step.QUERY, first_query),
@@ -133,7 +133,7 @@ def read_own(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Decide as if nobody else wrote; what would be an original becomes pending.
+    """Decide as if nobody else wrote; a document that would be an original becomes pending.
 
     Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
     away from, a document that is moving away from a text near a held one, and a document near a held one whose decision
@@ -186,7 +186,7 @@ def write_rows(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def second_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Find everything within reach, whatever its state: whoever does not find this claim is found by it."""
+    """Find all members within reach, whatever their state: a claim that does not find this one is found by it."""
     is_original = found_since(run.profile.oldest(run.clock()))
     for claim in claims:
         claim.near, claim.is_partial = [], False
@@ -197,7 +197,7 @@ def second_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
         if hit.state.id == claim.id:
             return "more"
         claim.near.append(Neighbour(hit.state.id, hit.text, hit.distance, hit.similarity, hit.containment))
-        # One original in force decides; who else is there matters only where it goes meanwhile.
+        # One original in force decides; other neighbours matter only where that one goes meanwhile.
         if is_original(hit.state, hit.text) is None:
             return "more"
         claim.is_partial = True

@@ -435,7 +435,7 @@ def vacuum(
                 continue
             back = ~memberless(store, profile, doomed)
             if back.any():
-                # Above the delete, which hides what is written at its own time.
+                # Above the delete, which hides cells that are written at its own time.
                 store.put_rows(doomed.where(back), timestamp=server_clock.writing_time(now))
             result.rows += int((~store.has_rows(doomed)).sum())
     return result

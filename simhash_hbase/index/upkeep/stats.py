@@ -72,7 +72,7 @@ class RegionShare:
     server: str  # The region server that serves it, ``host:port``.
     rows: Count  # Block rows.
     cells: Count  # Member and document cells.
-    share: float  # Its part of all rows and cells, 0 to 1.
+    share: float  # The region's share of all rows and cells, 0 to 1.
 
 
 @dataclass(frozen=True, slots=True)

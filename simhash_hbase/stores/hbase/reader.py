@@ -194,7 +194,7 @@ class HBaseReader:
     def rows(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
         """Read the cells of sorted rows, none twice, up to a limit of cells each."""
         most = min(limit, self.sizes.many_cells)
-        # What fits into one call with the longer limit is not read twice.
+        # Rows that fit into one call with the longer limit are not read twice.
         first = most if len(rows) <= self._rows_at_once(most) else min(limit, self.sizes.few_cells)
         answer = self._first_cells(family, rows, first)
         longer: dict[int, list[Cell]] = {}
@@ -297,7 +297,7 @@ class _Job:
         wanted = self._prefixes[: self._page_size.share(self._whole)]
         [last] = rowkeys.pack_prefixes(wanted[-1:])
         alone = len(wanted) == 1
-        # One row more than the limit shows that a single prefix has more.
+        # A row more than the limit shows that a single prefix has more.
         most = min(self._limit + 1 - self._seen, self._reply_rows) if alone else self._reply_rows
         rows = self._page_size.share(most)
         with self._page_size.watched():

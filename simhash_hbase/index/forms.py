@@ -17,6 +17,7 @@ from simhash_hbase.index.answers import Added, Answer, Decision, Match, NearCopy
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import MAX_ID_BYTES
+from simhash_hbase.rows.documentcells import Count
 
 T = TypeVar("T")
 
@@ -40,7 +41,6 @@ Id = Annotated[
 Simhash = Annotated[str, Meta(pattern=HEX)]
 Distance = Annotated[int, Meta(ge=0, le=64)]
 Similarity = Annotated[float, Meta(ge=0, le=1, description="Of 0 to 1, with four decimals.")]
-Count = Annotated[int, Meta(ge=0)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 KeptMetadata = Annotated[
     dict[str, Any], Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}])

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, pairwise
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
+from simhash_hbase.rows.documentcells import Count
 from simhash_hbase.stores.base import Cluster, RegionPlace, Store, StoreSize
 
 _SAMPLED = (
@@ -51,7 +51,6 @@ PROFILE_IN_SHORT = (
 )
 
 Bounds = tuple[int, int]
-Count = Annotated[int, msgspec.Meta(ge=0)]
 WeightsByKey = defaultdict[int, float]
 
 

@@ -25,6 +25,7 @@ from simhash_hbase.files.local import followed, is_regular, open_growing, open_n
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import (
+    UNIQUE_IDS,
     Document,
     Place,
     Progress,
@@ -315,6 +316,42 @@ class UniqueIds:
         return is_new
 
 
+class RepeatedIds:
+    """Counts the documents whose id a file before had: shards whose ids begin anew replace each other.
+
+    Needs some hundred bytes of memory a document.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: Document | None = None
+        self._file = ""
+        self._of_file: set[bytes] = set()
+        self._before: set[bytes] = set()
+
+    def look(self, documents: Iterable[Document]) -> None:
+        """Count the documents of a chunk."""
+        for document in documents:
+            if document.place.file != self._file:
+                self._before |= self._of_file
+                self._of_file.clear()
+                self._file = document.place.file
+            digest = id_digest(document.id)
+            self._of_file.add(digest)
+            if digest in self._before:
+                self.count += 1
+                self._first = self._first or document
+
+    def warning(self) -> str:
+        """Return the sentence about them, with the way out."""
+        first = self._first
+        place = f", the first is {first.id!r} at {where(first.place)}" if first is not None else ""
+        return (
+            f"warning: {counted(self.count, 'documents')} came with the id of one in an earlier file{place}; that one is "
+            f"replaced where the text is another; {UNIQUE_IDS}"
+        )
+
+
 T = TypeVar("T")
 
 
@@ -402,20 +439,24 @@ class Documents:
         writes : bool
             Whether it writes: of files of this machine the batches are gathered then.
         """
-        waiting: list[list[tuple[Document, T | SimhashError]]] = []
+        waiting: list[list[tuple[Document, T]]] = []
+        repeated = RepeatedIds()
+        is_looked_for = writes and len(list(islice(self._sources.files(), 2))) > 1
         with index.write_groups(gathers=writes and are_files_here(self._sources)) as groups:
             for chunk in self.chunks(index.analysis, index.profile):
+                if is_looked_for:
+                    repeated.look(chunk.kept)
                 if not groups.gathers:
                     yield self._results(act(chunk))
                     continue
                 with groups.batch(chunk.records, chunk.characters):
-                    waiting.append(list(act(chunk)))
+                    waiting.append(list(self._results(act(chunk))))
                 if groups.is_durable:
-                    for results in waiting:
-                        yield self._results(results)
+                    yield from map(iter, waiting)
                     waiting.clear()
-        for results in waiting:
-            yield self._results(results)
+        yield from map(iter, waiting)
+        if repeated.count:
+            self._listener.note(repeated.warning())
 
     def _results(self, outcomes: Iterable[tuple[Document, T | SimhashError]]) -> Iterator[tuple[Document, T]]:
         for document, outcome in outcomes:

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
         Preference,
     )
     from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan, title_of
-    from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, parse_simhash, repeated_id
+    from simhash_hbase.inputs.records import (
+        UNIQUE_IDS,
+        Document,
+        Page,
+        Place,
+        Record,
+        Reject,
+        Scanned,
+        parse_simhash,
+        repeated_id,
+    )
     from simhash_hbase.inputs.sources import Source, Sources, are_files_here, as_sources, total_bytes
     from simhash_hbase.inputs.streams import Progress
 
@@ -24,6 +34,7 @@ __all__ = [
     "ID_PREFIXES",
     "SIMHASH_FORMATS",
     "SUFFIXES",
+    "UNIQUE_IDS",
     "Document",
     "InputOptions",
     "Page",
@@ -52,7 +63,9 @@ __getattr__ = handing_on(
     {
         "options": ["DOCUMENT_BYTES", "FORMATS", "ID_PREFIXES", "SIMHASH_FORMATS", "InputOptions", "Preference"],
         "reading": ["SUFFIXES", "extract", "format_of", "read", "scan", "title_of"],
-        "records": ["Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id"],
+        "records": [
+            *("UNIQUE_IDS", "Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id")
+        ],
         "sources": ["Source", "Sources", "are_files_here", "as_sources", "total_bytes"],
         "streams": ["Progress"],
     },

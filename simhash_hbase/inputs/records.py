@@ -97,10 +97,10 @@ def repeated_id(document_id: str, place: Place) -> str:
         return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
     if not place.line or _ADDRESS.match(document_id) or document_id.startswith(id_in_file("", place, "file")):
         return reason
-    return f"{reason}; {_UNIQUE_IDS}"
+    return f"{reason}; {UNIQUE_IDS}"
 
 
-_UNIQUE_IDS = (
+UNIQUE_IDS = (
     "if ids begin anew in each file, put its name before them with `id_prefix=file`, or name a field that is unique "
     "with `id_field`"
 )

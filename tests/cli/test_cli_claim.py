@@ -29,6 +29,21 @@ def test_a_repeated_id_gets_the_first_one_s_decision(cli, empty, tmp_path):
     assert [(record["id"], record["of"]) for record in claimed.records] == [("a", None), ("b", "a"), ("a", None)]
 
 
+@pytest.mark.parametrize("command", ["add", "claim"])
+def test_shards_whose_ids_begin_anew_are_told_of_with_the_way_out(cli, empty, tmp_path, command):
+    shards = [
+        write_jsonl(tmp_path / f"{n}.jsonl", [{"id": "0", "text": text(n)}, {"id": f"own {n}", "text": text(9 + n)}])
+        for n in range(3)
+    ]
+
+    done, one, apart = (cli(command, empty, *files) for files in (shards, shards[:1], [*shards, "--id-prefix", "file"]))
+
+    assert "warning: 2 documents came with the id of one in an earlier file, the first is '0' at " in done.err
+    assert f"{shards[1]}:1; that one is replaced where the text is another; if ids begin anew in each file, put" in done.err
+    assert "--id-prefix file" in done.err
+    assert "warning" not in one.err + apart.err
+
+
 def race(url, simhash_file, *, groups, processes):
     """Let processes claim one near copy each of every group, in the same order; check their answers."""
     chosen = random.Random(groups)

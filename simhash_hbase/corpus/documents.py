@@ -347,8 +347,8 @@ class RepeatedIds:
         first = self._first
         place = f", the first is {first.id!r} at {where(first.place)}" if first is not None else ""
         return (
-            f"warning: {counted(self.count, 'documents')} came with the id of one in an earlier file{place}; that one is "
-            f"replaced where the text is another; {UNIQUE_IDS}"
+            f"warning: {counted(self.count, 'documents')} came with the id of one in an earlier file{place}; that one "
+            f"is replaced where the text is another; {UNIQUE_IDS}"
         )
 
 

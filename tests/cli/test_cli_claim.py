@@ -39,7 +39,7 @@ def test_shards_whose_ids_begin_anew_are_told_of_with_the_way_out(cli, empty, tm
     done, one, apart = (cli(command, empty, *files) for files in (shards, shards[:1], [*shards, "--id-prefix", "file"]))
 
     assert "warning: 2 documents came with the id of one in an earlier file, the first is '0' at " in done.err
-    assert f"{shards[1]}:1; that one is replaced where the text is another; if ids begin anew in each file, put" in done.err
+    assert f"{shards[1]}:1; that one is replaced where the text is another; if ids begin anew in each" in done.err
     assert "--id-prefix file" in done.err
     assert "warning" not in one.err + apart.err
 

@@ -70,6 +70,10 @@ class HandedDecisions:
         """Read nothing: there was no earlier run."""
         return iter(())
 
+    def length(self) -> int:
+        """Return 0: a run without a file cannot be continued."""
+        return 0
+
     def commit(self, progress: Checkpoint) -> None:
         """Hand on what was taken."""
         if self._lines is not None:
@@ -122,10 +126,13 @@ class FileDecisions:
         """Write one decision."""
         self._file.write(json_line(record))
 
+    def length(self) -> int:
+        """Return the length of the file with all lines that were written."""
+        return self._file.tell()
+
     def commit(self, progress: Checkpoint) -> None:
         """Bring lines, then the checkpoint, to the disk."""
         to_disk(self._file, self._path)
-        progress.result_bytes = self._file.tell()
         with replacing(self._checkpoint, follow=False) as file:
             file.write(msgspec.json.encode(progress))
 

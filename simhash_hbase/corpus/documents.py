@@ -6,7 +6,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -439,22 +439,32 @@ class Documents:
         writes : bool
             Whether it writes: of files of this machine the batches are gathered then.
         """
-        waiting: list[list[tuple[Document, T]]] = []
+        waiting: deque[list[tuple[Document, T]]] = deque()
         repeated = RepeatedIds()
         is_looked_for = writes and len(list(islice(self._sources.files(), 2))) > 1
+
+        def durable() -> Iterator[Iterator[tuple[Document, T]]]:
+            while waiting:
+                yield iter(waiting.popleft())
+
         with index.write_groups(gathers=writes and are_files_here(self._sources)) as groups:
-            for chunk in self.chunks(index.analysis, index.profile):
-                if is_looked_for:
-                    repeated.look(chunk.kept)
-                if not groups.gathers:
-                    yield self._results(act(chunk))
-                    continue
-                with groups.batch(chunk.records, chunk.characters):
-                    waiting.append(list(self._results(act(chunk))))
-                if groups.is_durable:
-                    yield from map(iter, waiting)
-                    waiting.clear()
-        yield from map(iter, waiting)
+            try:
+                for chunk in self.chunks(index.analysis, index.profile):
+                    if is_looked_for:
+                        repeated.look(chunk.kept)
+                    if not groups.gathers:
+                        yield self._results(act(chunk))
+                        continue
+                    with groups.batch(chunk.records, chunk.characters):
+                        waiting.append(list(self._results(act(chunk))))
+                    if groups.is_durable:
+                        yield from durable()
+            except (Exception, KeyboardInterrupt):
+                groups.commit()
+                if not groups.is_undone:
+                    yield from durable()
+                raise
+        yield from durable()
         if repeated.count:
             self._listener.note(repeated.warning())
 

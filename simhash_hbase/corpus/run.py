@@ -290,28 +290,24 @@ class _Run:
     def first(self) -> None:
         """Decide in the order of the input."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
-        self._note_progress()
-        self._decisions.commit(self.progress)
-        is_whole = True
+        done = self._noted()
+        self._decisions.commit(done)
         try:
             for chunk in self._documents.chunks(self._index.analysis, self._index.profile):
-                is_whole = False
                 entries, texts = self._unique_ids(chunk)
                 decisions = self._decide(entries, [document.text or "" for document in texts])
                 for document, decision in zip(texts, decisions, strict=True):
                     self._write(document.raw, document.place, decision)
                 self.progress.records += chunk.records
-                self._note_progress()
-                is_whole = True
+                done = self._noted()
                 if self._groups.is_durable:
-                    self._decisions.commit(self.progress)
-        finally:
+                    self._decisions.commit(done)
+        except BaseException:
             self._groups.commit()
-            if is_whole:
-                self._decisions.commit(self.progress)
-        self._note_progress()
-        self.progress.finished = True
-        self._decisions.commit(self.progress)
+            if not self._groups.is_undone:
+                self._decisions.commit(done)
+            raise
+        self._finish()
 
     def preferred(self, preference: Preference, listener: RunListener, *, with_texts: bool) -> None:
         """Decide in an order of preference, write in the order of the input."""
@@ -319,13 +315,20 @@ class _Run:
         for raw, place, decision in decide_preferred(parts, preference, self._decide, listener, with_texts=with_texts):
             self._groups.commit()
             self._write(raw, place, decision)
-        self._note_progress()
-        self._decisions.commit(self.progress)
+        self._finish()
 
-    def _note_progress(self) -> None:
-        """Bring the kept documents of whole chunks to the disk, and count what is done with."""
+    def _finish(self) -> None:
+        """Make durable all that was decided."""
+        self._groups.commit()
+        self.progress.finished = True
+        self._decisions.commit(self._noted())
+
+    def _noted(self) -> checkpoint.Checkpoint:
+        """Bring the kept documents of whole chunks to the disk; return what is done with then."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
         self.progress.kept_bytes = self._kept.commit()
+        self.progress.result_bytes = self._decisions.length()
+        return msgspec.structs.replace(self.progress)
 
     def _decide(self, entries: Entries, texts: list[str]) -> list[Decision]:
         decisions = self._decide_batch(entries, texts)

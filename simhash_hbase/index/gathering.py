@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Self
 
+from simhash_hbase.signals import whole
 from simhash_hbase.stores.base import OnDisk, Store
 
 GROUP_DOCUMENTS = 65_536
@@ -37,6 +38,8 @@ class WriteGroups:
     def __init__(self, store: Store | None, *, gathers: bool = True) -> None:
         self._store = store if gathers and isinstance(store, OnDisk) else None
         self._group = ExitStack()
+        self.is_undone = False
+        """Whether an error has ended a batch, so that it and those that were not durable yet are not written."""
         self._is_open = False
         self._documents = self._characters = 0
         self._since = self._alone_until = 0.0
@@ -62,6 +65,8 @@ class WriteGroups:
     def batch(self, documents: int, characters: int = 0) -> Iterator[None]:
         """Write a batch in the block; an error undoes it, and the batches before it that are not durable yet.
 
+        A signal that would end the program waits for the end of the batch.
+
         Parameters
         ----------
         documents : int
@@ -76,13 +81,15 @@ class WriteGroups:
             self._group.enter_context(self._store.gathered())
             self._is_open = True
             self._since = time.monotonic()
-        try:
-            yield
-        except BaseException as error:
-            self._reset()
-            self._group.__exit__(type(error), error, error.__traceback__)
-            raise
-        self._documents += documents
+        with whole():
+            try:
+                yield
+            except BaseException as error:
+                self.is_undone = True
+                self._reset()
+                self._group.__exit__(type(error), error, error.__traceback__)
+                raise
+            self._documents += documents
         self._characters += characters
         now = time.monotonic()
         if self._store.is_awaited():

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 import msgspec
 
 from simhash_hbase.cli.exits import in_options
-from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
+from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless
 from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.index.forms import plain
 from simhash_hbase.inputs.meter import Meter, Unit, counted, per_second, silent
+from simhash_hbase.signals import whole
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from simhash_hbase.signals import ENDING, STOPPING
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
@@ -19,8 +21,6 @@ OUTPUT, INPUT = "standard output", "standard input"
 DEFAULT_ENCODING = "utf-8"
 # Written as \u6c49 is better than not at all: an output's encoding is seldom its user's choice.
 UNWRITABLE = "backslashreplace"
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-STOPPING = (signal.SIGINT, *ENDING)
 
 # A password may hold a slash that should have been percent-encoded.
 _SECRET = re.compile(r"\b((?:rediss?|hbase(?:\+https?)?):(?://)?)\S*@|\b(https?://)[^\s/]*@", re.IGNORECASE)
@@ -175,28 +175,3 @@ def _stop(number: int, _frame: FrameType | None) -> None:
         for ending in ENDING:
             signal.signal(ending, signal.SIG_IGN)
     raise Stopped(number)
-
-
-@contextmanager
-def whole() -> Iterator[None]:
-    """Delay a signal until the block is done; a second Ctrl-C ends it at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ours = {number: handler for number in STOPPING if (handler := signal.getsignal(number)) is _stop}
-    asked: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGINT and number in asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    for number in ours:
-        signal.signal(number, note)
-    try:
-        yield
-    finally:
-        for number, handler in ours.items():
-            signal.signal(number, handler)
-    if asked:
-        signal.raise_signal(signal.Signals(asked[0]))

@@ -1,0 +1,35 @@
+"""Signals that end a program, and blocks that they do not cut in two."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+STOPPING = (signal.SIGINT, *ENDING)
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Delay a signal for which Python calls a function until the block is done; a second Ctrl-C ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: handler for number in STOPPING if callable(handler := signal.getsignal(number))}
+    asked: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT and number in asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    try:
+        for number in handlers:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if asked:
+        signal.raise_signal(signal.Signals(asked[0]))

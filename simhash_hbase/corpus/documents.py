@@ -356,7 +356,7 @@ T = TypeVar("T")
 
 
 class Documents:
-    """The documents of some sources; progress is reported under `name`."""
+    """Reads sources and analyses them in chunks, or has an index act on them; `name` is the title of the progress."""
 
     def __init__(
         self,

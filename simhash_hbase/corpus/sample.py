@@ -88,7 +88,10 @@ def texts_of(
 
 
 class TextSample:
-    """A random sample of texts: pages are extracted when they enter it, some 20,000 of a million, lines at its end."""
+    """A random sample of texts.
+
+    A page is extracted when it enters the sample, as some 20,000 of a million do; a line is decoded by `texts`.
+    """
 
     def __init__(self) -> None:
         self._items: Reservoir[str | JsonLine] = Reservoir(limit=LEARN_FROM)

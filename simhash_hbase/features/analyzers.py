@@ -30,7 +30,7 @@ class CountingAnalyzer(ABC):
 
     @property
     def few(self) -> int:
-        """Texts of at most so many different words may be counted otherwise than word by word."""
+        """Most different words of a text that may be counted as one feature, the whole text; 0 where none is."""
         return 0
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class LearnedAnalyzer(CountingAnalyzer):
 
     @property
     def few(self) -> int:
-        """More than the words of a text that counts whole, even with some of underscores alone."""
+        """Most different words of a text that may be counted as one feature: words of underscores alone come on top."""
         return 4 * self.whole
 
     def count(self, batch: Batch, *, seed: int) -> CountedWords:

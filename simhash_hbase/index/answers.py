@@ -116,7 +116,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NearCopy:
-    """An original that does not hold enough of a document for that to be dropped."""
+    """A near copy of a document that was kept: the original holds less of it than `contained` asks for."""
 
     id: str
     similarity: float

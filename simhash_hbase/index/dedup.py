@@ -257,7 +257,10 @@ class UndecidedBatch:
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
     def accept(self, at: int, hit: Hit) -> Further:
-        """Remember an original of a store; ``done`` if it stays one whatever the batch becomes."""
+        """Remember an original of a store.
+
+        Returns ``done`` if it stays an original whatever the batch becomes, else ``more``: the search goes on.
+        """
         state = hit.state
         if state.id == self.queries.entries.ids[at]:
             # Another writer has added the document since its cell was read: it is no original of itself.

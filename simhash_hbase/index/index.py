@@ -355,7 +355,7 @@ class Index(ABC):
         )
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
-        """Return what gathers batches of writes; here each stands alone."""
+        """Return a `WriteGroups` that commits each batch by itself."""
         return WriteGroups(None, gathers=gathers)
 
     def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:

@@ -233,7 +233,7 @@ class LocalIndex(Index):
         return written
 
     def write_groups(self, *, gathers: bool = True) -> WriteGroups:
-        """Return what gathers batches of writes; see `WriteGroups`."""
+        """Return a `WriteGroups` of the store, which gathers batches of writes in a folder."""
         self._check_open()
         return WriteGroups(self.store, gathers=gathers)
 

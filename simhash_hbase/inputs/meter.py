@@ -1,4 +1,4 @@
-"""How long work reports its progress to whoever started it, and how counts and rates are written."""
+"""Progress of long work: the meter that its caller passes, and how counts and rates are written."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol, TypeAlias

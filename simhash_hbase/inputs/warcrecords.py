@@ -350,7 +350,7 @@ class _RecordSplitter:
             yield record
 
     def broken(self, damage: _Damaged) -> Broken:
-        """Return the remainder of a broken record, and move to the next one."""
+        """Return a broken record, with its headers and its first 64 KB, and move to the next one."""
         raw = bytes(self._window.bytes[:_KEPT_BYTES])
         headers = self._headers
         if headers is None and raw.startswith(_WARC):

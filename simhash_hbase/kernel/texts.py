@@ -174,7 +174,7 @@ class Batch:
         return _between(normal, ends[:-1], ends[1:])
 
     def sketch(self, bands: int = 0, bins: int = 0) -> Sketched:
-        """Sketch and digest the texts; bands are groups of `bins` minima."""
+        """Sketch and digest the texts; each has as many segments as `bands` says, hashes of `bins` minima each."""
         normal, ends = self._normal()
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)

@@ -147,7 +147,7 @@ class Features:
         self.hashes, self.counts, self.offsets, self.points, self.starts, self.stops = buffers
 
     def count(self, before: cython.longlong[::1], seed: cython.ulonglong) -> None:
-        """Count the words of each text, by the number of words before it, and hash them with a seed."""
+        """Hash the words of each text and merge equal ones; text i has the words before[i] to before[i + 1]."""
         most: cython.longlong = 0
         for text in range(before.shape[0] - 1):
             most = max(most, before[text + 1] - before[text])

@@ -261,7 +261,7 @@ def index_row(name: str) -> bytes:
 
 
 def row_flag(row: bytes) -> int:
-    """Return the kind of a row; -1 for one that is too short to have a kind, as damage leaves it."""
+    """Return the flag byte of a row key; -1 for a key that is too short, as damage leaves it."""
     return row[layout.SEGMENT_BYTES] if len(row) > layout.SEGMENT_BYTES else -1
 
 

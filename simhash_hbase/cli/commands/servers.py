@@ -100,7 +100,7 @@ def serve(url: str, choice: options.Choice) -> None:
 @click.argument("file", type=click.Path(dir_okay=False), shell_complete=options.complete_file)
 @option("--name", metavar="NAME", required=True, help="Who will use it; logs show the name, never the key.")
 @option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES),
-        help="Scope of the key: queries and look-ups; changes and claims; the metrics. Repeatable.")  # fmt: skip
+        help="What the key is for: read is queries and look-ups, write is changes and claims. Repeatable.")  # fmt: skip
 @option("--collection", "collections", metavar="NAME", multiple=True, show_default="all",
         help="Bind the key to the documents of this collection. Repeatable.")  # fmt: skip
 def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, ...]) -> None:

@@ -101,7 +101,7 @@ def claim_by_protocol(
 
 
 def _advance(run: ClaimBatch) -> None:
-    """Let every claim do its step; one that comes to a later step of the list does that too."""
+    """Do the steps in order; a claim that comes to a later step takes it in the same pass."""
     for step, act in (
         (Step.READ_OWN, read_own),
         (Step.QUERY, first_query),

@@ -522,7 +522,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
 
 
 def cutoff_of(store: Store, profile: Profile, now: int) -> int:
-    """Return the latest time that may be deleted."""
+    """Return the time, in milliseconds, up to which leftovers may be deleted: `now` less the grace."""
     grace_ms = round(profile.grace_s * 1000)
     # Without transactions a delete also hides what is written later below its timestamp.
     return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))

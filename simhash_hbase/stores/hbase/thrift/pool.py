@@ -155,7 +155,7 @@ class Pool:
         return [(gateway, quick) for gateway in due] + [(other, self._options) for other in (*working, *others)]
 
     def _idle_one(self, gateway: Gateway) -> GatewayConnection | None:
-        """Take an idle connection that can be used, and close those that cannot."""
+        """Take the newest idle connection that can be used, closing others on the way; None when there is none."""
         while True:
             with self._changed:
                 at = [number for number, idle in enumerate(self._idle) if idle.gateway == gateway]

@@ -268,7 +268,10 @@ def rows_filter(rows: Sequence[bytes], limit: int) -> bytes:
 
 
 def _many_ranges(packed: NDArray[np.uint8], behind: bytes) -> bytes:
-    """Serialise ranges from keys to the same with something behind: keys of one length are set into copies of one."""
+    """Serialise a range for each key, from the key to the key with `behind`.
+
+    All keys have one length, so one range is serialised and copied, and the keys are put into the copies.
+    """
     zero = bytes(packed.shape[1])
     one = _field(1, _row_range(zero, zero + behind))
     many = np.tile(np.frombuffer(one, np.uint8), (len(packed), 1))

@@ -245,7 +245,7 @@ class _CompactProtocol(TCompactProtocol):
     def skip(self, ttype: int) -> None:
         """Skip a value."""
         if ttype == TType.STOP:
-            raise UnreadableAnswer("a list of nothing came")
+            raise UnreadableAnswer("the gateway sent a list whose items have no type")
         super().skip(ttype)  # type: ignore[no-untyped-call]
 
 

@@ -1,5 +1,6 @@
 """Batches of writes that are gathered in one transaction of a folder."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -101,6 +102,26 @@ def test_an_error_between_batches_keeps_them(index):
         decide(index, groups, "a")
         raise KeyboardInterrupt
 
+    assert held(index) == ["a"]
+
+
+def test_a_signal_waits_for_the_end_of_a_batch(index):
+    reached = []
+    groups = WriteGroups(index.store)
+
+    def decide_interrupted():
+        with groups.batch(1):
+            signal.raise_signal(signal.SIGINT)
+            reached.append("the rest of the batch")
+            index.add_entries(entries({"a": 7}))
+        reached.append("more")
+
+    with pytest.raises(KeyboardInterrupt):
+        decide_interrupted()
+    groups.commit()
+
+    assert reached == ["the rest of the batch"]
+    assert not groups.is_undone
     assert held(index) == ["a"]
 
 

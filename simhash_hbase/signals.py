@@ -31,5 +31,5 @@ def whole() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if asked:
-        signal.raise_signal(signal.Signals(asked[0]))
+        for came in dict.fromkeys(asked):
+            signal.raise_signal(signal.Signals(came))

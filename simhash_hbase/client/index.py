@@ -241,7 +241,9 @@ class RemoteIndex(Index):
         except errors.EmptyDocument as error:
             raise errors.EmptyDocument(errors.no_words(_id(item))) from error
         except errors.InvalidInput as error:
-            raise self._naming(_id(item), error) from error
+            if (named := self._naming(_id(item), error)) is error:
+                raise
+            raise named from error
         return self._checked(operation, _id(item), record)
 
     def _streamed(

@@ -1,6 +1,7 @@
 """Where the decisions of a corpus go: to the caller, or to a file with a checkpoint, from which a restart continues."""
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -43,7 +44,7 @@ class HandedDecisions:
     def __init__(self, lines: Lines | None, *, remember: bool) -> None:
         self.progress = Checkpoint()
         self._lines = lines
-        self._waiting: list[Mapping[str, object]] = []
+        self._waiting: deque[Mapping[str, object]] = deque()
         self._copy = open_temporary() if remember else None
 
     def __enter__(self) -> Self:
@@ -77,9 +78,8 @@ class HandedDecisions:
     def commit(self, progress: Checkpoint) -> None:
         """Hand on what was taken."""
         if self._lines is not None:
-            waiting, self._waiting = self._waiting, []
-            for record in waiting:
-                self._lines.line(record)
+            while self._waiting:
+                self._lines.line(self._waiting.popleft())
             self._lines.flush()
 
 
@@ -100,6 +100,8 @@ class FileDecisions:
             raise InvalidArgument(f"{path} exists already: continue its run with `resume` if that can be, or remove it")
         self._is_new = not self._path.exists()
         self._file = open_growing(self._path, self.start.result_bytes if self.start else 0)
+        self._waiting = bytearray()  # Lines of decisions that the index has not committed.
+        self._has_failed = False  # A commit: what the file holds then is known at the next start.
 
     def __enter__(self) -> Self:
         return self
@@ -123,18 +125,24 @@ class FileDecisions:
         self.progress.index = index
 
     def line(self, record: Mapping[str, object]) -> None:
-        """Write one decision."""
-        self._file.write(json_line(record))
+        """Take one decision."""
+        self._waiting += json_line(record)
 
     def length(self) -> int:
-        """Return the length of the file with all lines that were written."""
-        return self._file.tell()
+        """Return the length of the file with all lines that were taken."""
+        return self._file.tell() + len(self._waiting)
 
     def commit(self, progress: Checkpoint) -> None:
-        """Bring lines, then the checkpoint, to the disk."""
+        """Bring the lines that were taken, then the checkpoint, to the disk."""
+        if self._has_failed:
+            return
+        self._has_failed = True
+        lines, self._waiting = self._waiting, bytearray()
+        self._file.write(lines)
         to_disk(self._file, self._path)
         with replacing(self._checkpoint, follow=False) as file:
             file.write(msgspec.json.encode(progress))
+        self._has_failed = False
 
     def lines(self) -> Iterator[bytes]:
         """Read all decisions again."""

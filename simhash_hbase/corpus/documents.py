@@ -49,6 +49,14 @@ if TYPE_CHECKING:
 _FileIdentity = tuple[int, int] | str
 
 
+def are_made_here(written: Iterable[str]) -> bool:
+    """Return whether all places are files of this machine.
+
+    Who reads a pipe may wait for the index: a group of writes would wait for the pipe, and its reader for the group.
+    """
+    return all(not is_remote(path) and is_regular(followed(path)) for path in written)
+
+
 def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
     """Refuse to write over the input, or where nothing can be; called before any file is opened for writing.
 
@@ -316,10 +324,14 @@ class UniqueIds:
         return is_new
 
 
+LOOKED_AT = 1_000_000
+"""Documents among which ids of several files are compared."""
+
+
 class RepeatedIds:
     """Counts the documents whose id a file before had: shards whose ids begin anew replace each other.
 
-    Needs some hundred bytes of memory a document.
+    Needs 91 bytes of memory a document, of a million documents; it looks at no more.
     """
 
     def __init__(self) -> None:
@@ -332,6 +344,8 @@ class RepeatedIds:
     def look(self, documents: Iterable[Document]) -> None:
         """Count the documents of a chunk."""
         for document in documents:
+            if len(self._of_file) + len(self._before) >= LOOKED_AT:
+                return
             if document.place.file != self._file:
                 self._before |= self._of_file
                 self._of_file.clear()
@@ -447,7 +461,8 @@ class Documents:
             while waiting:
                 yield iter(waiting.popleft())
 
-        with index.write_groups(gathers=writes and are_files_here(self._sources)) as groups:
+        gathers = writes and are_files_here(self._sources) and are_made_here(filter(None, [self._reading.rejects]))
+        with index.write_groups(gathers=gathers) as groups:
             try:
                 for chunk in self.chunks(index.analysis, index.profile):
                     if is_looked_for:
@@ -455,8 +470,12 @@ class Documents:
                     if not groups.gathers:
                         yield self._results(act(chunk))
                         continue
-                    with groups.batch(chunk.records, chunk.characters):
-                        waiting.append(list(self._results(act(chunk))))
+                    with groups.batch(chunk.records):
+                        results = self._results(act(chunk))
+                        # Their texts would take most of the memory.
+                        waiting.append(
+                            [(replace(document, text=None, raw=None), result) for document, result in results]
+                        )
                     if groups.is_durable:
                         yield from durable()
             except (Exception, KeyboardInterrupt):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.corpus import checkpoint, sample
-from simhash_hbase.corpus.documents import Documents, UniqueIds, check_destinations, spooled
+from simhash_hbase.corpus.documents import Documents, UniqueIds, are_made_here, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
@@ -212,7 +212,8 @@ class Deduplication:
             Documents("dedup", self.sources, reading, self._listener, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
-            with WriteGroups(deduplicator.target, gathers=are_files_here(self.sources)) as groups:
+            gathers = are_files_here(self.sources) and are_made_here(self._named_files())
+            with WriteGroups(deduplicator.target, gathers=gathers) as groups:
 
                 def decide(entries: Entries, texts: list[str]) -> list[Decision]:
                     self._pipes.check()
@@ -230,9 +231,13 @@ class Deduplication:
 
     def _checked_destinations(self) -> WatchedPipes:
         """Check where a run writes at its beginning, not after hours; return the pipes there."""
+        check_destinations(self.sources, {**self._surroundings.beside, **self._written()})
+        return WatchedPipes(path for path in self._named_files() if not is_remote(path))
+
+    def _named_files(self) -> list[str]:
+        """List the files that parameters name; the index, and a checkpoint, may be links that a run does not follow."""
         written = {**self._surroundings.beside, **self._written()}
-        check_destinations(self.sources, written)
-        return WatchedPipes(path for path in written.values() if path is not None and not is_remote(path))
+        return [path for name, path in written.items() if path is not None and name.startswith("`")]
 
     def _written(self) -> Mapping[str, str | None]:
         """List the files that a run with these options writes, by their names in messages."""

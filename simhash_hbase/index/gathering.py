@@ -14,8 +14,6 @@ from simhash_hbase.stores.base import OnDisk, Store
 
 GROUP_DOCUMENTS = 65_536
 """Documents of a group. Their pages take up to 512 MB of memory until they are written; LMDB writes what is more."""
-GROUP_CHARACTERS = 64 << 20
-"""Characters of texts of a group, where they are held until it is durable."""
 GROUP_S = 30.0
 """Longest time of a group: as long may a run be repeated that was killed."""
 SHARED_S = 60.0
@@ -39,9 +37,9 @@ class WriteGroups:
         self._store = store if gathers and isinstance(store, OnDisk) else None
         self._group = ExitStack()
         self.is_undone = False
-        """Whether an error has ended a batch, so that it and those that were not durable yet are not written."""
+        """Whether a batch or a commit has failed, so that what was not durable before is not written."""
         self._is_open = False
-        self._documents = self._characters = 0
+        self._documents = 0
         self._since = self._alone_until = 0.0
 
     def __enter__(self) -> Self:
@@ -62,17 +60,10 @@ class WriteGroups:
         return self._store is not None
 
     @contextmanager
-    def batch(self, documents: int, characters: int = 0) -> Iterator[None]:
+    def batch(self, documents: int) -> Iterator[None]:
         """Write a batch in the block; an error undoes it, and the batches before it that are not durable yet.
 
         A signal that would end the program waits for the end of the batch.
-
-        Parameters
-        ----------
-        documents : int
-            How many there are, 1 or more.
-        characters : int
-            Of their texts, where these are held until the group is durable.
         """
         if self._store is None or time.monotonic() < self._alone_until:
             yield
@@ -90,19 +81,23 @@ class WriteGroups:
                 self._group.__exit__(type(error), error, error.__traceback__)
                 raise
             self._documents += documents
-        self._characters += characters
         now = time.monotonic()
         if self._store.is_awaited():
             self._alone_until = now + SHARED_S
-        is_large = self._documents >= GROUP_DOCUMENTS or self._characters >= GROUP_CHARACTERS
+        is_large = self._documents >= GROUP_DOCUMENTS
         if is_large or now < self._alone_until or now - self._since >= GROUP_S:
             self.commit()
 
     def commit(self) -> None:
-        """Make durable what was written."""
+        """Make durable what was written; a failure undoes it."""
         self._reset()
-        self._group.close()
+        try:
+            with whole():
+                self._group.close()
+        except BaseException:
+            self.is_undone = True
+            raise
 
     def _reset(self) -> None:
         self._is_open = False
-        self._documents = self._characters = 0
+        self._documents = 0

@@ -206,7 +206,8 @@ _ASKS = re.compile(
     "|соглас|конфиденциальн",
     re.IGNORECASE,
 )
-# A notice without the word has all three: it asks for consent, to something personal, for advertisements.
+# A paragraph of a notice without the word has all three: it asks for consent, to something personal, for
+# advertisements. An article about such things has them in several paragraphs.
 _CONSENT = re.compile(
     "consent|agree|accept|同意|接受|동의|einwillig|zustimm|akzeptier|acept|соглас|прин(ять|има)", re.IGNORECASE
 )
@@ -316,14 +317,18 @@ def _title(root: HtmlElement) -> str:
     return _property(root, "og:title") or " ".join((root.findtext(".//title") or "").split())
 
 
+def _asks_for_consent(paragraph: str) -> bool:
+    return all(term.search(paragraph) for term in (_CONSENT, _PERSONAL, _ADVERTISEMENTS))
+
+
 def _article(root: HtmlElement, text: str) -> str:
     """Return the extracted text, or the article of the page where that text is a notice or a small part of the page.
 
     The article is then in the page's JSON-LD, or in paragraphs that the extractor takes for comments or asides.
     """
     size = len(text.encode())
-    is_notice = size <= _NOTICE_BYTES and any(
-        all(term.search(text) for term in terms) for terms in ((_COOKIE, _ASKS), (_CONSENT, _PERSONAL, _ADVERTISEMENTS))
+    is_notice = size <= _NOTICE_BYTES and (
+        all(term.search(text) for term in (_COOKIE, _ASKS)) or any(map(_asks_for_consent, text.splitlines()))
     )
     if size > _SHORT_BYTES and not is_notice:
         return text

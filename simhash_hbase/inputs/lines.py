@@ -449,6 +449,11 @@ def read_whole_file(request: ReadRequest) -> Iterator[Record]:
         yield Document(source.id, text, None, None, None, place, raw if options.keep_raw else None)
 
 
+def _is_array_of_a_record(value: object) -> bool:
+    """Return whether a value is an array with texts or objects; ``[1]`` is a note of a text."""
+    return isinstance(value, list) and any(isinstance(item, str | dict) for item in value)
+
+
 def _json_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
     """Return why a file is no text but lines of JSON, after the line to name, 0 for the file; None for a text.
 
@@ -458,11 +463,13 @@ def _json_fault(data: bytes, codec: str, field: str) -> tuple[int, str] | None:
         return None
     pieces = enumerate(data[: 1 << 20].split(b"\n"), start=1)
     lines = list(islice(((number, line) for number, line in pieces if line.strip()), 2))
+    if not lines:
+        return None
     try:
         values = [msgspec.json.decode(line.decode(codec)) for _, line in lines]
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if all(isinstance(value, list) for value in values) and len(values) > 1:
+    if len(values) > 1 and all(map(_is_array_of_a_record, values)):
         return lines[0][0], _ARRAYS
     is_record = all(isinstance(value, dict) for value in values) and (len(values) > 1 or field in values[0])
     return (0, "the file holds JSON lines: name it .jsonl, or give `format=jsonl`") if is_record else None

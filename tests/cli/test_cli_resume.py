@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +17,9 @@ from support.reports import read_report
 from support.results import command
 from support.waiting_writers import seen_to_wait
 
+from simhash_hbase.errors import StoreFull
 from simhash_hbase.features.chunks import analyse
+from simhash_hbase.stores.embedded import EmbeddedStore
 
 DOCUMENTS = 9_000
 # Killed so many times at most, each soon after it got further than before.
@@ -261,3 +263,51 @@ def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkey
 
     for name in ("results", target):
         assert (tmp_path / f"parts {name}").read_bytes() == (tmp_path / f"whole {name}").read_bytes()
+
+
+@pytest.fixture
+def full_at_commit(monkeypatch):
+    """Return a context in which no group of writes can be committed, since the disk is full."""
+
+    @contextmanager
+    def gathered(self):
+        with self.transaction():
+            self._shared._is_gathering = True
+            yield
+            raise StoreFull("the disk is full")
+
+    @contextmanager
+    def full():
+        with monkeypatch.context() as patch:
+            patch.setattr(EmbeddedStore, "gathered", gathered)
+            yield
+
+    return full
+
+
+@pytest.mark.parametrize("words", [["dedup"], ["claim"], ["add", "--verbose"]])
+def test_nothing_is_told_of_what_could_not_be_committed(cli, empty, tmp_path, full_at_commit, words):
+    command, *more = words
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(1_300)])
+
+    with full_at_commit():
+        failed = cli(command, empty, file, "--workers", 1, *more)
+
+    assert (failed.code, failed.out) == (1, b"")
+    assert "the disk is full" in failed.err
+    assert cli("export", empty).records == []
+
+
+def test_a_run_whose_commit_failed_is_continued_from_the_one_before(cli, empty, tmp_path, full_at_commit):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i % 1_200, count=9)} for i in range(1_300)])
+    whole = cli("dedup", f"file:{tmp_path / 'whole'}", file, "--create", "--analyzer", "shingle")
+    words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results")
+
+    with full_at_commit():
+        assert cli(*words).code == 1
+    before = _records(tmp_path)
+    resumed = cli(*words, "--resume")
+
+    assert (before, resumed.code) == (0, 0)
+    assert (tmp_path / "results").read_bytes() == whole.out
+    assert len(cli("export", empty).records) == 1_300

@@ -270,7 +270,6 @@ class IndexMachine(RuleBasedStateMachine):
         if hasattr(self, "make"):
             self.make.close()
             self.folder.cleanup()
-            self.patch.undo()
 
 
 class BandedMachine(IndexMachine):

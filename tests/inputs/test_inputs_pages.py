@@ -357,3 +357,28 @@ def test_a_small_part_of_a_page_is_not_its_main_text():
     body = f"<div class=content><p>{TRADITIONAL * 3}</p></div><aside>{story}</aside>"
     text = main_text(f"<html><body>{body}</body></html>").text
     assert [number for number in range(30) if f"{CHINESE}{number}" not in text] == []
+
+
+def test_an_article_about_privacy_and_advertisements_is_no_notice_of_consent():
+    article = [
+        "The network said on Tuesday that it will let people in Europe pay for a version without ads.",
+        "The company does not accept that its earlier practice was unlawful, and points to decisions in Ireland.",
+        "Groups that campaign for privacy called the offer a tax on a right, and announced complaints in Vienna.",
+        "Other firms watch the case closely. Newspapers have sold such subscriptions for years, and courts let them.",
+    ]
+    teasers = [
+        "A storm closed the harbour of the island on Sunday, and ferries stayed in port until the next evening.",
+        "The national team lost its third match in a row, and the coach has offered to leave the whole squad.",
+    ]
+    pages = [
+        "<html><body><article><h1>A network without ads</h1>"
+        + "".join(f"<p>{paragraph}</p>" for paragraph in article)
+        + "</article><aside class='related'><div class='teaser'><h3><a href='/x'>More</a></h3>"
+        f"<p>{teaser}</p></div></aside></body></html>"
+        for teaser in teasers
+    ]
+
+    texts = [main_text(page).text for page in pages]
+
+    assert texts[0] == texts[1]
+    assert "campaign for privacy" in texts[0]

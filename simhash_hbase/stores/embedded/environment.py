@@ -217,6 +217,8 @@ class Environment:
     @contextmanager
     def gathered(self) -> Iterator[None]:
         """Make all transactions of this thread one, where the map has room for many of them."""
+        if self._owner == get_ident():
+            raise InvalidArgument("this thread gathers transactions already: groups do not nest")
         if self.map_bytes - self._believed_bytes() < GATHERED_BYTES:
             yield
             return

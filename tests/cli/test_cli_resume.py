@@ -19,6 +19,7 @@ from support.waiting_writers import seen_to_wait
 
 from simhash_hbase.errors import StoreFull
 from simhash_hbase.features.chunks import analyse
+from simhash_hbase.index import gathering
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 DOCUMENTS = 9_000
@@ -267,7 +268,7 @@ def test_a_restart_ends_with_the_same_output_of_every_form(cli, tmp_path, monkey
 
 @pytest.fixture
 def full_at_commit(monkeypatch):
-    """Return a context in which no group of writes can be committed, since the disk is full."""
+    """Return a context in which no group of writes can be committed, since the disk is full; one has two chunks."""
 
     @contextmanager
     def gathered(self):
@@ -280,6 +281,7 @@ def full_at_commit(monkeypatch):
     def full():
         with monkeypatch.context() as patch:
             patch.setattr(EmbeddedStore, "gathered", gathered)
+            patch.setattr(gathering, "GROUP_DOCUMENTS", 1_100)
             yield
 
     return full

@@ -81,6 +81,9 @@ def stopped(monkeypatch):
     def stopped_behind(records):
         def stop(self, progress):
             if progress.records > records:
+                # The lines have reached the file, the checkpoint has not.
+                self._file.write(self._waiting)
+                self._waiting = bytearray()
                 raise OSError("stopped by the test")
             commit(self, progress)
 

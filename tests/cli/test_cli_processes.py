@@ -85,10 +85,13 @@ def test_ctrl_c_keeps_the_decisions_and_resume_ends_with_the_same_bytes(tmp_path
     resumable = ("dedup", f"file:{tmp_path / 'a'}", *words, "--results", results, "--resume")
 
     process = start(*resumable)
-    while process.poll() is None and not (results.exists() and results.stat().st_size):
+    while process.poll() is None and not (tmp_path / "a" / "data.mdb").exists():
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    ended = finish(process)
+    with seen_to_wait(tmp_path / "a"):
+        while process.poll() is None and not (results.exists() and results.stat().st_size):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        ended = finish(process)
     decided = results.read_bytes()
     resumed, whole = run(*resumable), run("dedup", f"file:{tmp_path / 'b'}", *words)
 

@@ -131,7 +131,7 @@ def address_of(given: Address) -> str:
     if isinstance(given, str | bytes) or scheme == "file":
         return word
     if colon and scheme in SCHEMES:
-        raise InvalidArgument(f"{_shown(word)!r} was given as a Path, which makes / of //: give it as a string")
+        raise InvalidArgument(f"{_shown(word)!r} is a Path, which makes / of //: give the address as a string")
     return f"file:{word}"
 
 

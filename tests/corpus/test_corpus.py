@@ -12,6 +12,7 @@ from support.results import Printed
 from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_index
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate
+from simhash_hbase.corpus.documents import are_made_here
 from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions, Sources, scan
 
@@ -177,3 +178,11 @@ def test_files_may_be_paths_and_one_path_is_no_sequence_of_them(tmp_path):
                 deduplicate(index, one)
 
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_pipe_a_descriptor_and_another_machine_s_file_are_not_made_here(tmp_path):
+    pipe, file = str(tmp_path / "pipe"), str(tmp_path / "new.jsonl")
+    os.mkfifo(pipe)
+
+    assert are_made_here([file])
+    assert [are_made_here([file, other]) for other in (pipe, "/dev/stdout", "s3://bucket/a")] == [False] * 3

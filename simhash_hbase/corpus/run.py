@@ -231,13 +231,16 @@ class Deduplication:
 
     def _checked_destinations(self) -> WatchedPipes:
         """Check where a run writes at its beginning, not after hours; return the pipes there."""
-        check_destinations(self.sources, {**self._surroundings.beside, **self._written()})
+        check_destinations(self.sources, self._destinations())
         return WatchedPipes(path for path in self._named_files() if not is_remote(path))
 
     def _named_files(self) -> list[str]:
         """List the files that parameters name; the index, and a checkpoint, may be links that a run does not follow."""
-        written = {**self._surroundings.beside, **self._written()}
-        return [path for name, path in written.items() if path is not None and name.startswith("`")]
+        return [path for name, path in self._destinations().items() if path is not None and name.startswith("`")]
+
+    def _destinations(self) -> Mapping[str, str | None]:
+        """List the files that a run and its caller write, by their names in messages."""
+        return {**self._surroundings.beside, **self._written()}
 
     def _written(self) -> Mapping[str, str | None]:
         """List the files that a run with these options writes, by their names in messages."""

@@ -90,6 +90,8 @@ class WriteGroups:
 
     def commit(self) -> None:
         """Make durable what was written; a failure undoes it."""
+        if not self._is_open:
+            return
         self._reset()
         try:
             with whole():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.timestamps import ServerClock
+from simhash_hbase.index.timestamps import ServerClock, stamp_above
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import documentcells
@@ -152,7 +152,15 @@ class WriteBatch(NamedTuple):
                 digest=text.digest,
                 of_text=outcome.of_text,
             )
-            changes.append(Change.of_decision(at, self.entries.id_digests[at], stored, new, oldest=oldest))
+            if stored is not None:
+                old, _ = stored
+                new = msgspec.structs.replace(new, stamp=stamp_above(now, old.stamp))
+                known = old.found(oldest)
+                if known and known.text.is_same(new.text):
+                    # A known original that is added again stays an original, unless it has expired.
+                    state = known.state if new.state == "added" else new.state
+                    new = msgspec.structs.replace(new, state=state, order=known.order)
+            changes.append(Change.of(at, self.entries.id_digests[at], stored, new))
         return changes
 
     def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
@@ -253,7 +261,7 @@ def refresh_within(
     for at, (old, value) in enumerate(stored for stored in read_states(store, ids) if stored is not None):
         decision = old.shown()
         if decision is not None and decision.seen in due:
-            stamp = max(now, old.stamp + 1)
+            stamp = stamp_above(now, old.stamp)
             new = msgspec.structs.replace(decision, seen=now, stamp=stamp)
             if old.is_undecided:
                 # A document that moves is refreshed with the text that still counts.

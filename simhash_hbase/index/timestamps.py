@@ -136,3 +136,8 @@ class ServerClock:
 def claim_time(token: bytes) -> int:
     """Choose the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
     return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
+
+
+def stamp_above(now: int, *stamps: int) -> int:
+    """Choose the timestamp of an id's next member: above all that the id had, its removals too, and not below `now`."""
+    return max(now, *(stamp + 1 for stamp in stamps))

@@ -5,14 +5,8 @@ from typing import TYPE_CHECKING
 from simhash_hbase.lazy import handing_on
 
 if TYPE_CHECKING:
-    from simhash_hbase.inputs.options import (
-        DOCUMENT_BYTES,
-        FORMATS,
-        ID_PREFIXES,
-        SIMHASH_FORMATS,
-        InputOptions,
-        Preference,
-    )
+    from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, ID_PREFIXES, SIMHASH_FORMATS, InputOptions
+    from simhash_hbase.inputs.preference import Preference
     from simhash_hbase.inputs.reading import SUFFIXES, extract, format_of, read, scan, title_of
     from simhash_hbase.inputs.records import (
         UNIQUE_IDS,
@@ -61,7 +55,8 @@ __all__ = [
 __getattr__ = handing_on(
     __name__,
     {
-        "options": ["DOCUMENT_BYTES", "FORMATS", "ID_PREFIXES", "SIMHASH_FORMATS", "InputOptions", "Preference"],
+        "options": ["DOCUMENT_BYTES", "FORMATS", "ID_PREFIXES", "SIMHASH_FORMATS", "InputOptions"],
+        "preference": ["Preference"],
         "reading": ["SUFFIXES", "extract", "format_of", "read", "scan", "title_of"],
         "records": [
             *("UNIQUE_IDS", "Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id")

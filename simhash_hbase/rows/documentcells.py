@@ -221,24 +221,6 @@ class Change(NamedTuple):
         old, old_value = stored or (None, None)
         return cls(at, digest, old, old_value, new)
 
-    @classmethod
-    def of_decision(
-        cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState, *, oldest: int
-    ) -> "Change":
-        """Make the change of a document cell to a decision that was made as if no cell were there.
-
-        Adding a known original again leaves it one, unless it has expired: was last seen before `oldest`.
-        """
-        if stored is None:
-            return cls(at, digest, None, None, new)
-        old, old_value = stored
-        new = msgspec.structs.replace(new, stamp=max(new.stamp, old.stamp + 1))
-        known = old.found(oldest)
-        if known and known.text.is_same(new.text):
-            state = known.state if new.state == "added" else new.state
-            new = msgspec.structs.replace(new, state=state, order=known.order)
-        return cls(at, digest, old, old_value, new)
-
     @property
     def key(self) -> tuple[bytes, bytes]:
         """Row and qualifier of the document cell."""

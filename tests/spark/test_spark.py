@@ -23,7 +23,7 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM
 from simhash_hbase.index.candidates import asked_prefixes
 from simhash_hbase.inputs import InputOptions, Place
-from simhash_hbase.inputs.options import Preference
+from simhash_hbase.inputs.preference import Preference
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries

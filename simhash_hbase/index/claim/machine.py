@@ -12,7 +12,7 @@ from simhash_hbase.errors import ClaimContended, StoreTimeout, StoreUnavailable
 from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision, as_decision
 from simhash_hbase.index.documentrows import document_cells, put_first, read_states
-from simhash_hbase.index.timestamps import Timer, claim_time
+from simhash_hbase.index.timestamps import Timer, claim_time, stamp_above
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
@@ -169,13 +169,12 @@ def renewed(state: DocumentState, *, now: int) -> DocumentState:
 
 
 def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None) -> DocumentState:
-    below = max(claim.stamp, claim.state.stamp if claim.state is not None else 0)
     return DocumentState(
         id=claim.id,
         simhash=claim.text.simhash,
         state=state,
         seen=now,
-        stamp=max(now, below + 1),
+        stamp=stamp_above(now, claim.stamp, claim.state.stamp if claim.state is not None else 0),
         order=claim.order,
         token=claim.token,
         previous=previous,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
-from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock
+from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock, stamp_above
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
@@ -249,7 +249,7 @@ class _Verification(NamedTuple):
         """Write the cell that goes with each document cell, and its time into that; count those that are read back."""
         changes = []
         for at, old in enumerate(states):
-            new = msgspec.structs.replace(old, stamp=max(times.writing, old.stamp + 1))
+            new = msgspec.structs.replace(old, stamp=stamp_above(times.writing, old.stamp))
             stored = old, documentcells.encode(old)
             changes.append(documentcells.Change.of(at, keys.id_digest(old.id), stored, new))
         made = documentrows.document_cells(documentrows.bare_entries(states), changes)

@@ -23,8 +23,7 @@ def fresh(tmp_path_factory):
     made = clone(tmp_path_factory.mktemp("spark") / "clone")
     provide(made, "spark")
     programs = made / ".venv/bin"
-    # In a gate the page's own command installs them.
-    for name in SCRIPTS if programs.exists() else ():
+    for name in SCRIPTS:
         shutil.copy(Path(sys.executable).with_name(name), programs)
     return made
 

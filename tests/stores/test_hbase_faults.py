@@ -25,7 +25,7 @@ from simhash_hbase.stores.hbase.thrift import exchange, retry
 
 pytestmark = pytest.mark.hbase
 
-QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "10000"))
+QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "3000"))
 THREADS = 4
 SCHEME = Scheme(5, 2)
 PATIENCE = {"timeout_s": 2.0, "deadline_s": 20.0}

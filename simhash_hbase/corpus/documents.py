@@ -344,7 +344,7 @@ class RepeatedIds:
     def look(self, documents: Iterable[Document]) -> None:
         """Count the documents of a chunk."""
         for document in documents:
-            if len(self._of_file) + len(self._before) >= LOOKED_AT:
+            if self._is_full():
                 return
             if document.place.file != self._file:
                 self._before |= self._of_file
@@ -356,13 +356,18 @@ class RepeatedIds:
                 self.count += 1
                 self._first = self._first or document
 
+    def _is_full(self) -> bool:
+        """Return whether no further document is looked at."""
+        return len(self._of_file) + len(self._before) >= LOOKED_AT
+
     def warning(self) -> str:
         """Return the sentence about them, with the way out."""
+        among = f"of the first {LOOKED_AT:,} documents " if self._is_full() else ""
         first = self._first
         place = f", the first is {first.id!r} at {where(first.place)}" if first is not None else ""
         return (
-            f"warning: {counted(self.count, 'documents')} came with the id of one in an earlier file{place}; that one "
-            f"is replaced where the text is another; {UNIQUE_IDS}"
+            f"warning: {among}{counted(self.count, 'documents')} came with the id of one in an earlier file{place}; "
+            f"that one is replaced where the text is another; {UNIQUE_IDS}"
         )
 
 

@@ -44,6 +44,15 @@ def test_shards_whose_ids_begin_anew_are_told_of_with_the_way_out(cli, empty, tm
     assert "warning" not in one.err + apart.err
 
 
+def test_the_warning_of_repeated_ids_says_how_many_were_looked_at(cli, empty, tmp_path, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.corpus.documents.LOOKED_AT", 3)
+    shards = [write_jsonl(tmp_path / f"{n}.jsonl", [{"id": str(i), "text": text(i)} for i in range(2)]) for n in "ab"]
+
+    done = cli("add", empty, *shards)
+
+    assert "warning: of the first 3 documents 1 document came with the id of one" in done.err
+
+
 def race(url, simhash_file, *, groups, processes):
     """Let processes claim one near copy each of every group, in the same order; check their answers."""
     chosen = random.Random(groups)

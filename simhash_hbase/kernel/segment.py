@@ -12,8 +12,6 @@ of logarithms are added in jieba's order, and of two equal ones the later wins a
 
 from __future__ import annotations
 
-from math import log
-
 from simhash_hbase.kernel import uncompiled as cython
 from simhash_hbase.kernel.kinds import (
     BLANKLESS,
@@ -60,32 +58,18 @@ _TOKENS = cython.declare(cython.int, TOKENS)
 _WORDS = cython.declare(cython.int, WORDS)
 _KEYWORDS = cython.declare(cython.int, KEYWORDS)
 _FOLDED_WORDS = cython.declare(cython.int, FOLDED_WORDS)
-# A slot of the trie has an entry and the weight of the word, side by side in one cache line. An entry is the node (20
-# bits) and character (21 bits) that lead to it, the node it leads to (20 bits), whether that is a word, and whether
-# words go on from it.
-_KEY_SHIFT = cython.declare(cython.int, 22)
-_NODE_MASK = cython.declare(cython.ulonglong, 0xFFFFF)
-_IS_WORD = cython.declare(cython.ulonglong, 2)
-_GOES_ON = cython.declare(cython.ulonglong, 1)
-_MOST_NODES = cython.declare(cython.ulonglong, 3 << 18)  # jieba's dictionary has 498,114.
-_LONGEST_WORD = cython.declare(cython.Py_ssize_t, 60)  # Characters; that of jieba has 16.
-_SLOT_MASK = cython.declare(cython.ulonglong, (1 << 21) - 2)
-_ROOTS = cython.declare(cython.ulonglong, 1 << 21)  # Where the slots of first characters begin.
+# A unit of the dictionary has the slot from which one steps to it, the base of the steps from it, 0 if there are none,
+# and its weight by number, 0 if it is no word.
+ROOT = 1  # The slot of the empty beginning of words.
+SLOT_BITS = 21
+WEIGHT_BITS = 22
+CODES = 65_536  # Numbers of characters.
+_ROOT = cython.declare(cython.ulonglong, ROOT)
+_OWNER_SHIFT = cython.declare(cython.int, SLOT_BITS + WEIGHT_BITS)
+_BASE_SHIFT = cython.declare(cython.int, WEIGHT_BITS)
+_BASE_MASK = cython.declare(cython.ulonglong, (1 << SLOT_BITS) - 1)
+_WEIGHT_MASK = cython.declare(cython.ulonglong, (1 << WEIGHT_BITS) - 1)
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
-
-SLOTS = 1 << 20  # Entries of a trie's table.
-
-
-@cython.cfunc
-@cython.nogil
-def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython.ulonglong) -> cython.ulonglong:
-    """Return where the entry of a node's child is, or the free slot where it would be."""
-    key: cython.ulonglong = (node << 21) | character
-    at: cython.ulonglong = (key * _GOLDEN) & _ALL_BITS
-    at = (at ^ (at >> 29)) & _SLOT_MASK
-    while trie[at] != 0 and (trie[at] >> _KEY_SHIFT) != key:
-        at = (at + 2) & _SLOT_MASK
-    return at
 
 
 def read_words(
@@ -134,63 +118,47 @@ def read_words(
         place += 1
 
 
-def read_dictionary(
-    points: cython.uint[::1],
-    starts: cython.uint[::1],
-    stops: cython.uint[::1],
-    frequencies: cython.double[::1],
-    trie: cython.ulonglong[::1],
-    weights: cython.double[::1],
-    pairs: cython.uchar[::1],
-) -> cython.double:
-    """Put words into empty tables of `Cutter`, and return the value of ``unknown``.
+def place_children(
+    nodes: cython.longlong[::1],
+    first: cython.longlong[::1],
+    count: cython.longlong[::1],
+    codes: cython.longlong[::1],
+    bases: cython.longlong[::1],
+    taken: cython.uchar[::1],
+) -> None:
+    """Choose a base for each of these nodes, so that the slots of all children differ; mark these as taken.
 
-    Of entries of one word the last one counts; a frequency of 0 makes it no word.
+    Node n has the children ``codes[first[n] : first[n] + count[n]]``, in ascending order. Nodes with more children come
+    first. Slots that did not fit one of them are tried again for those with a fifth fewer.
     """
-    used: cython.ulonglong = 1
-    total: cython.longlong = 0
-    at: cython.ulonglong = 0
-    for line in range(starts.shape[0]):
-        start = starts[line]
-        node = 0
-        for place in range(start, stops[line]):
-            if node:
-                trie[at] = trie[at] | _GOES_ON
-            at = _slot(trie, node, points[place])
-            if trie[at] == 0:
-                if used == _MOST_NODES:
-                    raise ValueError("the dictionary has more beginnings of words than the kernel holds")
-                trie[at] = (((node << 21) | points[place]) << _KEY_SHIFT) | (used << 2)
-                used += 1
-            node = (trie[at] >> 2) & _NODE_MASK
-        if stops[line] - start > _LONGEST_WORD:
-            raise ValueError("the dictionary has a word that is longer than the kernel holds")
-        place = stops[line]
-        while place > start and points[place - 1] < 128:
-            place -= 1
-        if place == start and stops[line] - start > 1:
-            first, last = points[stops[line] - 2], points[stops[line] - 1]
-            pairs[128 * first + last] = 1
-            pairs[128 * _small(first) + _small(last)] = 1
-        if node:
-            frequency = cython.cast(cython.longlong, frequencies[line])
-            total += frequency
-            trie[at + 1] = frequency
-            trie[at] = (trie[at] & ~_IS_WORD) | (_IS_WORD if frequency else 0)
-    unknown: cython.double = -log(total)
-    for at in range(0, 2 * SLOTS, 2):
-        if trie[at] & _IS_WORD:
-            weights[at + 1] = log(trie[at + 1]) + unknown
-        if trie[at] and trie[at] >> (_KEY_SHIFT + 16) == 0:
-            trie[_ROOTS + 2 * (trie[at] >> _KEY_SHIFT)] = trie[at]
-            trie[_ROOTS + 2 * (trie[at] >> _KEY_SHIFT) + 1] = trie[at + 1]
-    return unknown
-
-
-@cython.cfunc
-@cython.nogil
-def _small(point: cython.uint) -> cython.uint:
-    return point + 32 if 65 <= point <= 90 else point
+    free: cython.Py_ssize_t = 1
+    slot: cython.Py_ssize_t = 1
+    before: cython.longlong = 0
+    for at in range(nodes.shape[0]):
+        node = nodes[at]
+        begin: cython.Py_ssize_t = first[node]
+        end: cython.Py_ssize_t = begin + count[node]
+        if begin == end:
+            continue
+        while taken[free]:
+            free += 1
+        if 5 * count[node] <= 4 * before or before == 0:
+            slot = free
+            before = count[node]
+        slot = max(slot, free, codes[begin] + 1)
+        fits: cython.bint = False
+        while not fits:
+            if slot + codes[end - 1] - codes[begin] >= taken.shape[0]:
+                raise ValueError("the dictionary has more beginnings of words than the kernel holds")
+            fits = True
+            for child in range(begin, end):
+                if taken[slot + codes[child] - codes[begin]]:
+                    fits = False
+                    slot += 1
+                    break
+        bases[node] = slot - codes[begin]
+        for child in range(begin, end):
+            taken[bases[node] + codes[child]] = 1
 
 
 @cython.cfunc
@@ -221,16 +189,17 @@ def _is_in_block(point: cython.uint) -> cython.bint:
 class Cutter:
     """Cuts texts by one dictionary; one thread at a time.
 
-    Its tables are ``trie``, 2 * (`SLOTS` + 65,536) numbers: the slots, in each an entry and, as one of ``weights``, the
-    same memory, the logarithm of the word's share of all words; then those of the first characters of words, by
-    character. ``pairs``: whether a word of ASCII ends with two characters, or with these in lower case, at 128 times
-    the first one and the second one. ``model``: logarithms of jieba's hidden Markov model, states in the order B, E, M,
-    S: 4 of the beginning, 16 of the steps, 4 of each character. ``kinds`` of each code point. ``unknown``: logarithm of
-    the share of a word that occurs once.
+    Its tables are ``units``, a double array of words; ``codes``, the number of each character, 0 if no word has it;
+    ``weights``, logarithms of shares of all words, by their number. ``pairs``: whether a word of ASCII ends with two
+    characters, or with these in lower case, at 128 times the first one and the second one. ``model``: logarithms of
+    jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, 4 of each
+    character. ``kinds`` of each code point. ``unknown``: logarithm of the share of a word that occurs once.
     """
 
-    trie: cython.ulonglong[::1]
+    units: cython.ulonglong[::1]
+    codes: cython.ushort[::1]
     weights: cython.double[::1]
+    base: cython.ulonglong  # The base of the steps to first characters.
     model: cython.double[::1]
     pairs: cython.uchar[::1]
     kinds: cython.ushort[::1]
@@ -246,7 +215,9 @@ class Cutter:
     tokens: cython.Py_ssize_t
 
     def __init__(self, tables: dict[str, memoryview]) -> None:
-        self.trie = tables["trie"]
+        self.units = tables["units"]
+        self.codes = tables["codes"]
+        self.base = self._base(self.units[_ROOT])
         self.weights = tables["weights"]
         self.model = tables["model"]
         self.pairs = tables["pairs"]
@@ -406,19 +377,21 @@ class Cutter:
             is_known: cython.bint = False
             best = 0.0
             length = 1
-            at = _ROOTS + 2 * self._known(place)
-            entry = self.trie[at]
-            while entry:
-                if entry & _IS_WORD:
-                    total = self.weights[at + 1] + self.sums[reached & _WINDOW]
+            owner = _ROOT
+            slot = self.base + self._code(place)
+            unit = self.units[slot]
+            while unit >> _OWNER_SHIFT == owner:
+                if unit & _WEIGHT_MASK:
+                    total = self.weights[unit & _WEIGHT_MASK] + self.sums[reached & _WINDOW]
                     if not is_known or total >= best:
                         best = total
                         length = reached - place
                         is_known = True
-                if reached == stop or not entry & _GOES_ON:
+                if reached == stop or self._base(unit) == 0:
                     break
-                at = _slot(self.trie, (entry >> 2) & _NODE_MASK, self._known(reached))
-                entry = self.trie[at]
+                owner = slot
+                slot = self._base(unit) + self._code(reached)
+                unit = self.units[slot]
                 reached += 1
             if not is_known:
                 best = self.unknown + self.sums[(place + 1) & _WINDOW]
@@ -437,10 +410,15 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    def _known(self, place: cython.Py_ssize_t) -> cython.ulonglong:
-        """Return a character as the dictionary has it."""
-        point: cython.ulonglong = self.points[place]
-        return point - 32 if 97 <= point <= 122 and self.mode == _FOLDED_WORDS else point
+    def _code(self, place: cython.Py_ssize_t) -> cython.ulonglong:
+        """Return the number of a character as the dictionary has it."""
+        point: cython.uint = self.points[place]
+        return self.codes[point - 32 if 97 <= point <= 122 and self.mode == _FOLDED_WORDS else point]
+
+    @cython.cfunc
+    @cython.nogil
+    def _base(self, unit: cython.ulonglong) -> cython.ulonglong:
+        return (unit >> _BASE_SHIFT) & _BASE_MASK
 
     @cython.cfunc
     @cython.nogil
@@ -464,14 +442,16 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _is_word(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.bint:
-        node: cython.ulonglong = 0
-        entry: cython.ulonglong = 0
+        slot = _ROOT
+        unit = self.units[slot]
         for place in range(start, stop):
-            entry = self.trie[_slot(self.trie, node, self._known(place))]
-            if entry == 0:
+            owner = slot
+            # Where nothing goes on, a step from the base 0 ends at nobody's or another one's slot.
+            slot = self._base(unit) + self._code(place)
+            unit = self.units[slot]
+            if unit >> _OWNER_SHIFT != owner:
                 return False
-            node = (entry >> 2) & _NODE_MASK
-        return (entry & _IS_WORD) != 0
+        return (unit & _WEIGHT_MASK) != 0
 
     @cython.cfunc
     @cython.nogil

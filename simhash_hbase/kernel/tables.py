@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidProfile, MissingExtra
+from simhash_hbase.kernel.dictionary import make_dictionary
 from simhash_hbase.kernel.forms import LIST, MAPPED, MOST_LISTED
 from simhash_hbase.kernel.kinds import (
     COMPOSED,
@@ -50,13 +51,13 @@ from simhash_hbase.kernel.kinds import (
     WORD,
 )
 from simhash_hbase.kernel.normal import joining, varying
-from simhash_hbase.kernel.segment import SLOTS, read_dictionary, read_words
+from simhash_hbase.kernel.segment import read_words
 from simhash_hbase.kernel.shingles import BINS, mix
 from simhash_hbase.rows.digests import digest_of
 
 Tables = dict[str, NDArray[Any]]
 
-VERSION = 13  # Version of the cached tables: raised whenever the same files of jieba would make others.
+VERSION = 14  # Version of the cached tables: raised whenever the same files of jieba would make others.
 
 _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
 _STATES = "BEMS"
@@ -90,14 +91,12 @@ def kernel_tables() -> Tables:
 def make_tables() -> Tables:
     """Make all arrays.
 
-    ``trie``, ``pairs`` and ``unknown`` hold jieba's ``dict.txt``, and ``model`` its hidden Markov model, as `Cutter`
-    takes them; ``orders`` are, for each bin, the order in which it chooses another one, and ``groups`` the bins of
+    Those of `make_dictionary` hold jieba's ``dict.txt``, and ``model`` its hidden Markov model, as `Cutter` takes them;
+    ``orders`` are, for each bin, the order in which it chooses another one, and ``groups`` the bins of
     bands.
     """
-    trie, pairs = np.zeros(2 * (SLOTS + (1 << 16)), np.uint64), np.zeros(1 << 14, np.uint8)
     try:
-        points, starts, stops, counts = (array.data for array in words_of(jieba_file("dict.txt").read_bytes()))
-        unknown = read_dictionary(points, starts, stops, counts, trie.data, trie.view(np.float64).data, pairs.data)
+        words = words_of(jieba_file("dict.txt").read_bytes())
     except ValueError as error:
         raise InvalidProfile(str(error)) from error
 
@@ -115,9 +114,7 @@ def make_tables() -> Tables:
     keys = np.arange(1, BINS * BINS + 1, dtype=np.uint64)
     mix(keys.data)
     return {
-        "trie": trie,
-        "pairs": pairs,
-        "unknown": np.array([unknown]),
+        **make_dictionary(*words),
         "model": np.concatenate([chances, np.transpose(emitted).ravel()]),
         **_characters(),
         "orders": np.argsort(keys.reshape(BINS, BINS), axis=1).astype(np.uint16).ravel(),

@@ -338,8 +338,8 @@ def _cut(
     points: NDArray[np.uint32], offsets: NDArray[np.int64], mode: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]:
     arrays = kernel_tables()
-    tables = {name: arrays[name].data for name in ("trie", "pairs", "model", "kinds", "unknown")}
-    cutter = segment.Cutter({**tables, "weights": arrays["trie"].view(np.float64).data})
+    names = ("units", "codes", "weights", "unknown", "pairs", "model", "kinds")
+    cutter = segment.Cutter({name: arrays[name].data for name in names})
     starts, stops = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
     before = np.zeros(len(offsets), np.int64)
     cutter.cut(points.data, offsets.data, mode, _buffers(starts, stops, before))

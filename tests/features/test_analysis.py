@@ -87,9 +87,7 @@ def change_jieba(monkeypatch):
 
     def change():
         arrays = dict(kernel_tables())
-        arrays["trie"] = arrays["trie"].copy()
-        weights = arrays["trie"].view(np.float64)[1::2]
-        weights[weights != 0] = 10.0
+        arrays["weights"] = np.full_like(arrays["weights"], 10.0)
         monkeypatch.setattr(texts_module, "kernel_tables", lambda: arrays)
         monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9.9"})
 

@@ -210,7 +210,7 @@ def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_no
 CHARACTERS = ("folded", "folded_lists", "kinds", "normal", "normal_lists")
 DIGESTS = {
     "characters of Unicode 14": "1d0d7ddc81c99966",
-    "jieba and bins": "73a5af270f785e36",
+    "jieba and bins": "8bf3fce41fb4d25c",
     "idf": "52a25ac7c9446dc0",
 }
 
@@ -228,15 +228,13 @@ def digest(arrays):
 @pytest.mark.skipif(not COMPILED, reason="interpreted, they take half a minute to make")
 def test_who_changes_a_table_changes_the_version_too():
     made = make_tables()
-    slots = made["trie"].reshape(-1, 2)
-    made |= {"trie": slots[:, 0], "weights": slots.view(float)[:, 1]}
     characters = {name: made.pop(name) for name in CHARACTERS}
     digests = {"jieba and bins": digest(made), "idf": digest(_jieba_tables(0))}
     if unidata_version == "14.0.0":
         digests["characters of Unicode 14"] = digest(characters)
 
     # Where they differ, give `VERSION` its next number, and write down both.
-    assert (VERSION, {**DIGESTS, **digests}) == (13, DIGESTS)
+    assert (VERSION, {**DIGESTS, **digests}) == (14, DIGESTS)
 
 
 def test_a_file_of_words_is_read_to_the_last_digit():

@@ -206,6 +206,8 @@ def other_extractor(profile: Profile) -> str | None:
 def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
     """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
 
+    Of a file that is there the first `keep` lines stay: those of the run that is resumed.
+
     Examples
     --------
     >>> import os, pathlib, tempfile

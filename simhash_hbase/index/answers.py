@@ -150,7 +150,7 @@ class Decision(Shown):
 
 
 def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None) -> Iterator[Answer]:
-    """Yield the answer of each query as its hits are found."""
+    """Yield the answer of each query, in the order of the queries; each is complete when it is yielded."""
     entries, rule = queries.entries, queries.rule
     complete = rule.match == "distance" and rule.distance <= queries.profile.distance
     sizes = map(queries.profile.is_short, entries.features.tolist(), entries.lengths.tolist())

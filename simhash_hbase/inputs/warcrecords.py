@@ -69,7 +69,10 @@ def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> It
 
 
 class _Gzip:
-    """Members of a gzip file; the compressed bytes of the present one are held, since it may be damaged."""
+    """Members of a gzip file, decompressed one by one.
+
+    The compressed bytes of a member are kept until it ends: where it is damaged, the next member is looked for in them.
+    """
 
     def __init__(self, chunks: Iterator[bytes], block_bytes: int) -> None:
         self._chunks = chunks

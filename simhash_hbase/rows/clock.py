@@ -37,7 +37,9 @@ def rfc3339(ms: int) -> str:
 
 
 def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
-    """Read a point in time; an age is counted back from `now`, in ms since 1970. An error calls it by its name.
+    """Read a point in time; an age is counted back from `now`, in ms since 1970.
+
+    `name` is how the error of a bad value calls the parameter.
 
     Examples
     --------

@@ -122,7 +122,7 @@ class Input:
         return cls(files, options, raw, Order.of(files, counted))
 
     def texts(self) -> list[str]:
-        """Return the sample for an idf table."""
+        """Draw a sample of the texts of the input, from which an idf table is learned."""
         read = records.record_reader(self.files, self.options, self.order, records.SAMPLED)
         return records.sample_texts(self.raw, read, self.order)
 
@@ -148,7 +148,10 @@ class Input:
 
 
 def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, DataFrame]:
-    """Divide documents into those to go on with, and refused ones: by the reader, or since their id came before."""
+    """Divide documents into accepted and refused ones.
+
+    Refused are those that the reader refused, and those whose id an earlier document of the input has.
+    """
     whole, refused = documents.where("reason IS NULL"), documents.where("reason IS NOT NULL")
     ids = whole.groupBy("id").agg(F.min("position").alias("first"), F.count("*").alias("times")).where("times > 1")
     if ids.isEmpty():

@@ -176,7 +176,7 @@ def create_store(
 
 
 def open_store(url: str, *, readonly: bool = False, patience_s: float | None = None) -> Store:
-    """Open a store that is there."""
+    """Open an existing store by its address; `patience_s`: seconds after which its server counts as unreachable."""
     kind, place = _split(url)
     return kind.open(place, readonly, patience_s)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.fresh_clone import blocks, clone, provide, run, split
 from support.hbase_server import address, tables
-from support.spark import java_home, standalone
+from support.spark import QUICK, java_home, standalone
 
 from simhash_hbase.api import open_index
 
@@ -29,9 +29,17 @@ def fresh(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def decided(fresh):
+def settings(tmp_path_factory):
+    """Return the variables by which Spark starts as quickly as it can."""
+    folder = tmp_path_factory.mktemp("settings")
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in QUICK.items()))
+    return {"JAVA_HOME": java_home(), "SPARK_CONF_DIR": str(folder)}
+
+
+@pytest.fixture(scope="module")
+def decided(fresh, settings):
     """Run the first commands of the page; return the decisions."""
-    done = run(fresh, commands("spark"), JAVA_HOME=java_home())
+    done = run(fresh, commands("spark"), **settings)
     assert done.returncode == 0, done.stderr
     assert "pandas" not in done.stderr
     return (fresh / "decisions.jsonl").read_bytes()
@@ -51,9 +59,9 @@ def submitted(master, *names):
     return ACTIVATED + "\n".join(commands(name) for name in names).replace("spark://127.0.0.1:7077", master)
 
 
-def test_one_machine_and_a_cluster_decide_as_dedup_does(fresh, decided, master):
+def test_one_machine_and_a_cluster_decide_as_dedup_does(fresh, decided, master, settings):
     alone = run(fresh, ACTIVATED + "simhash-hbase dedup corpus.jsonl")
-    done = run(fresh, submitted(master, "sparkcluster"), JAVA_HOME=java_home())
+    done = run(fresh, submitted(master, "sparkcluster"), **settings)
 
     assert done.returncode == 0, done.stderr
     assert decided == (fresh / "decisions.jsonl").read_bytes() == alone.stdout.encode()
@@ -62,7 +70,7 @@ def test_one_machine_and_a_cluster_decide_as_dedup_does(fresh, decided, master):
 
 
 @pytest.mark.hbase
-def test_a_cluster_loads_what_load_would(fresh, decided, master):
+def test_a_cluster_loads_what_load_would(fresh, decided, master, settings):
     url = f"hbase://{address(2)}/{tables().name()}"
     program, submit = submitted(master, "sparkcluster").splitlines()[1:3]
     shown = "hbase://$(./scripts/hbase status | tail -n 1)/spark"
@@ -71,7 +79,7 @@ def test_a_cluster_loads_what_load_would(fresh, decided, master):
     load = load.replace(shown, url)
     kept = {name: value for name, value in os.environ.items() if name in ("SIMHASH_HBASE_HOME",)}
 
-    done = run(fresh, f"{ACTIVATED}{program}\n{submit}\n{load}", JAVA_HOME=java_home(), **kept)
+    done = run(fresh, f"{ACTIVATED}{program}\n{submit}\n{load}", **settings, **kept)
 
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in decided.splitlines()]

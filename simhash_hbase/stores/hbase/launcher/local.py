@@ -38,7 +38,7 @@ class Role:
     ready: str = ""  # Words in its log once it is ready; a gateway is asked instead.
 
     def command(self, ports: Mapping[str, int]) -> list[str]:
-        """Return the end of the command, from the size of the heap on."""
+        """Return the last words of this process's java command: heap size, main class, arguments with its ports."""
         variable, default = self.heap
         words = self.arguments.format_map(ports).split()
         return [f"-Xmx{os.environ.get(variable, default)}", f"-Dservice={self.name}", self.main, *words]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
+from math import isfinite
 from typing import Self
 
 import msgspec
@@ -138,7 +139,7 @@ def _document(
     options: InputOptions,
 ) -> Record:
     value, raw = _json_object(line, encoding), original(line, encoding)
-    if isinstance(value, dict) and _MAY_HAVE_NAN.search(line) and (fault := _not_a_number(value, options)) is not None:
+    if isinstance(value, dict) and (fault := _not_a_number(value, line, options)) is not None:
         value = fault
     return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
@@ -228,14 +229,26 @@ def _lenient_object(value: object) -> dict[str, object] | str:
     return value
 
 
-def _not_a_number(value: dict[str, object], options: InputOptions) -> str | None:
+def _not_a_number(value: dict[str, object], line: bytes, options: InputOptions) -> str | None:
     """Return why an object is refused that has NaN or an infinite number in a field that is read."""
     for name in options.record_fields:
-        try:
-            json.dumps(value.get(name), allow_nan=False)
-        except ValueError:
+        field = value.get(name)
+        if isinstance(field, float):
+            is_number = isfinite(field)
+        else:
+            # To search the line takes several times as long as to decode it.
+            is_number = not (isinstance(field, list | dict) and _MAY_HAVE_NAN.search(line) and _has_nan(field))
+        if not is_number:
             return f"the field {name!r} is NaN or an infinite number"
     return None
+
+
+def _has_nan(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return True
+    return False
 
 
 def read_header(request: ReadRequest, delimiter: str) -> bytes | None:

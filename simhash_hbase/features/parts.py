@@ -144,8 +144,8 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
     )
 
 
-class Piece(NamedTuple):
-    """Analysed records of an input, of which chunks are made."""
+class AnalysedRecords(NamedTuple):
+    """Analysed records of a stretch of the input, without texts."""
 
     outline: Outline
     entries: Entries
@@ -167,8 +167,8 @@ class Piece(NamedTuple):
         return cls(results.outline, entries, documents, results.rejects, results.progress)
 
 
-class Cutter:
-    """Makes chunks of pieces: the same ones that a stream of the records would make."""
+class Chunker:
+    """Makes chunks of analysed records: the same ones that a stream of the records would make."""
 
     def __init__(self, progress: Progress, shares: Iterable[int]) -> None:
         self._progress = progress
@@ -176,7 +176,7 @@ class Cutter:
         self._chunk = Chunk(share=next(self._shares))
         self._entries: list[Entries] = []
 
-    def chunks(self, pieces: Iterable[Piece]) -> Iterator[Chunk]:
+    def chunks(self, pieces: Iterable[AnalysedRecords]) -> Iterator[Chunk]:
         """Yield chunks."""
         for piece in pieces:
             self._progress.add(piece.progress)
@@ -192,7 +192,7 @@ class Cutter:
         if self._chunk.records:
             yield self._cut()
 
-    def _take(self, piece: Piece, before: NDArray[np.intp], start: int, stop: int) -> None:
+    def _take(self, piece: AnalysedRecords, before: NDArray[np.intp], start: int, stop: int) -> None:
         chunk = self._chunk
         first, last = before[[start, stop]].tolist()
         is_whole = last - first == len(piece.documents)
@@ -220,15 +220,15 @@ def analyse_parts(
     check_readable(parted.sources, parted.options)
     progress, advice = Progress(), _Advice(parted.options)
 
-    def received(part: Part, results: PartResults) -> Piece:
-        piece = Piece.of_part(part, results)
+    def received(part: Part, results: PartResults) -> AnalysedRecords:
+        piece = AnalysedRecords.of_part(part, results)
         return piece._replace(rejects=list(advice.given(part, results.rejects)))
 
-    def finished(chunk: Chunk, outline: Outline, read: Progress, results: ChunkResults) -> Piece:
+    def finished(chunk: Chunk, outline: Outline, read: Progress, results: ChunkResults) -> AnalysedRecords:
         finish(chunk, results)
-        return Piece(outline.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, read)
+        return AnalysedRecords(outline.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, read)
 
-    def jobs() -> Iterator[Job[Piece]]:
+    def jobs() -> Iterator[Job[AnalysedRecords]]:
         left = parted.skipped
         for part in parted.parts(soon=soon):
             if not left and (part.stop is not None or (part.size is not None and part.size <= parted.part_bytes)):
@@ -240,8 +240,8 @@ def analyse_parts(
                 receive = partial(finished, chunk, Outline.of(chunk), progress.taken())
                 yield Job(analyse_chunk, payload(chunk.documents), receive)
 
-    cutter = Cutter(parted.progress, SHARES if soon else ())
-    yield from cutter.chunks(run_jobs(jobs(), analysis, pool, workers=workers))
+    chunker = Chunker(parted.progress, SHARES if soon else ())
+    yield from chunker.chunks(run_jobs(jobs(), analysis, pool, workers=workers))
     parted.progress.add(progress)
 
 

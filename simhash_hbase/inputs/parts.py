@@ -11,7 +11,7 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.lines import line_parts
 from simhash_hbase.inputs.options import PART_BYTES, InputOptions
 from simhash_hbase.inputs.reading import format_of
-from simhash_hbase.inputs.sources import Part, Source, Sources, is_file_here
+from simhash_hbase.inputs.sources import Part, Source, Sources, is_file_here, unpacked_size
 from simhash_hbase.inputs.streams import ReadRequest
 
 MOST_FILES = 1_000  # Files of a part.
@@ -39,19 +39,20 @@ def divide(
     files: list[Source] = []
     size, limit = 0, next(sizes)
     for source in sources.files(options.stdin):
-        is_read = source.has_name and source.fault is None
-        fits = not is_read or (is_file_here(source) and size + source.size <= limit)
+        is_read, source_size = source.has_name and source.fault is None, unpacked_size(source)
+        fits = not is_read or (is_file_here(source) and size + source_size <= limit)
         if files and not (fits and len(files) < MOST_FILES):
             yield Part(tuple(files))
             files, size, limit = [], 0, next(sizes)
-        if is_read and _is_divided(source, options) and source.size > limit:
+        if is_read and _is_divided(source, options) and source_size > limit:
             yield from line_parts(ReadRequest(source, options), format_of(source, options), chain((limit,), sizes))
             limit = next(sizes)
-        elif is_read and (not is_file_here(source) or source.size > limit):
+        elif is_read and (not is_file_here(source) or source_size > limit):
             yield Part((source,))
+            limit = next(sizes)
         else:
             files.append(source)
-            size += source.size
+            size += source_size
     if files:
         yield Part(tuple(files))
 

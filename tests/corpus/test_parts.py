@@ -5,6 +5,7 @@ import json
 import pickle
 from concurrent.futures import Future
 from contextlib import closing, nullcontext
+from functools import partial
 from itertools import islice
 
 import pytest
@@ -17,6 +18,8 @@ from simhash_hbase.features import chunks
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
 from simhash_hbase.features.parts import PartedInput, analyse_parts
+from simhash_hbase.index.answers import Answer
+from simhash_hbase.index.arguments import Search
 from simhash_hbase.inputs import InputOptions, Preference, Progress, Sources, scan
 from simhash_hbase.inputs.parts import divide
 from simhash_hbase.inputs.reading import scan_part
@@ -192,6 +195,19 @@ def test_small_files_share_a_part_and_a_pipe_is_one_by_itself(tmp_path):
     assert parts[-1].size is None
 
 
+def test_files_larger_than_the_first_small_parts_do_not_keep_later_ones_small(tmp_path):
+    written(tmp_path, {f"{number}.html": b"page" for number in range(10)})
+    parts = list(divide(Sources([str(tmp_path)]), InputOptions(), part_bytes=16, shares=(16, 16)))
+
+    assert [len(part.sources) for part in parts] == [1, 1, 4, 4]
+
+
+def test_a_compressed_file_counts_as_several_times_as_long(tmp_path):
+    paths = written(tmp_path, {f"{number}.jsonl.gz": b"x" * 10 for number in range(4)})
+
+    assert [len(part.sources) for part in divide(Sources(paths), InputOptions(), part_bytes=170)] == [2, 2]
+
+
 def test_a_file_that_becomes_shorter_while_it_is_read_is_reported(tmp_path):
     [path] = written(tmp_path, {"plain.jsonl": lines(60)})
     parts = list(divide(Sources([path]), InputOptions(), part_bytes=1_000))
@@ -261,6 +277,27 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes_with_other_workers(tmp
     assert bool(files == expected)
     assert resumed.decided_before > 20
     assert resumed.documents == summary.documents
+
+
+@pytest.mark.slow
+def test_claims_and_answers_are_the_same_with_parts(tmp_path):
+    paths = corpus_files(tmp_path)
+
+    def acted(workers):
+        reading = corpus.Reading(workers=workers, part_bytes=700)
+        with closing(create_index("memory:", analyzer="shingle")) as index:
+            acts = (index.claimed, True), (partial(index.answered, search=Search(index.rule()).begun(0)), False)
+            for act, writes in acts:
+                with corpus.Documents("act", paths, reading, corpus.RunListener()) as documents:
+                    for results in documents.acted(index, act, writes=writes):
+                        yield from [(document.id, document.place, near(result)) for document, result in results]
+
+    def near(result):
+        return [match.id for match in result.matches] if isinstance(result, Answer) else (result.of, result.distance)
+
+    expected = list(acted(1))
+    assert len(expected) > 100
+    assert bool(list(acted(2)) == expected)
 
 
 def test_lines_that_are_gone_when_they_are_kept_end_the_run(tmp_path, monkeypatch):

@@ -422,15 +422,18 @@ class Documents:
         """Pass over records that an earlier run is done with."""
         self.read, self._skipped, self._refusals.count = read, records, refused
 
-    def chunks(self, analysis: Analysis | None, profile: Profile) -> Iterator[Chunk]:
-        """Read, and analyse unless a service does it; refused records are reported as they come."""
+    def chunks(self, analysis: Analysis | None, profile: Profile, *, with_texts: bool = True) -> Iterator[Chunk]:
+        """Read, and analyse unless a service does it; refused records are reported as they come.
+
+        Documents may come without their texts where these are not asked for: other processes have read them then.
+        """
         opened = Refusals.open(self._reading.rejects, self._listener, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
-        workers, consumed = self._reading.processes, Progress()
-        records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
+        consumed, total = Progress(), total_bytes(self._sources)
         is_warned = False
-        with self._listener.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
-            for chunk in analyse(records, analysis, workers=workers, pool=self.pool, soon=self._soon):
+        with self._listener.meter(self._name, total, count=self.read, unit="bytes") as meter:
+            is_parted = not with_texts and total is not None and total >= 2 * self._reading.part_bytes
+            for chunk in self._parted(analysis, consumed) if is_parted else self._scanned(analysis, consumed):
                 self.read += len(chunk.kept)
                 if consumed.unnamed is not None and not is_warned:
                     self._listener.note(unnamed_documents(consumed.unnamed, has_fields=consumed.unnamed_has_fields))
@@ -444,6 +447,23 @@ class Documents:
         for note in (skipped_records(consumed.skipped), left_out, other_extractor(profile)):
             if note is not None:
                 self._listener.note(note)
+
+    def _scanned(self, analysis: Analysis | None, consumed: Progress) -> Iterator[Chunk]:
+        """Read all in this process."""
+        records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
+        return analyse(records, analysis, workers=self._reading.processes, pool=self.pool, soon=self._soon)
+
+    def _parted(self, analysis: Analysis | None, consumed: Progress) -> Iterator[Chunk]:
+        """Have each process read parts of the input, if there are several."""
+        workers = self._reading.processes
+        if analysis is None or workers == 1:
+            return self._scanned(analysis, consumed)
+        from simhash_hbase.features.parts import PartedInput, analyse_parts  # noqa: PLC0415 - one process needs neither
+        from simhash_hbase.features.workers import Workers  # noqa: PLC0415
+
+        parted = PartedInput(self._sources, self._settings, consumed, self._reading.part_bytes, self._skipped)
+        pool = self.pool or Workers(workers - 1)
+        return analyse_parts(parted, analysis, pool, workers=workers, soon=self._soon)
 
     def acted(
         self, index: Index, act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]], *, writes: bool = False
@@ -471,7 +491,7 @@ class Documents:
         gathers = writes and are_files_here(self._sources) and are_made_here(filter(None, [self._reading.rejects]))
         with index.write_groups(gathers=gathers) as groups:
             try:
-                for chunk in self.chunks(index.analysis, index.profile):
+                for chunk in self.chunks(index.analysis, index.profile, with_texts=False):
                     if is_looked_for:
                         repeated.look(chunk.kept)
                     if not groups.gathers:

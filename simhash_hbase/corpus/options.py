@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, Protocol, Self
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions, Preference
 from simhash_hbase.inputs.meter import Metering, silent
+from simhash_hbase.inputs.options import PART_BYTES
 from simhash_hbase.profile.defaults import check_share
 
 
@@ -23,11 +24,14 @@ class Reading:
         File that takes refused records, whole.
     workers : int, optional
         Processes that fingerprint; by default one a processor.
+    part_bytes : int
+        Bytes of a part, which one process reads and analyses; an input of less than two parts is read by one process.
     """
 
     settings: InputOptions = field(default_factory=InputOptions)
     rejects: str | None = None
     workers: int | None = None
+    part_bytes: int = PART_BYTES
 
     def into_lasting(self, *, lasting: bool = True) -> Self:
         """Return the same for documents of an index that stays, whose ids matter on another day."""

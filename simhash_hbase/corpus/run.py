@@ -18,6 +18,7 @@ from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.features.workers import Workers
 from simhash_hbase.files.local import RecordFile, WatchedPipes
 from simhash_hbase.files.remote import is_remote
@@ -222,7 +223,7 @@ class Deduplication:
 
                 run = _Run(index, decide, groups, documents, self._decisions, kept)
                 if options.preference.by == "first":
-                    run.first()
+                    run.first(with_texts=options.judges_texts)
                 else:
                     run.preferred(options.preference, self._listener, with_texts=options.judges_texts)
         if options.clusters:
@@ -295,13 +296,16 @@ class _Run:
             documents.skip(done.records, read=done.read, refused=done.refused)
         self._unique_ids = UniqueIds(documents.refuse, decisions.ids())
 
-    def first(self) -> None:
+    def _chunks(self, *, with_texts: bool) -> Iterator[Chunk]:
+        return self._documents.chunks(self._index.analysis, self._index.profile, with_texts=with_texts)
+
+    def first(self, *, with_texts: bool) -> None:
         """Decide in the order of the input."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
         done = self._noted()
         self._decisions.commit(done)
         try:
-            for chunk in self._documents.chunks(self._index.analysis, self._index.profile):
+            for chunk in self._chunks(with_texts=with_texts):
                 entries, texts = self._unique_ids(chunk)
                 decisions = self._decide(entries, [document.text or "" for document in texts])
                 for document, decision in zip(texts, decisions, strict=True):
@@ -319,7 +323,7 @@ class _Run:
 
     def preferred(self, preference: Preference, listener: RunListener, *, with_texts: bool) -> None:
         """Decide in an order of preference, write in the order of the input."""
-        parts = (self._unique_ids(chunk) for chunk in self._documents.chunks(self._index.analysis, self._index.profile))
+        parts = (self._unique_ids(chunk) for chunk in self._chunks(with_texts=with_texts))
         for raw, place, decision in decide_preferred(parts, preference, self._decide, listener, with_texts=with_texts):
             self._groups.commit()
             self._write(raw, place, decision)

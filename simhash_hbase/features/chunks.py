@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from simhash_hbase.features.workers import Workers
+
+T = TypeVar("T")
 
 CHUNK_DOCUMENTS = 1_000
 # Long texts make short chunks: at most some 30 MB a worker are in flight between processes.
@@ -65,15 +69,19 @@ class Chunk:
             self.order.append(len(self.documents))
             return
         self.documents.append(record)
-        if isinstance(record, Page):
-            self.characters += len(record.content) // BYTES_A_CHARACTER
-        else:
-            self.characters += len(record.text or "")
+        self.characters += characters_of(record)
 
     @property
     def is_full(self) -> bool:
         """Whether the chunk has enough records or characters."""
         return self.share * self.records >= CHUNK_DOCUMENTS or self.share * self.characters >= CHUNK_CHARACTERS
+
+    def fitting(self, characters: NDArray[np.int64]) -> int:
+        """Return how many of the next records, with so many characters each, it takes until it is full."""
+        records = self.records + np.arange(1, len(characters) + 1)
+        total = self.characters + np.cumsum(characters)
+        is_full = (self.share * records >= CHUNK_DOCUMENTS) | (self.share * total >= CHUNK_CHARACTERS)
+        return int(is_full.argmax()) + 1 if is_full.any() else len(characters)
 
     @property
     def entries(self) -> Entries:
@@ -84,6 +92,11 @@ class Chunk:
     def kept(self) -> list[Document]:
         """The documents that have an entry, in the order of the entries; only after analysis."""
         return [each for at in self.analysed.kept if isinstance(each := self.documents[at], Document)]
+
+
+def characters_of(record: Document | Page) -> int:
+    """Return the characters of a text, or about as many as a page has."""
+    return len(record.content) // BYTES_A_CHARACTER if isinstance(record, Page) else len(record.text or "")
 
 
 def analyse(
@@ -102,9 +115,9 @@ def analyse(
     """
     records = iter(records)
     if soon:
-        for chunk in _chunks(records, SHARES):
+        for chunk in chunked(records, SHARES):
             yield _analysed(chunk, analysis)
-    chunks = _chunks(records)
+    chunks = chunked(records)
     if pool is None and workers > 1 and analysis:
         first = list(islice(chunks, 2))
         chunks = chain(first, chunks)
@@ -117,13 +130,31 @@ def analyse(
         for chunk in chunks:
             yield _analysed(chunk, analysis)
         return
-    # This process analyses, too, whenever the next chunk is not ready. So one that takes its time to start delays
-    # nothing, and two are never slower than one.
+    jobs = (Job(analyse_chunk, payload(chunk.documents), partial(finish, chunk)) for chunk in chunks)
+    yield from run_jobs(jobs, analysis, pool, workers=workers)
+
+
+@dataclass(slots=True)
+class Job(Generic[T]):
+    """Work for any process, and a function of this one that takes its result."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    receive: Callable[[Any], T]
+    result: Any = None  # The result of this process, where no other one had begun.
+
+
+def run_jobs(jobs: Iterable[Job[T]], analysis: Analysis, pool: Workers, *, workers: int) -> Iterator[T]:
+    """Yield the results of jobs in their order, and close the pool.
+
+    This process works, too, whenever the next result is not ready. So one that takes its time to start delays nothing,
+    and two are never slower than one.
+    """
     with closing(pool):
         pool.begin(analysis)
-        waiting: deque[tuple[Chunk, Future[ChunkResults]]] = deque()
-        for chunk in chunks:
-            waiting.append((chunk, pool.submit(analyse_chunk, *payload(chunk.documents))))
+        waiting: deque[tuple[Job[T], Future[Any]]] = deque()
+        for job in jobs:
+            waiting.append((job, pool.submit(job.function, *job.arguments)))
             if len(waiting) > workers * IN_FLIGHT:
                 yield _next(waiting, analysis)
         while waiting:
@@ -135,22 +166,23 @@ def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chu
     return _analysed(Chunk(list(documents), records=len(documents)), analysis)
 
 
-def _next(waiting: deque[tuple[Chunk, Future[ChunkResults]]], analysis: Analysis) -> Chunk:
-    """Return the first chunk when it is analysed; until then analyse others that no process has begun."""
+def _next(waiting: deque[tuple[Job[T], Future[Any]]], analysis: Analysis) -> T:
+    """Return the first result when it is there; until then do jobs that no process has begun."""
     first, future = waiting.popleft()
-    for chunk, other in ((first, future), *waiting):
+    for job, other in ((first, future), *waiting):
         if future.done():
             break
         if not other.cancelled() and other.cancel():
-            _analysed(chunk, analysis)
-    return first if future.cancelled() else finish(first, future.result())
+            job.result = job.function(analysis, *job.arguments)
+    return first.receive(first.result if future.cancelled() else future.result())
 
 
 def _analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
     return finish(chunk, analyse_chunk(analysis, *payload(chunk.documents)))
 
 
-def _chunks(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:
+def chunked(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:
+    """Yield the chunks of a stream of records; one for each share, which is its part of a whole one's size."""
     for share in shares:
         chunk = Chunk(share=share)
         for record in records:

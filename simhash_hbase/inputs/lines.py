@@ -5,18 +5,20 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
+from math import isfinite
 from typing import Self
 
 import msgspec
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.compression import take_all
-from simhash_hbase.inputs.encodings import UTF8, undecodable
+from simhash_hbase.inputs.encodings import UTF8, WIDE, undecodable
 from simhash_hbase.inputs.options import FORMATS, RAISE, InputOptions
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
+from simhash_hbase.inputs.sources import Part
 from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -43,7 +45,7 @@ _ARRAYS = (
 _LineRecords = Iterator[Record | JsonLine]
 
 
-def _reader(records: Callable[[Stream, str, InputOptions], _LineRecords]) -> Callable[[ReadRequest], _LineRecords]:
+def _reader(records: Callable[..., _LineRecords]) -> Callable[[ReadRequest], _LineRecords]:
     """Make a reader; a file that cannot be read from its beginning on is one refusal."""
 
     def read(request: ReadRequest) -> _LineRecords:
@@ -51,9 +53,53 @@ def _reader(records: Callable[[Stream, str, InputOptions], _LineRecords]) -> Cal
         if isinstance(stream, str):
             yield Reject(Place(name, 0), stream, b"")
         else:
-            yield from records(stream, name, request.options)
+            numbered = () if request.part is None else (request.part.line,)
+            yield from records(stream, name, request.options, *numbered)
 
     return read
+
+
+def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> Iterator[Part]:
+    """Yield the parts of a file of JSON lines or text lines, in order; each ends with a line end or the file.
+
+    A part has as many bytes as the next of `sizes`, or as many as a longer line needs. The line ends before it are
+    counted, so that ids, places and reasons of its records need no correction. A file in UTF-16 or UTF-32, and one
+    whose beginning does not show that it holds lines, is one part.
+    """
+    source, options = request.source, request.options
+    decisive = 1  # The first line but for arrays decides whether the file is read at all.
+    with closing(request.chunks()) as opened:
+        stream = open_stream(request, opened)
+        if isinstance(stream, str) or stream.encoding in WIDE:
+            yield Part((source,))
+            return
+        if format_name == "jsonl":
+            records = json_lines(stream, source.name, options)
+            lines = (each.place.line for each in records if isinstance(each, JsonLine) and not _is_array(each.content))
+            decisive = next(lines, 0)
+    if not decisive:
+        yield Part((source,))
+        return
+    start, line = len(stream.mark), 1
+    try:
+        with open(source.path or "", "rb", buffering=0) as file:
+            for size in sizes:
+                file.seek(start)
+                length = line_ends = 0
+                while block := file.read(size):
+                    length += len(block)
+                    line_ends += block.count(b"\n")
+                    end = block.rfind(b"\n") + 1
+                    if end and line + line_ends > decisive:
+                        length -= len(block) - end
+                        break
+                if not length:
+                    return
+                yield Part((source,), start, start + length, line, stream.encoding)
+                start, line = start + length, line + line_ends
+    except OSError:
+        # Who reads the rest meets the error, and refuses it.
+        yield Part((source,), start, max(source.size, start + 1), line, stream.encoding)
 
 
 def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLine | Reject]:
@@ -93,7 +139,7 @@ def _document(
     options: InputOptions,
 ) -> Record:
     value, raw = _json_object(line, encoding), original(line, encoding)
-    if isinstance(value, dict) and _MAY_HAVE_NAN.search(line) and (fault := _not_a_number(value, options)) is not None:
+    if isinstance(value, dict) and (fault := _not_a_number(value, line, options)) is not None:
         value = fault
     return build(value, place, raw) if isinstance(value, dict) else Reject(place, value, raw)
 
@@ -183,14 +229,26 @@ def _lenient_object(value: object) -> dict[str, object] | str:
     return value
 
 
-def _not_a_number(value: dict[str, object], options: InputOptions) -> str | None:
+def _not_a_number(value: dict[str, object], line: bytes, options: InputOptions) -> str | None:
     """Return why an object is refused that has NaN or an infinite number in a field that is read."""
     for name in options.record_fields:
-        try:
-            json.dumps(value.get(name), allow_nan=False)
-        except ValueError:
+        field = value.get(name)
+        if isinstance(field, float):
+            is_number = isfinite(field)
+        else:
+            # To search the line takes several times as long as to decode it.
+            is_number = not (isinstance(field, list | dict) and _MAY_HAVE_NAN.search(line) and _has_nan(field))
+        if not is_number:
             return f"the field {name!r} is NaN or an infinite number"
     return None
+
+
+def _has_nan(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return True
+    return False
 
 
 def read_header(request: ReadRequest, delimiter: str) -> bytes | None:

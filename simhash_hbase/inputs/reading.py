@@ -1,7 +1,7 @@
 """The table of readers, which of them a source gets, the reading of all sources, and the documents of pages."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import cast
 
@@ -9,7 +9,7 @@ from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Document, JsonLine, Page, Place, Record, Reject, Scanned, checked_text
-from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, is_marker, shown
+from simhash_hbase.inputs.sources import STDIN, Part, Source, Sources, as_sources, is_marker, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
 
@@ -140,7 +140,15 @@ def _scan(
 ) -> Iterator[Scanned | JsonLine]:
     options = options or InputOptions()
     listed = as_sources(sources)
-    # An unknown format or a missing extra raises before anything is read; of a folder only the file is refused.
+    check_readable(listed, options)
+    return _records(listed.files(options.stdin), options, progress or Progress(), readers)
+
+
+def check_readable(listed: Sources, options: InputOptions) -> None:
+    """Raise `InvalidInput` for an unknown format or a missing extra, before anything is read.
+
+    Of a folder only the file is refused, later.
+    """
     names = set()
     for source in listed.files(options.stdin):
         if options.id_prefix is not None and source.name == STDIN:
@@ -155,13 +163,22 @@ def _scan(
     check_id_field(names, options)
     for name in names:
         reader_of(name)
-    return _records(listed, options, progress or Progress(), readers)
+
+
+def scan_part(part: Part, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
+    """Yield the records of a part, as `scan` yields them of the whole."""
+    lines = None if part.stop is None else part
+    return cast("Iterator[Scanned]", _records(part.sources, options, progress, {}, lines))
 
 
 def _records(
-    sources: Sources, options: InputOptions, progress: Progress, readers: Mapping[str, str]
+    sources: Iterable[Source],
+    options: InputOptions,
+    progress: Progress,
+    readers: Mapping[str, str],
+    part: Part | None = None,
 ) -> Iterator[Scanned | JsonLine]:
-    for source in sources.files(options.stdin):
+    for source in sources:
         if not source.has_name:
             yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
             continue
@@ -176,7 +193,7 @@ def _records(
             continue
         last = 0
         try:
-            for record in reader(ReadRequest(source, options, progress)):
+            for record in reader(ReadRequest(source, options, progress, part)):
                 last = record.place.line
                 yield _with_lasting_id(record, progress, name) if options.lasting else record
         except (SimhashError, MemoryError):

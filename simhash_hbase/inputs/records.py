@@ -278,9 +278,9 @@ class Builder:
 
     def _missing(self, record: Mapping[str, object], name: str) -> str:
         """Return the reason to refuse a record without a field; the first time with the fields that it has."""
-        advice = f"; it has {listed(record)}: {name_the_field(self._options, name)}" if self._advise else ""
+        advice = f"{_ADVICE}{listed(record)}: {name_the_field(self._options, name)}" if self._advise else ""
         self._advise = False
-        return f"the field {name!r} is missing{advice}"
+        return f"{_missing_field(name)}{advice}"
 
     def _id_of(self, record: Mapping[str, object], place: Place) -> str:
         value = record.get(self._id, _MISSING)
@@ -300,6 +300,19 @@ class Builder:
         if len(value) * 4 > MAX_ID_BYTES and len(value.encode()) > MAX_ID_BYTES:
             raise InvalidInput(f"the id is longer than {MAX_ID_BYTES} bytes")
         return value
+
+
+_ADVICE = "; it has "
+
+
+def _missing_field(name: str) -> str:
+    return f"the field {name!r} is missing"
+
+
+def without_advice(reason: str, options: InputOptions) -> str:
+    """Return a reason as `Builder` words it for records after the first one that lacks a field."""
+    plain = (_missing_field(name) for name in (options.id_name, options.source_field))
+    return next((each for each in plain if reason.startswith(each + _ADVICE)), reason)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from simhash_hbase.files.remote import is_folder, is_remote, remote_files
 STDIN = "-"
 UNKNOWN = -1  # The size of a file of which the server does not say it.
 _COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
+_PACKED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,24 @@ class Source:
     @property
     def _unpacked(self) -> str:
         return os.path.splitext(self.name)[0] if self.compression else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Sources, or some lines of one, that a process can read without what comes before them."""
+
+    sources: tuple[Source, ...]
+    start: int = 0  # Where its lines begin, a byte of the file.
+    stop: int | None = None  # Where they end; None: the sources are read whole.
+    line: int = 1  # The number of its first line.
+    encoding: str = ""  # Encoding of the file, of which only the beginning may tell it.
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to read, about; None where a source is no ordinary file of this machine."""
+        if self.stop is not None:
+            return self.stop - self.start
+        return sum(map(unpacked_size, self.sources)) if all(map(is_file_here, self.sources)) else None
 
 
 def shown(path: str) -> str:
@@ -332,8 +351,14 @@ def total_bytes(named: Sequence[str]) -> int | None:
 
 def are_files_here(named: Sequence[str]) -> bool:
     """Return whether all sources are ordinary files of this machine, whose next bytes are never long in coming."""
-    sources = as_sources(named).files()
-    return all(
-        source.path is not None and not is_remote(source.path) and bool(source.mode) and stat.S_ISREG(source.mode)
-        for source in sources
-    )
+    return all(map(is_file_here, as_sources(named).files()))
+
+
+def unpacked_size(source: Source) -> int:
+    """Return the bytes of a file, decompressed: texts become an eighth at best as a rule."""
+    return source.size * _PACKED if source.compression else source.size
+
+
+def is_file_here(source: Source) -> bool:
+    """Return whether a source is an ordinary file of this machine."""
+    return source.path is not None and not is_remote(source.path) and stat.S_ISREG(source.mode)

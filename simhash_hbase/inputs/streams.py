@@ -3,10 +3,13 @@
 import codecs
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.files.remote import chunks, is_remote
@@ -14,7 +17,7 @@ from simhash_hbase.inputs.compression import GZIP_MAGIC, ZSTD_FRAME, gunzip, unz
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Place
-from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.sources import Part, Source
 
 # Lone surrogates pass in both directions: they are refused with their line, not with the file,
 # and the line's own bytes come back exactly.
@@ -48,6 +51,23 @@ class Progress:
         self.skipped: Counter[str] = Counter()
         self.unnamed: Place | None = None  # First document whose id is its file and line; only if they last.
         self.unnamed_has_fields = True  # Whether its format has fields, of which one may be the id.
+        self.line_ends: list[NDArray[np.int64]] = []  # Where the line ends of a part are in its file.
+
+    def taken(self) -> "Progress":
+        """Return what was noted since the last call."""
+        new = Progress()
+        new.add(self)
+        self.bytes_read, self.unnamed = 0, None
+        self.skipped.clear()
+        self.line_ends.clear()
+        return new
+
+    def add(self, later: "Progress") -> None:
+        """Take the progress of a part that comes after those before."""
+        self.bytes_read += later.bytes_read
+        self.skipped += later.skipped
+        if self.unnamed is None:
+            self.unnamed, self.unnamed_has_fields = later.unnamed, later.unnamed_has_fields
 
 
 @dataclass(frozen=True)
@@ -57,12 +77,15 @@ class ReadRequest:
     source: Source
     options: InputOptions
     progress: Progress = field(default_factory=Progress)
+    part: Part | None = None  # The lines of the source that are read; None: all.
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self) -> Generator[bytes, None, None]:
         """Read the bytes of the file itself."""
         path, block_bytes = self.source.path, self.options.block_bytes
         with ExitStack() as stack:
-            if path is not None and is_remote(path):
+            if self.part is not None:
+                arriving = self._range(self.part)
+            elif path is not None and is_remote(path):
                 arriving = chunks(path, block_bytes)
             else:
                 file = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb", buffering=0))
@@ -72,6 +95,21 @@ class ReadRequest:
             for chunk in arriving:
                 self.progress.bytes_read += len(chunk)
                 yield chunk
+
+    def _range(self, part: Part) -> Iterator[bytes]:
+        """Read the bytes of a part, and note where its lines end."""
+        at, stop = part.start, part.stop or part.start
+        if part.line == 1:
+            self.progress.bytes_read += at  # The byte order mark, which the division has read.
+        with open(self.source.path or "", "rb", buffering=0) as file:
+            file.seek(at)
+            while at < stop:
+                if not (block := file.read(min(self.options.block_bytes, stop - at))):
+                    raise InvalidInput("the file became shorter while it was read")
+                if self.options.keep_raw:
+                    self.progress.line_ends.append(np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + at)
+                at += len(block)
+                yield block
 
     def blocks(self) -> Iterator[bytes]:
         """Read the bytes, decompressed as the name says."""
@@ -118,10 +156,16 @@ def open_bytes(request: ReadRequest, *, decompress: bool = True) -> Stream:
     return opened
 
 
-def open_stream(request: ReadRequest) -> Stream | str:
-    """Open a source and find its encoding; return why it cannot be read if it is known at the beginning."""
+def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> Stream | str:
+    """Open a source and find its encoding; return why it cannot be read if it is known at the beginning.
+
+    A caller that reads the beginning alone passes the opened blocks of the request, which it closes.
+    """
     stream, encoding = Stream(iter(())), request.options.encoding
-    blocks = _until_fault(request.blocks(), stream)
+    if request.part is not None:
+        stream.encoding, stream.blocks = request.part.encoding, _until_fault(request.chunks(), stream)
+        return stream
+    blocks = _until_fault(request.blocks() if opened is None else opened, stream)
     head = b""
     for block in blocks:
         head += block

@@ -68,7 +68,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
         if not files:
             return exits.DONE
         with corpus.Documents("fingerprint", files, reading, output.listener) as documents:
-            for chunk in documents.chunks(analysis, analysis.profile):
+            for chunk in documents.chunks(analysis, analysis.profile, with_texts=choice.explain):
                 simhashes = chunk.entries.simhashes.tolist()
                 for document, simhash in zip(chunk.kept, simhashes, strict=True):
                     output.line(_record(analysis, document.id, simhash, document.text if choice.explain else None))

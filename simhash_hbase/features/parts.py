@@ -1,0 +1,267 @@
+"""Parts of an input to entries: a process reads and analyses each, and only columns come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.features.chunks import (
+    SHARES,
+    Chunk,
+    ChunkResults,
+    Job,
+    analyse_chunk,
+    characters_of,
+    chunked,
+    finish,
+    payload,
+    run_jobs,
+)
+from simhash_hbase.inputs import Document, InputOptions, Place, Progress, Reject
+from simhash_hbase.inputs.parts import divide, read_ranges, record_ranges
+from simhash_hbase.inputs.reading import check_readable, scan_part
+from simhash_hbase.inputs.records import without_advice
+from simhash_hbase.inputs.sources import Part, Sources
+from simhash_hbase.rows.analysed import Entries
+
+if TYPE_CHECKING:
+    from simhash_hbase.features.workers import Workers
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class PartedInput:
+    """An input that is read part by part.
+
+    Attributes
+    ----------
+    sources, options
+        The input.
+    progress : Progress
+        Of the parts whose documents were yielded.
+    part_bytes : int
+        The size of a part.
+    skipped : int
+        Records at the beginning that are passed over.
+    """
+
+    sources: Sources
+    options: InputOptions
+    progress: Progress
+    part_bytes: int
+    skipped: int = 0
+
+    def parts(self, *, soon: bool) -> Iterator[Part]:
+        """Yield the parts; if results are wanted soon, the first ones are small."""
+        shares = SHARES if soon else ()
+        return divide(self.sources, self.options, part_bytes=self.part_bytes, shares=shares)
+
+
+class Outline(NamedTuple):
+    """What makes chunks of records: which of them are documents, and the characters of each."""
+
+    are_documents: NDArray[np.bool_]
+    characters: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Self:
+        """Return the outline of a chunk before its analysis."""
+        are_documents = np.ones(chunk.records, np.bool_)
+        are_documents[np.array(chunk.order, np.intp) + np.arange(len(chunk.order))] = False
+        characters = np.zeros(chunk.records, np.int64)
+        characters[are_documents] = [characters_of(document) for document in chunk.documents]
+        return cls(are_documents, characters)
+
+    def analysed(self, chunk: Chunk) -> Outline:
+        """Return the same after analysis, which refuses documents."""
+        have_entries = self.are_documents.copy()
+        have_entries[np.flatnonzero(have_entries)[list(chunk.analysed.refused)]] = False
+        return Outline(have_entries, self.characters)
+
+    @classmethod
+    def joined(cls, outlines: Iterable[Outline]) -> Outline:
+        """Put outlines one after the other."""
+        columns = zip(*outlines, strict=True)
+        return cls(*map(np.concatenate, columns))
+
+
+class PartResults(NamedTuple):
+    """The results of a part, in columns; those of documents are about the documents that have an entry."""
+
+    outline: Outline  # Of all records.
+    entries: Entries
+    files: list[str]
+    file_numbers: NDArray[np.int32]
+    lines: NDArray[np.int64]
+    preferences: list[float | None]
+    ranges: NDArray[np.int64] | None  # Where each record begins and ends in the file, where the bytes are wanted.
+    raw: list[bytes | None]  # The bytes of files that are not divided.
+    rejects: list[Reject]
+    progress: Progress
+
+
+def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartResults:
+    """Read a part and analyse its documents, in any process; the texts are gone when it returns."""
+    progress = Progress()
+    outlines, entries, rejects = [], [], []
+    files: dict[str, int] = {}
+    columns: list[tuple[int, int, int, float | None, bytes | None]] = []
+
+    for chunk in chunked(scan_part(part, options, progress)):
+        outline = Outline.of(chunk)
+        finish(chunk, analyse_chunk(analysis, *payload(chunk.documents)))
+        outlines.append(outline.analysed(chunk))
+        entries.append(chunk.entries)
+        rejects += chunk.rejects if options.keep_raw else [Reject(r.place, r.reason, b"", r.id) for r in chunk.rejects]
+        for document in chunk.kept:
+            file = files.setdefault(document.place.file, len(files))
+            raw = document.raw if part.stop is None else None
+            columns.append((file, document.place.line, len(document.raw or b""), document.preference, raw))
+    file_numbers, lines, lengths, preferences, raws = zip(*columns, strict=True) if columns else ((),) * 5
+    numbers = np.array(lines, np.int64)
+    is_copied = options.keep_raw and part.stop is not None
+    ranges = record_ranges(part, progress.line_ends, numbers, np.array(lengths, np.int64)) if is_copied else None
+    progress.line_ends = []
+    return PartResults(
+        Outline.joined(outlines) if outlines else Outline(np.zeros(0, np.bool_), np.zeros(0, np.int64)),
+        Entries.joined(entries) if entries else Entries.of_fingerprints([], np.empty(0, np.uint64)),
+        list(files),
+        np.array(file_numbers, np.int32),
+        numbers,
+        list(preferences),
+        ranges,
+        list(raws),
+        rejects,
+        progress,
+    )
+
+
+class AnalysedRecords(NamedTuple):
+    """Analysed records of a stretch of the input, without texts."""
+
+    outline: Outline
+    entries: Entries
+    documents: list[Document]
+    rejects: list[Reject]
+    progress: Progress
+
+    @classmethod
+    def of_part(cls, part: Part, results: PartResults) -> Self:
+        """Return the records of a part; the bytes of lines are read again where they are wanted."""
+        raw = results.raw if results.ranges is None else read_ranges(part.sources[0], results.ranges)
+        entries = results.entries
+        places = map(Place, map(results.files.__getitem__, results.file_numbers.tolist()), results.lines.tolist())
+        columns = zip(entries.ids, entries.metadata, places, raw, results.preferences, strict=True)
+        documents = [
+            Document(name, None, None, None, None if metadata is None else dict(metadata), place, bytes_, preference)
+            for name, metadata, place, bytes_, preference in columns
+        ]
+        return cls(results.outline, entries, documents, results.rejects, results.progress)
+
+
+class Chunker:
+    """Makes chunks of analysed records: the same ones that a stream of the records would make."""
+
+    def __init__(self, progress: Progress, shares: Iterable[int]) -> None:
+        self._progress = progress
+        self._shares = chain(shares, repeat(1))
+        self._chunk = Chunk(share=next(self._shares))
+        self._entries: list[Entries] = []
+
+    def chunks(self, pieces: Iterable[AnalysedRecords]) -> Iterator[Chunk]:
+        """Yield chunks."""
+        for piece in pieces:
+            self._progress.add(piece.progress)
+            # Documents and refused records before each record.
+            before = np.concatenate(([0], np.cumsum(piece.outline.are_documents)))
+            start, end = 0, len(before) - 1
+            while start < end:
+                stop = start + self._chunk.fitting(piece.outline.characters[start:])
+                self._take(piece, before, start, stop)
+                start = stop
+                if self._chunk.is_full:
+                    yield self._cut()
+        if self._chunk.records:
+            yield self._cut()
+
+    def _take(self, piece: AnalysedRecords, before: NDArray[np.intp], start: int, stop: int) -> None:
+        chunk = self._chunk
+        first, last = before[[start, stop]].tolist()
+        is_whole = last - first == len(piece.documents)
+        self._entries.append(piece.entries if is_whole else piece.entries.take(range(first, last)))
+        chunk.documents += piece.documents[first:last]
+        chunk.rejects += piece.rejects[start - first : stop - last]
+        chunk.records += stop - start
+        chunk.characters += int(piece.outline.characters[start:stop].sum())
+
+    def _cut(self) -> Chunk:
+        chunk, entries = self._chunk, Entries.joined(self._entries)
+        chunk.analysed = Analysed(entries, list(range(len(entries))), {})
+        self._chunk, self._entries = Chunk(share=next(self._shares)), []
+        return chunk
+
+
+def analyse_parts(
+    parted: PartedInput, analysis: Analysis, pool: Workers, *, workers: int, soon: bool
+) -> Iterator[Chunk]:
+    """Yield the chunks that `analyse` makes of the same input, but without texts, and close the pool.
+
+    This process reads only what cannot be divided, such as a long compressed file or a pipe, and the records that are
+    passed over.
+    """
+    check_readable(parted.sources, parted.options)
+    progress, advice = Progress(), _Advice(parted.options)
+
+    def received(part: Part, results: PartResults) -> AnalysedRecords:
+        piece = AnalysedRecords.of_part(part, results)
+        return piece._replace(rejects=list(advice.given(part, results.rejects)))
+
+    def finished(chunk: Chunk, outline: Outline, read: Progress, results: ChunkResults) -> AnalysedRecords:
+        finish(chunk, results)
+        return AnalysedRecords(outline.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, read)
+
+    def jobs() -> Iterator[Job[AnalysedRecords]]:
+        left = parted.skipped
+        for part in parted.parts(soon=soon):
+            if not left and (part.stop is not None or (part.size is not None and part.size <= parted.part_bytes)):
+                yield Job(analyse_part, (part, parted.options), partial(received, part))
+                continue
+            records = advice.given(part, scan_part(part, parted.options, progress))
+            left -= sum(1 for _ in islice(records, left))
+            for chunk in chunked(records):
+                receive = partial(finished, chunk, Outline.of(chunk), progress.taken())
+                yield Job(analyse_chunk, payload(chunk.documents), receive)
+
+    chunker = Chunker(parted.progress, SHARES if soon else ())
+    yield from chunker.chunks(run_jobs(jobs(), analysis, pool, workers=workers))
+    parted.progress.add(progress)
+
+
+class _Advice:
+    """Leaves out advice that an earlier part of the same file has given: a file gives it once."""
+
+    def __init__(self, options: InputOptions) -> None:
+        self._options = options
+        self._is_given = False
+
+    def given(self, part: Part, records: Iterable[R]) -> Iterator[R]:
+        """Yield the records of the next part; those of files that are not divided as they are."""
+        if part.stop is None:
+            yield from records
+            return
+        self._is_given = self._is_given and part.line > 1
+        for record in records:
+            if isinstance(record, Reject):
+                plain = replace(record, reason=without_advice(record.reason, self._options))
+                yield plain if self._is_given else record
+                self._is_given = self._is_given or plain != record
+            else:
+                yield record

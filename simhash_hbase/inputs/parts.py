@@ -1,0 +1,97 @@
+"""The parts of an input: what processes read beside each other, and where its records begin and end."""
+
+import os
+from collections.abc import Iterator
+from itertools import chain, repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.lines import line_parts
+from simhash_hbase.inputs.options import PART_BYTES, InputOptions
+from simhash_hbase.inputs.reading import format_of
+from simhash_hbase.inputs.sources import Part, Source, Sources, is_file_here, unpacked_size
+from simhash_hbase.inputs.streams import ReadRequest
+
+MOST_FILES = 1_000  # Files of a part.
+_DIVIDED = frozenset({"jsonl", "text"})
+_MARK_BYTES = 3  # The byte order mark of UTF-8.
+
+
+def divide(
+    sources: Sources, options: InputOptions, *, part_bytes: int = PART_BYTES, shares: tuple[int, ...] = ()
+) -> Iterator[Part]:
+    """Yield the parts of an input in its order.
+
+    Files of lines are divided at line ends. Any other file is read whole, several small ones in one part.
+
+    Parameters
+    ----------
+    sources, options
+        The input.
+    part_bytes : int
+        The size of a part. One that is larger holds a single long line, or a file that cannot be divided.
+    shares : tuple of int
+        The first parts are as small as 1 / share of a whole one, so that first results come soon.
+    """
+    sizes = chain((max(part_bytes // share, 1) for share in shares), repeat(part_bytes))
+    files: list[Source] = []
+    size, limit = 0, next(sizes)
+    for source in sources.files(options.stdin):
+        is_read, source_size = source.has_name and source.fault is None, unpacked_size(source)
+        fits = not is_read or (is_file_here(source) and size + source_size <= limit)
+        if files and not (fits and len(files) < MOST_FILES):
+            yield Part(tuple(files))
+            files, size, limit = [], 0, next(sizes)
+        if is_read and _is_divided(source, options) and source_size > limit:
+            yield from line_parts(ReadRequest(source, options), format_of(source, options), chain((limit,), sizes))
+            limit = next(sizes)
+        elif is_read and (not is_file_here(source) or source_size > limit):
+            yield Part((source,))
+            limit = next(sizes)
+        else:
+            files.append(source)
+            size += source_size
+    if files:
+        yield Part(tuple(files))
+
+
+def _is_divided(source: Source, options: InputOptions) -> bool:
+    """Return whether a file is one of lines, each of which is a record that depends on no other."""
+    if not is_file_here(source) or source.compression is not None or options.simhash_field is not None:
+        # How a column of fingerprints is written is known by those before.
+        return False
+    try:
+        return format_of(source, options) in _DIVIDED
+    except InvalidInput:
+        return False
+
+
+def record_ranges(
+    part: Part, line_ends: list[NDArray[np.int64]], lines: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return where records of a part begin and end in their file, shape (n, 2), by their lines and their lengths."""
+    ends = np.concatenate([*line_ends, np.array([part.stop], np.int64)])
+    starts = np.append(part.start, ends[:-1] + 1)
+    at = lines - part.line
+    begins = starts[at]
+    # A mark at the beginning of a line is no byte of its record, nor is a carriage return at the end.
+    begins = begins + _MARK_BYTES * (ends[at] - begins - lengths >= _MARK_BYTES)
+    return np.column_stack((begins, begins + lengths))
+
+
+def read_ranges(source: Source, ranges: NDArray[np.int64]) -> list[bytes]:
+    """Read records of a file again by where they begin and end.
+
+    Raises
+    ------
+    InvalidInput
+        When the file has become shorter meanwhile.
+    """
+    with open(source.path or "", "rb", buffering=0) as file:
+        records = [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges.tolist()]
+    lengths = np.fromiter(map(len, records), np.int64, len(records))
+    if (lengths != ranges[:, 1] - ranges[:, 0]).any():
+        raise InvalidInput(f"{source.name}: the file became shorter while it was read")
+    return records

@@ -69,6 +69,7 @@ URL says where the index is:
   file:PATH                              a folder on this machine
   hbase://HOST:PORT/[NAMESPACE:]TABLE    a table, by the address of a Thrift gateway
   hbase+http://, hbase+https://          the same by Thrift over HTTP
+  hbase+rpc://, hbase+rpcs://            the same by HBase's own servers, without a gateway
   redis://HOST:PORT/DB                   a Redis
   http://HOST:PORT, https://HOST         the index of a service, for add, claim, query, get, copies, remove, stats, mcp
 

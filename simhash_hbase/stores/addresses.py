@@ -100,6 +100,8 @@ SCHEMES = {
     "hbase": TABLE,
     "hbase+http": TABLE,
     "hbase+https": TABLE,
+    "hbase+rpc": TABLE,
+    "hbase+rpcs": TABLE,
     "redis": REDIS,
     "rediss": REDIS,
     "memory": StoreKind("memory", _make_memory, _make_memory, ""),

@@ -3,11 +3,12 @@
 import pytest
 from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
-PLACES = {**CLAIMING_PLACES, "thrift2": HBASE_PLACES["thrift2"]}
+ON_HBASE = ("thrift2", "rpc")
+PLACES = {**CLAIMING_PLACES, **{name: HBASE_PLACES[name] for name in ON_HBASE}}
 """Of HBase one version of Thrift: that both keep the contract is tested with the stores."""
 
 
-@pytest.fixture(params=[*CLAIMING_PLACES, pytest.param("thrift2", marks=pytest.mark.hbase)])
+@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(name, marks=pytest.mark.hbase) for name in ON_HBASE)])
 def make_claiming_index(request, tmp_path, clock):
     """Return what makes indexes, once for each kind of store."""
     maker = IndexMaker(PLACES[request.param](tmp_path, clock), clock)

@@ -30,6 +30,7 @@ ON_HBASE = {
     "thrift2": _on_hbase(2),
     "thrift1-http": _on_hbase_by_http(1),
     "thrift2-http": _on_hbase_by_http(2),
+    "rpc": _on_hbase("rpc"),
 }
 # A store that needs a server is added here: a function from the test's temporary folder and a clock to an empty store.
 MAKERS = {

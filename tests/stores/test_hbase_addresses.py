@@ -1,5 +1,7 @@
 """Addresses of an index in HBase."""
 
+import getpass
+
 import pytest
 
 from simhash_hbase.errors import InvalidArgument, MissingExtra
@@ -36,6 +38,17 @@ def test_an_address_names_gateways_and_a_table_and_settings_follow_a_question_ma
     assert parse_url(format_url(options)) == options
 
 
+def test_an_address_without_a_gateway_names_servers_and_who_calls_them():
+    options = parse_url("hbase+rpc://one,two:16000/news:t", {"HADOOP_USER_NAME": "crawler"})
+    servers = (Gateway("one", 16020), Gateway("two", 16000))
+    assert options == HBaseOptions(gateways=servers, table="news:t", rpc=True, user="crawler")
+    assert format_url(options) == "hbase+rpc://one:16020,two:16000/news:t"
+
+    secure = parse_url("hbase+rpcs://one/t?ca=/etc/ca.pem")
+    assert (secure.tls, secure.ca_file, secure.user) == (True, "/etc/ca.pem", getpass.getuser())
+    assert parse_url(format_url(secure)) == secure
+
+
 REFUSED = {
     "no address of an HBase": ["hbase:one:9091/t", "file:one", "hbase://one:9091/t#x"],
     "no name of a table": [f"hbase://one:9091{path}" for path in ("", "/", "/a/b", "/a:b:c", "/.t")],
@@ -51,6 +64,7 @@ REFUSED = {
     "kerberos is 'a@b': wanted a service": ["hbase://one/t?kerberos=a%40b"],
     "kerberos goes with buffered transport": ["hbase://one/t?kerberos=hbase&transport=framed"],
     "'regions' is no setting": ["hbase://one/t?regions=3"],
+    "is no setting": ["hbase+rpc://one/t?version=2", "hbase+rpc://one/t?tls=1", "hbase+rpcs://one/t?transport=framed"],
     "version is given twice": ["hbase://one/t?version=1&version=2"],
 }
 

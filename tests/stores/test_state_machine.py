@@ -14,6 +14,7 @@ from stores.conftest import MAKERS, ON_HBASE, Clock
 from support.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase.stores.base import Cell, Swap, Transactional
+from simhash_hbase.stores.hbase.rpc.driver import RpcDriver
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -153,10 +154,17 @@ def run(own, **options):
 
 @pytest.mark.hbase
 @pytest.mark.parametrize(
-    ("name", "scanned"), [("thrift1", Thrift2.scanned_rows), ("thrift2", Thrift2.scanned_rows), ("thrift2", 1)]
+    ("name", "driver", "scanned"),
+    [
+        ("thrift1", Thrift2, Thrift2.scanned_rows),
+        ("thrift2", Thrift2, Thrift2.scanned_rows),
+        ("thrift2", Thrift2, 1),
+        ("rpc", RpcDriver, RpcDriver.scanned_rows),
+        ("rpc", RpcDriver, 1),
+    ],
 )
-def test_a_store_over_hbase_answers_as_the_model_does(name, scanned, monkeypatch):
-    monkeypatch.setattr(Thrift2, "scanned_rows", scanned)
+def test_a_store_over_hbase_answers_as_the_model_does(name, driver, scanned, monkeypatch):
+    monkeypatch.setattr(driver, "scanned_rows", scanned)
     # HBase takes an empty value for none in a compare-and-set.
     own = {"name": name, "unstamped": ("d",), "stamped": ("m",), "values": Congruence.values[1:]}
     # Shrinking a failure would take a table a step.

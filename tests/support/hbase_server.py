@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
+import pytest
+
 from simhash_hbase.stores.hbase import HBaseOptions, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.table import TableSchema
@@ -48,8 +50,18 @@ def address(version):
     return addresses()[version]
 
 
+def region_server():
+    """Return ``host:port`` of the region server, or skip the test; from outside, those of a container have no names."""
+    address(2)
+    if not launcher_status().get("pids"):
+        pytest.skip("no region server can be reached beside gateways in a container or on another machine")
+    return f"127.0.0.1:{launcher_status()['ports']['regionserver']}"
+
+
 def hbase_options(version, table, /, **options) -> HBaseOptions:
-    return replace(parse_url(f"hbase://{address(version)}/{table}"), **options)
+    """Return the options of a table behind Thrift 1 or 2, or for ``rpc`` without a gateway."""
+    url = f"hbase+rpc://{region_server()}" if version == "rpc" else f"hbase://{address(version)}"
+    return replace(parse_url(f"{url}/{table}"), **options)
 
 
 class Tables:

@@ -134,7 +134,11 @@ class Thrift1(_HBase):
     version = 1
 
 
-HBASE_PLACES = {"thrift1": Thrift1, "thrift2": _HBase}
+class Rpc(_HBase):
+    version = "rpc"
+
+
+HBASE_PLACES = {"thrift1": Thrift1, "thrift2": _HBase, "rpc": Rpc}
 
 
 class IndexMaker:

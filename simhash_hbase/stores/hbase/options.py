@@ -1,5 +1,7 @@
 """The address of an HBase and the options of its store."""
 
+import getpass
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,37 +12,46 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import read_setting
 
 DEFAULT_PORT = 9090
+RPC_PORT = 16020
+"""Where a region server listens (``hbase.regionserver.port``); a master has 16000."""
 PROTOCOLS = ("binary", "compact")
 TRANSPORTS = ("buffered", "framed")
 # HBase's own rules for names (TableName.isLegalFullyQualifiedTableName and isLegalNamespaceName).
 _TABLE = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SERVICE = re.compile(r"[A-Za-z0-9_.-]+")
-SCHEMES = ("hbase", "hbase+http", "hbase+https")
+SCHEMES = ("hbase", "hbase+http", "hbase+https", "hbase+rpc", "hbase+rpcs")
+RPC_SCHEMES = ("hbase+rpc", "hbase+rpcs")
+"""Those whose servers are masters and region servers, not gateways."""
 _SETTINGS = {
     "hbase": ("version", "transport", "protocol", "tls", "kerberos", "ca"),
     "hbase+http": ("version", "access"),
     "hbase+https": ("version", "access", "ca"),
+    "hbase+rpc": (),
+    "hbase+rpcs": ("ca",),
 }
 _FORMS = {
     "hbase": "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact&tls=1&ca=FILE&kerberos=SERVICE]",
     "hbase+http": "wanted hbase+http://host:port[,host:port…]/[namespace:]table[?version=1|2&access=alibaba]",
     "hbase+https": "wanted hbase+https://host:port[,host:port…]/[namespace:]table[?version=1|2&access=alibaba&ca=FILE]",
+    "hbase+rpc": "wanted hbase+rpc://host:port[,host:port…]/[namespace:]table",
+    "hbase+rpcs": "wanted hbase+rpcs://host:port[,host:port…]/[namespace:]table[?ca=FILE]",
 }
 ACCESS_HEADERS = {"alibaba": ("ACCESSKEYID", "ACCESSSIGNATURE")}
 """The headers in which a cloud's HBase wants user and access key, by the name that an address calls it."""
 USER = "SIMHASH_HBASE_ACCESS_USER"
 KEY = "SIMHASH_HBASE_ACCESS_KEY"
 HEADERS = "SIMHASH_HBASE_HTTP_HEADERS"
+HADOOP_USER = "HADOOP_USER_NAME"
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 _OWN_HEADERS = {"host", "content-type", "content-length", "transfer-encoding", "connection", "expect", "upgrade"}
 
 
 class Gateway(NamedTuple):
-    """One Thrift server of HBase."""
+    """One server of HBase: a Thrift gateway, or for HBase's own RPC a master or a region server."""
 
     host: str  # A name or an address.
-    port: int  # The port of the gateway.
+    port: int  # The port of the server.
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -51,7 +62,8 @@ class HBaseOptions:
     """The place of an index in HBase, and the patience of its store."""
 
     gateways: tuple[Gateway, ...]
-    """Thrift servers of one cluster; they share the calls, and a failed one is tried again after some seconds."""
+    """Thrift servers of one cluster; they share the calls, and a failed one is tried again after some seconds. For
+    HBase's own RPC any servers of the cluster, which are asked for the others."""
     table: str  # ``table`` or ``namespace:table``.
     version: int | None = None  # Thrift interface 1 or 2; None: the gateway is asked.
     transport: str = "buffered"  # ``buffered`` or ``framed``, as the gateway was started.
@@ -59,6 +71,8 @@ class HBaseOptions:
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
     tls: bool = False  # Whether they speak TLS, with certificates of the hosts that are named here.
     http: bool = False  # Whether the gateways are in HTTP mode, `hbase.regionserver.thrift.http`.
+    rpc: bool = False  # Whether the servers are masters and region servers, which are called without a gateway.
+    user: str = ""  # Who calls them, where nobody is authenticated.
     access: str = ""  # A name of `ACCESS_HEADERS` whose headers `parse_url` fills in; empty: none.
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and values of further headers of each request by HTTP; never shown, since they may be secrets."""
@@ -97,11 +111,12 @@ def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOpti
     Parameters
     ----------
     url : str
-        ``hbase://``, ``hbase+http://`` or ``hbase+https://``.
+        ``hbase://``, ``hbase+http://``, ``hbase+https://``, ``hbase+rpc://`` or ``hbase+rpcs://``.
     variables : mapping, optional
         Where user, access key and headers for gateways in HTTP mode are looked up, such as ``os.environ``:
         ``SIMHASH_HBASE_ACCESS_USER``, ``SIMHASH_HBASE_ACCESS_KEY`` and ``SIMHASH_HBASE_HTTP_HEADERS``, lines of
-        ``NAME: VALUE``; with ``_FILE`` behind its name each names a file instead.
+        ``NAME: VALUE``; with ``_FILE`` behind its name each names a file instead. ``HADOOP_USER_NAME`` is who calls
+        the servers of ``hbase+rpc://``; without it, the user of this process.
 
     Examples
     --------
@@ -125,9 +140,13 @@ def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOpti
             raise InvalidArgument(f"{url!r}: {part!r} is no host:port; {form}")
         if not port and part.endswith(":"):
             raise InvalidArgument(f"{url!r}: {part!r} ends without a port")
-        gateways.append(Gateway(host.removeprefix("[").removesuffix("]"), int(port) if port else DEFAULT_PORT))
+        default = RPC_PORT if scheme in RPC_SCHEMES else DEFAULT_PORT
+        gateways.append(Gateway(host.removeprefix("[").removesuffix("]"), int(port) if port else default))
     settings = _settings(url.partition("?")[0], scheme, query)
-    if scheme != "hbase":
+    if scheme in RPC_SCHEMES:
+        user = (variables or {}).get(HADOOP_USER) or _own_name()
+        settings = {"rpc": True, "tls": scheme == "hbase+rpcs", "user": user, **settings}
+    elif scheme != "hbase":
         headers = _headers(settings.get("access", ""), variables or {})
         settings = {"http": True, "tls": scheme == "hbase+https", "headers": headers, **settings}
     return HBaseOptions(gateways=tuple(gateways), table=table, **settings)
@@ -141,16 +160,26 @@ def format_url(options: HBaseOptions) -> str:
     >>> format_url(parse_url("hbase://one/simhash?transport=framed&protocol=binary"))
     'hbase://one:9090/simhash?transport=framed'
     """
-    scheme = ("hbase+https" if options.tls else "hbase+http") if options.http else "hbase"
+    scheme = "hbase+rpc" if options.rpc else "hbase+http" if options.http else "hbase"
+    if scheme != "hbase" and options.tls:
+        scheme += "s"
     named = [f"version={options.version}"] if options.version else []
     named += ["transport=framed"] if options.transport == "framed" else []
     named += ["protocol=compact"] if options.protocol == "compact" else []
-    named += ["tls=1"] if options.tls and not options.http else []
+    named += ["tls=1"] if options.tls and scheme == "hbase" else []
     named += [f"access={options.access}"] if options.access else []
     named += [f"ca={quote(options.ca_file)}"] if options.ca_file else []
     named += [f"kerberos={options.kerberos}"] if options.kerberos else []
     query = "?" + "&".join(named) if named else ""
     return f"{scheme}://{','.join(map(str, options.gateways))}/{options.table}{query}"
+
+
+def _own_name() -> str:
+    """Return the name of the user of this process; a number where the system has no name for it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _headers(access: str, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -180,9 +209,16 @@ def _check_transport(options: HBaseOptions) -> None:
     if options.kerberos and options.transport == "framed":
         raise InvalidArgument("kerberos goes with buffered transport: a gateway with SASL has frames of its own")
     if options.ca_file and not options.tls:
-        raise InvalidArgument("a file of authorities is for TLS: tls=1 or hbase+https://")
+        raise InvalidArgument("a file of authorities is for TLS: tls=1, hbase+https:// or hbase+rpcs://")
     if not options.http and (options.headers or options.access):
         raise InvalidArgument("headers and access are for gateways in HTTP mode: hbase+http:// or hbase+https://")
+    if options.rpc and (options.version, options.transport, options.protocol, options.http) != (
+        None,
+        "buffered",
+        "binary",
+        False,
+    ):
+        raise InvalidArgument("version, transport, protocol and HTTP are for Thrift gateways, not for hbase+rpc://")
     if options.http:
         if (options.transport, options.protocol, options.kerberos) != ("buffered", "binary", ""):
             raise InvalidArgument("transport, protocol and kerberos are not for gateways in HTTP mode")

@@ -1,9 +1,9 @@
-"""The store over HBase's Thrift gateways, and the table that it makes or finds."""
+"""The store over HBase, through Thrift gateways or without one, and the table that it makes or finds."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Self, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from simhash_hbase.stores.hbase import table
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.reader import HBaseReader, Regions, group_cells, group_keys, group_row_keys
+from simhash_hbase.stores.hbase.rpc.servers import Servers
 from simhash_hbase.stores.hbase.thrift import driver, exchange, wire
 
 WRITE_SOCKETS = 3
@@ -29,6 +30,8 @@ CELL_BYTES = 10 << 20
 NO_ROW = b"\0"
 
 K = TypeVar("K")
+Access: TypeAlias = Gateways | Servers
+"""The way to HBase that an address names."""
 
 
 class HBaseStore(base.Store, base.Cluster):
@@ -40,7 +43,7 @@ class HBaseStore(base.Store, base.Cluster):
     refused in a compare-and-set, since HBase takes it for an absent one.
     """
 
-    def __init__(self, gateways: Gateways, options: HBaseOptions, shortfalls: tuple[str, ...]) -> None:
+    def __init__(self, gateways: Access, options: HBaseOptions, shortfalls: tuple[str, ...]) -> None:
         self._options = options
         self._gateways = gateways
         self._driver = gateways.driver
@@ -61,8 +64,8 @@ class HBaseStore(base.Store, base.Cluster):
         return cls._connect(options, lambda gateways: create_table(gateways, schema or table.TableSchema()))
 
     @classmethod
-    def _connect(cls, options: HBaseOptions, look: Callable[[Gateways], tuple[str, ...]]) -> Self:
-        gateways = Gateways(options)
+    def _connect(cls, options: HBaseOptions, look: Callable[[Access], tuple[str, ...]]) -> Self:
+        gateways = Servers(options) if options.rpc else Gateways(options)
         try:
             return cls(gateways, options, look(gateways))
         except BaseException:
@@ -185,7 +188,7 @@ def _check_sizes(sizes: Iterable[int]) -> None:
         raise InvalidArgument(f"a cell of {largest} bytes is too large: HBase takes {CELL_BYTES}")
 
 
-def create_table(gateways: Gateways, schema: table.TableSchema) -> tuple[str, ...]:
+def create_table(gateways: Access, schema: table.TableSchema) -> tuple[str, ...]:
     """Make the table, or take over one that an operator made and nobody has used."""
     try:
         found = _describe(gateways)
@@ -214,7 +217,7 @@ def create_table(gateways: Gateways, schema: table.TableSchema) -> tuple[str, ..
     return wrong
 
 
-def find_table(gateways: Gateways) -> tuple[str, ...]:
+def find_table(gateways: Access) -> tuple[str, ...]:
     """Check that there is a table for an index, and that it can be used; nothing is known to be missing in it.
 
     HBase shows a table's description only to users with permission to make or change it, so only `create_table` reads
@@ -232,21 +235,21 @@ def find_table(gateways: Gateways) -> tuple[str, ...]:
     return ()
 
 
-def _describe(gateways: Gateways) -> driver.TableDescription | None:
+def _describe(gateways: Access) -> driver.TableDescription | None:
     try:
         return gateways.exchange.one(gateways.driver.describe)
     except IndexMissing:
         return None
 
 
-def _check_families(gateways: Gateways, missing: list[str]) -> None:
+def _check_families(gateways: Access, missing: list[str]) -> None:
     if missing:
         raise NotAnIndex(
             f"table {gateways.options.table} was made for other data: it lacks the families {', '.join(missing)}"
         )
 
 
-def _check_unused(gateways: Gateways) -> None:
+def _check_unused(gateways: Access) -> None:
     """Refuse a table with an index: its profile is in family ``m``."""
     if gateways.exchange.one(partial(gateways.driver.scan_cells, layout.FAMILY_INDEX, b"", b"", 1, 1)):
         raise IndexExists(f"there is an index in table {gateways.options.table} already")

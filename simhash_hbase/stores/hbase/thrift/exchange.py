@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from simhash_hbase.errors import Retryable, SimhashError, StoreBusy, StoreRefused, StoreTimeout
 from simhash_hbase.stores.base import Traffic
@@ -17,8 +17,9 @@ from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, Repl
 K = TypeVar("K")
 T = TypeVar("T")
 
-Conversation: TypeAlias = Generator[Sequence[Call], list[Reply], T]
-"""Yields calls, receives their answers, and returns the result. A time-out is thrown into it, and must leave it."""
+Conversation: TypeAlias = Generator[Sequence[Any], list[Any], T]
+"""Yields calls, receives their answers, and returns the result; its driver and its exchange agree on the kind of calls.
+A time-out is thrown into it, and must leave it."""
 Task: TypeAlias = Callable[[], Conversation[T]]  # Starts a conversation, from its beginning each time.
 
 DOUBT_S = 2.0

@@ -1,10 +1,4 @@
-"""The calls of Thrift 2.
-
-One scan reads thousands of prefixes or rows by HBase's ``MultiRowRangeFilter``, serialised here in the form of HBase's
-protocol buffers: ``Filter {1: class name, 2: the filter's own message}``, ``MultiRowRangeFilter {repeated 1:
-RowRange}``, ``RowRange {1: start, 2: start inclusive, 3: stop, 4: stop inclusive}``, ``FilterList {1: operator,
-repeated 2: Filter}`` and ``ColumnPaginationFilter {1: limit, 2: offset}``.
-"""
+"""The calls of Thrift 2."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -13,21 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import StoreUnavailable
-from simhash_hbase.rows.keys import pack_prefixes, prefix_stop
-from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, PREFIX_BYTES
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.hbase.filters import ranges_filter, rows_filter
 from simhash_hbase.stores.hbase.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores.hbase.thrift import driver
 from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface
-
-_CLASSES = b"org.apache.hadoop.hbase.filter."
-# Operator of a list: a cell has to pass all filters.
-_EVERY = 1
-_BYTES, _NUMBER = 2, 0
-_MORE = 0x80
 
 
 class Thrift2(driver.Driver):
@@ -250,55 +238,3 @@ def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
 
 def _texts(pairs: dict[bytes | str, bytes | str] | None) -> dict[str, str]:
     return {driver.decoded(name): driver.decoded(value) for name, value in (pairs or {}).items()}
-
-
-def ranges_filter(start: bytes, prefixes: NDArray[np.uint64]) -> bytes:
-    """Serialise a filter that lets the rows of some prefixes pass."""
-    packed = np.frombuffer(b"".join(pack_prefixes(prefixes)), np.uint8).reshape(-1, PREFIX_BYTES)
-    first = _field(1, _row_range(start, prefix_stop(packed[0].tobytes())))
-    return _filter(b"MultiRowRangeFilter", first + _many_ranges(packed[1:], prefix_stop(b"")))
-
-
-def rows_filter(rows: Sequence[bytes], limit: int) -> bytes:
-    """Serialise a filter that lets the first cells of some rows, sorted and of one length, pass up to a limit each."""
-    packed = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-    ranges = _filter(b"MultiRowRangeFilter", _many_ranges(packed, b"\0"))
-    first = _filter(b"ColumnPaginationFilter", _number(1, limit) + _number(2, 0))
-    return _filter(b"FilterList", _number(1, _EVERY) + _field(2, ranges) + _field(2, first))
-
-
-def _many_ranges(packed: NDArray[np.uint8], behind: bytes) -> bytes:
-    """Serialise a range for each key, from the key to the key with `behind`.
-
-    All keys have one length, so one range is serialised and copied, and the keys are put into the copies.
-    """
-    zero = bytes(packed.shape[1])
-    one = _field(1, _row_range(zero, zero + behind))
-    many = np.tile(np.frombuffer(one, np.uint8), (len(packed), 1))
-    for at in (one.index(zero), one.index(zero + behind)):
-        many[:, at : at + len(zero)] = packed
-    return many.tobytes()
-
-
-def _row_range(start: bytes, stop: bytes) -> bytes:
-    return _field(1, start) + _number(2, True) + _field(3, stop) + _number(4, False)
-
-
-def _filter(name: bytes, message: bytes) -> bytes:
-    return _field(1, _CLASSES + name) + _field(2, message)
-
-
-def _number(number: int, value: int) -> bytes:
-    return bytes([number << 3 | _NUMBER]) + _varint(value)
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | _BYTES]) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= _MORE:
-        out.append(value % _MORE | _MORE)
-        value //= _MORE
-    return bytes([*out, value])

@@ -1,0 +1,120 @@
+"""Protocol buffers, as far as HBase's messages need them: numbers, byte strings, and messages as byte strings.
+
+A message is a row of fields. A field is its number and kind in one varint, then the value: a varint, or a length and
+that many bytes, or 4 or 8 bytes (https://protobuf.dev/programming-guides/encoding/).
+"""
+
+from typing import Self
+
+NUMBER, LONG, BYTES, SHORT = 0, 1, 2, 5
+_FIXED_BYTES = {LONG: 8, SHORT: 4}
+_MORE = 0x80
+# A number has 64 bits, seven in a byte.
+_MOST_SHIFT = 63
+
+
+def varint(value: int) -> bytes:
+    """Return a number of at most 64 bits, seven of them in a byte, the lowest first.
+
+    Examples
+    --------
+    >>> varint(300).hex()
+    'ac02'
+    """
+    out = bytearray()
+    while value >= _MORE:
+        out.append(value % _MORE | _MORE)
+        value //= _MORE
+    return bytes([*out, value])
+
+
+def number_field(number: int, value: int) -> bytes:
+    """Return a field with a number, or with a Boolean as 0 or 1."""
+    return varint(number << 3 | NUMBER) + varint(value)
+
+
+def bytes_field(number: int, content: bytes) -> bytes:
+    """Return a field with a byte string or a message."""
+    return varint(number << 3 | BYTES) + varint(len(content)) + content
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at a position, and the position behind it; raise `ValueError` where there is none."""
+    value = shift = 0
+    while at < len(data) and shift <= _MOST_SHIFT:
+        byte = data[at]
+        at += 1
+        value |= (byte & ~_MORE) << shift
+        if byte < _MORE:
+            return value, at
+        shift += 7
+    raise ValueError("a number of a message has no end")
+
+
+class Message:
+    """The fields of a message; a field that is absent has the value 0, no bytes or no items.
+
+    Examples
+    --------
+    >>> message = Message(number_field(1, 300) + bytes_field(2, b"row"))
+    >>> message.number(1), message.content(2), message.content(3), message.has(3)
+    (300, b'row', b'', False)
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, data: bytes) -> None:
+        fields: dict[int, list[int | bytes]] = {}
+        at = 0
+        while at < len(data):
+            key, at = read_varint(data, at)
+            kind = key & 7
+            value: int | bytes
+            if kind == NUMBER:
+                value, at = read_varint(data, at)
+            else:
+                size, at = read_varint(data, at) if kind == BYTES else (_FIXED_BYTES.get(kind, -1), at)
+                if size < 0 or at + size > len(data):
+                    raise ValueError("a field of a message is cut off or of no known kind")
+                value = data[at : at + size]
+                at += size
+            fields.setdefault(key >> 3, []).append(value)
+        self._fields = fields
+
+    def has(self, number: int) -> bool:
+        """Return whether the field is there."""
+        return number in self._fields
+
+    def number(self, number: int, default: int = 0) -> int:
+        """Return the last number in a field."""
+        return next(reversed(self.numbers(number)), default)
+
+    def numbers(self, number: int) -> list[int]:
+        """Return all numbers in a field, written one by one."""
+        values = self._fields.get(number, [])
+        if not all(isinstance(value, int) for value in values):
+            raise ValueError(f"field {number} of a message is no number")
+        return values  # type: ignore[return-value]
+
+    def contents(self, number: int) -> list[bytes]:
+        """Return all byte strings in a field."""
+        values = self._fields.get(number, [])
+        if not all(isinstance(value, bytes) for value in values):
+            raise ValueError(f"field {number} of a message has no bytes")
+        return values  # type: ignore[return-value]
+
+    def content(self, number: int) -> bytes:
+        """Return the last byte string in a field."""
+        return next(reversed(self.contents(number)), b"")
+
+    def text(self, number: int) -> str:
+        """Return the last byte string in a field as text."""
+        return self.content(number).decode("utf-8", "replace")
+
+    def message(self, number: int) -> Self:
+        """Return the message in a field."""
+        return type(self)(self.content(number))
+
+    def messages(self, number: int) -> list[Self]:
+        """Return all messages in a field."""
+        return [type(self)(content) for content in self.contents(number)]

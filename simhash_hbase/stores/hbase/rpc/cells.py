@@ -1,0 +1,122 @@
+"""Cells as HBase's ``KeyValueCodec`` writes them, one behind the other.
+
+A cell is its length (int32), the length of its key (int32) and of its value (int32), the length of its row (int16),
+the row, the length of its family (int8), the family, the qualifier, the time in milliseconds (int64), the kind (int8)
+and the value; all numbers big-endian (``KeyValue.java``, ``KeyValueCodec.java``). Block rows are cells of one size, so
+numpy writes and reads them.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS
+from simhash_hbase.stores.base import Cell
+
+PUT, DELETE_COLUMN = 4, 12
+"""Kinds of cells: a value, and the deletion of all versions up to a time (``Cell.proto``)."""
+LATEST = 2**63 - 1
+"""The time of a cell that the server is to stamp (``HConstants.LATEST_TIMESTAMP``)."""
+
+_LENGTHS = struct.Struct(">iiih")
+_TIME_AND_KIND = struct.Struct(">qb")
+_LENGTH_BYTES = 4
+# Lengths of row and family, time and kind.
+_KEY_BYTES = 2 + 1 + _TIME_AND_KIND.size
+
+
+class CellColumns(NamedTuple):
+    """The cells of one block, in columns."""
+
+    rows: list[bytes]
+    qualifiers: list[bytes]
+    values: list[bytes]
+    timestamps: list[int]  # Milliseconds.
+
+    def part(self, start: int, stop: int) -> "CellColumns":
+        """Return the cells from one position to another, exclusive."""
+        part = slice(start, stop)
+        return CellColumns(self.rows[part], self.qualifiers[part], self.values[part], self.timestamps[part])
+
+    def cells(self) -> list[Cell]:
+        """Return the cells one by one."""
+        return [Cell(*cell) for cell in zip(*self, strict=True)]
+
+
+def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
+    """Write cells of one family; a cell without a timestamp is stamped by the server, a deletion has no value."""
+    name = family.encode()
+    parts: list[bytes] = []
+    for row, qualifier, content, timestamp in cells:
+        value = content if kind == PUT else b""
+        key_bytes = _KEY_BYTES + len(row) + len(name) + len(qualifier)
+        size = _LENGTHS.size - 2 - _LENGTH_BYTES + key_bytes + len(value)
+        parts += (
+            _LENGTHS.pack(size, key_bytes, len(value), len(row)),
+            row,
+            bytes([len(name)]),
+            name,
+            qualifier,
+            _TIME_AND_KIND.pack(LATEST if timestamp is None else timestamp, kind),
+            value,
+        )
+    return b"".join(parts)
+
+
+def unpack_cells(block: bytes, family: str) -> CellColumns:
+    """Read cells of one family; raise `ValueError` for bytes that are none."""
+    name = bytes([len(family)]) + family.encode()
+    columns = CellColumns([], [], [], [])
+    rows, qualifiers, values, timestamps = columns
+    at = 0
+    while at < len(block):
+        size, key_bytes, value_bytes, row_bytes = _LENGTHS.unpack_from(block, at)
+        row = at + _LENGTHS.size
+        qualifier = row + row_bytes + len(name)
+        value = row - 2 + key_bytes
+        time = value - _TIME_AND_KIND.size
+        at += _LENGTH_BYTES + size
+        lengths_agree = 0 <= value_bytes == at - value and row_bytes >= 0 and qualifier <= time and at <= len(block)
+        if not lengths_agree or block[qualifier - len(name) : qualifier] != name:
+            raise ValueError("a cell has lengths that contradict each other, or is of another family")
+        timestamp, kind = _TIME_AND_KIND.unpack_from(block, time)
+        if kind != PUT:
+            raise ValueError(f"a cell of kind {kind} came, which is no value")
+        rows.append(block[row : row + row_bytes])
+        qualifiers.append(block[qualifier:time])
+        values.append(block[value:at])
+        timestamps.append(timestamp)
+    return columns
+
+
+def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
+    """Write block rows as cells without qualifier and value."""
+    one = _block_row(timestamp, kind)
+    cells = np.tile(np.frombuffer(one, np.uint8), (len(keys), 1))
+    cells[:, _LENGTHS.size : _BLOCK_FAMILY] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, BLOCK_ROW_BYTES)
+    return cells.tobytes()
+
+
+def unpack_block_rows(block: bytes) -> list[bytes]:
+    """Return the keys of block rows; raise `ValueError` for cells that are none."""
+    if len(block) % BLOCK_ROW_CELL_BYTES:
+        raise ValueError("a cell of a block row has another length")
+    cells = np.frombuffer(block, np.uint8).reshape(-1, BLOCK_ROW_CELL_BYTES)
+    alike = np.frombuffer(_block_row(0, PUT), np.uint8)
+    time = BLOCK_ROW_CELL_BYTES - _TIME_AND_KIND.size
+    for part in (slice(_LENGTHS.size), slice(_BLOCK_FAMILY, time), slice(BLOCK_ROW_CELL_BYTES - 1, None)):
+        if (cells[:, part] != alike[part]).any():
+            raise ValueError("a cell came that is no block row")
+    keys = np.ascontiguousarray(cells[:, _LENGTHS.size : _BLOCK_FAMILY])
+    # As values without a type, of which a list has bytes; as strings they would lose zeros at their end.
+    return cast(list[bytes], keys.view(np.dtype((np.void, BLOCK_ROW_BYTES))).ravel().tolist())
+
+
+def _block_row(timestamp: int, kind: int) -> bytes:
+    return pack_cells(FAMILY_BLOCKS, [Cell(bytes(BLOCK_ROW_BYTES), b"", b"", timestamp)], kind)
+
+
+BLOCK_ROW_CELL_BYTES = len(_block_row(0, PUT))
+_BLOCK_FAMILY = _LENGTHS.size + BLOCK_ROW_BYTES

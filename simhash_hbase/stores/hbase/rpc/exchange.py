@@ -1,0 +1,264 @@
+"""Calls of the servers of a cluster: connections that threads share, and conversations on them."""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from simhash_hbase.errors import IndexClosed, Retryable, SimhashError, StoreBusy, StoreUnavailable
+from simhash_hbase.stores.base import Traffic
+from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
+from simhash_hbase.stores.hbase.rpc.connection import RpcConnection
+from simhash_hbase.stores.hbase.rpc.errors import NotDone, ServerException, connection_errors, of_exception
+from simhash_hbase.stores.hbase.rpc.messages import Answer, Call
+from simhash_hbase.stores.hbase.rpc.regions import Locator
+from simhash_hbase.stores.hbase.thrift import exchange
+from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
+from simhash_hbase.stores.hbase.thrift.retry import RetryTimer
+
+T = TypeVar("T")
+
+
+class Connections:
+    """One connection to each service of each server that was called; threads share them.
+
+    After a fork the child starts without connections.
+    """
+
+    def __init__(self, options: HBaseOptions) -> None:
+        self._options = options
+        self._closed = False
+        self._open: dict[tuple[Gateway, str], RpcConnection] = {}
+        self._start_empty()
+
+    def to(self, server: Gateway, service: str) -> RpcConnection:
+        """Return a connection that can take calls; errors on the way to one are `NotDone`."""
+        if os.getpid() != self._process:
+            self._start_empty()
+        with self._lock:
+            if self._closed:
+                raise IndexClosed(f"{format_url(self._options)}: this index was closed")
+            connection = self._open.get((server, service))
+        if connection is not None:
+            if connection.is_fresh(self._options.idle_s):
+                return connection
+            connection.close()
+        with connection_errors("connecting", server, self._options.connect_timeout_s, begun=False):
+            connection = RpcConnection(server, service, self._options)
+        with self._lock:
+            other = self._open.get((server, service))
+            if self._closed or (other is not None and other.is_open):
+                # Another thread was faster, or has closed everything.
+                connection.close()
+                return self._open.get((server, service), connection)
+            self._open[server, service] = connection
+        return connection
+
+    def counts(self) -> tuple[int, int]:
+        """Count the open connections, and those with calls under way."""
+        with self._lock:
+            connections = [each for each in self._open.values() if each.is_open]
+        return len(connections), sum(each.calls > 0 for each in connections)
+
+    def close(self) -> None:
+        """Close all; calls under way get an error, and later ones raise `IndexClosed`."""
+        with self._lock:
+            self._closed = True
+            connections, self._open = list(self._open.values()), {}
+        for connection in connections:
+            connection.close()
+
+    def _start_empty(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._open = {}
+
+
+class _Ticket(NamedTuple):
+    """A call under way, or the error that kept it from being sent."""
+
+    call: Call
+    connection: RpcConnection | None
+    number: int
+    deadline: float
+    error: SimhashError | None
+
+
+class RpcExchange(exchange.Exchange):
+    """Holds conversations with the servers of a cluster.
+
+    A conversation that failed begins again, with regions that are looked for anew, where repeating is safe: where the
+    caller allows it, or where no server has begun with a call of it.
+    """
+
+    def __init__(self, options: HBaseOptions, locator: Locator) -> None:
+        self._options = options
+        self._locator = locator
+        self._connections = Connections(options)
+        self._retries = 0
+
+    def traffic(self) -> Traffic:
+        """Count connections and retries; there is one connection to each service of each server."""
+        connections, in_use = self._connections.counts()
+        return Traffic(connections, in_use, max(connections, self._options.max_connections), self._retries)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._connections.close()
+
+    def hold(
+        self,
+        tasks: Sequence[exchange.Task[T]],
+        *,
+        sockets: int,
+        window: int = 1,
+        repeat: bool = True,
+        writes: bool = False,
+        timeout_s: float | None = None,
+    ) -> list[T]:
+        """Hold many conversations, ``sockets * window`` of them at a time; a disabled table is noticed by itself."""
+        retries = RetryTimer(self._options.deadline_s)
+        results: dict[int, T] = {}
+        while len(results) < len(tasks):
+            answered = len(results)
+            failures = _Round(self._connections, self._options, tasks, results, timeout_s).hold(sockets * window)
+            if not failures:
+                continue
+            self._locator.forget()
+            unclear = [error for error in failures if not isinstance(error, NotDone)]
+            if unclear and not repeat:
+                raise unclear[0]
+            if busy := next((error for error in failures if isinstance(error, StoreBusy)), None):
+                raise busy
+            retries.wait(failures[0], progress=len(results) > answered)
+            # Threads share the count; a lost one does no harm.
+            self._retries += 1
+        return [results[number] for number in range(len(tasks))]
+
+
+class _Round(Generic[T]):
+    """One try of all conversations that have no result yet."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        options: HBaseOptions,
+        tasks: Sequence[exchange.Task[T]],
+        results: dict[int, T],
+        timeout_s: float | None,
+    ) -> None:
+        self._connections = connections
+        self._options = options
+        self._tasks = tasks
+        self._results = results
+        self._timeout_s = timeout_s or options.timeout_s
+        self._talking: deque[tuple[int, exchange.Conversation[T], list[_Ticket]]] = deque()
+        self._failures: list[Retryable] = []
+
+    def hold(self, most: int) -> list[Retryable]:
+        """Keep the results; return the errors after which the rest may be tried again."""
+        waiting = deque(number for number in range(len(self._tasks)) if number not in self._results)
+        try:
+            while self._talking or (waiting and not self._failures):
+                # What begins together is sent together.
+                asked: list[tuple[int, exchange.Conversation[T], Sequence[Call]]] = []
+                while waiting and len(self._talking) + len(asked) < most and not self._failures:
+                    number = waiting.popleft()
+                    conversation = self._tasks[number]()
+                    if (calls := self._step(number, conversation, None)) is not None:
+                        asked.append((number, conversation, calls))
+                self._send(asked)
+                if self._talking:
+                    self._advance()
+        finally:
+            # After an error that ends it all, nobody waits for the other answers.
+            for *_, tickets in self._talking:
+                _forget(tickets)
+        return self._failures
+
+    def _advance(self) -> None:
+        """Wait for the answers of the oldest question and go on."""
+        number, conversation, tickets = self._talking.popleft()
+        answers: list[Answer] = []
+        errors: list[SimhashError] = []
+        for at, ticket in enumerate(tickets):
+            try:
+                answers.append(self._answer(ticket))
+            except SimhashError as error:
+                errors.append(error)
+            except BaseException:
+                _forget(tickets[at:])
+                raise
+        calls = self._step(number, conversation, _worst(errors, answers) or answers)
+        if calls is not None:
+            self._send([(number, conversation, calls)])
+
+    def _step(
+        self, number: int, conversation: exchange.Conversation[T], answer: list[Answer] | SimhashError | None
+    ) -> Sequence[Call] | None:
+        """Take a conversation on; return its next calls, or None when it has ended with a result or with a failure."""
+        try:
+            if isinstance(answer, SimhashError):
+                return conversation.throw(answer)
+            return next(conversation) if answer is None else conversation.send(answer)
+        except StopIteration as finished:
+            self._results[number] = finished.value
+        except Retryable as error:
+            self._failures.append(error)
+        except SimhashError:
+            raise
+        except (UnreadableAnswer, LookupError, TypeError, ValueError) as error:
+            self._failures.append(StoreUnavailable(f"HBase: an answer is damaged or not complete: {error}"))
+        return None
+
+    def _send(self, asked: Sequence[tuple[int, exchange.Conversation[T], Sequence[Call]]]) -> None:
+        """Send the calls of conversations, those of one connection at once."""
+        places: dict[tuple[Gateway, str], list[Call]] = {}
+        for *_, calls in asked:
+            for call in calls:
+                places.setdefault((call.server, call.service), []).append(call)
+        sent = {place: iter(self._send_to(place, calls)) for place, calls in places.items()}
+        for number, conversation, calls in asked:
+            tickets = [next(sent[call.server, call.service]) for call in calls]
+            self._talking.append((number, conversation, tickets))
+
+    def _send_to(self, place: tuple[Gateway, str], calls: Sequence[Call]) -> list[_Ticket]:
+        now = time.monotonic()
+        try:
+            connection = self._connections.to(*place)
+            with connection_errors(calls[0].method, place[0], self._timeout_s):
+                numbers = connection.send(calls, self._timeout_s)
+        except SimhashError as error:
+            return [_Ticket(call, None, 0, now, error) for call in calls]
+        return [
+            _Ticket(call, connection, number, now + (call.timeout_s or self._timeout_s), None)
+            for call, number in zip(calls, numbers, strict=True)
+        ]
+
+    def _answer(self, ticket: _Ticket) -> Answer:
+        call = ticket.call
+        if ticket.error is not None or ticket.connection is None:
+            raise ticket.error or StoreUnavailable(f"{call.method} at {call.server}: not sent")
+        with connection_errors(call.method, call.server, call.timeout_s or self._timeout_s):
+            answer = ticket.connection.answer(ticket.number, ticket.deadline)
+        if isinstance(answer, ServerException):
+            raise of_exception(answer, f"{call.method} at {call.server}", self._options.table)
+        return answer
+
+
+def _forget(tickets: Sequence[_Ticket]) -> None:
+    for ticket in tickets:
+        if ticket.connection is not None:
+            ticket.connection.forget([ticket.number])
+
+
+def _worst(errors: Sequence[SimhashError], answers: Sequence[Answer]) -> SimhashError | None:
+    """Return the error of a question: one that forbids a repetition first; `NotDone` only if no server has begun."""
+    for harmless in (Retryable, NotDone):
+        if worse := [error for error in errors if not isinstance(error, harmless)]:
+            return worse[0]
+    if errors and answers:
+        return StoreUnavailable(f"a part of the servers has answered: {errors[0]}")
+    return errors[0] if errors else None

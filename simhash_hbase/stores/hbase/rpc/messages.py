@@ -1,0 +1,373 @@
+"""The messages of HBase's RPC that this package writes, and the parts that it reads.
+
+Numbers and names of fields are those of HBase's ``.proto`` files (RPC, Client, Comparator, Filter, HBase, Master, Table
+and Registry), of which 2.4 to 3.0 differ here by fields that may be left out; a test compares the bytes with those
+files.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from simhash_hbase.stores.hbase.filters import CLASSES
+from simhash_hbase.stores.hbase.options import Gateway
+from simhash_hbase.stores.hbase.protobuf import Message, bytes_field, number_field, read_varint, varint
+from simhash_hbase.stores.hbase.table import TableSchema
+
+REGISTRY, CLIENT, MASTER = "ClientMetaService", "ClientService", "MasterService"
+"""Services of HBase's servers; a connection belongs to one of them."""
+_CODEC = b"org.apache.hadoop.hbase.codec.KeyValueCodec"
+# A server behaves as for the oldest clients where the version is absent: it sends whole batches or nothing, and other
+# errors (RSRpcServices.java). 2.6 has all that this package relies on.
+_VERSION = (2, 6)
+_META_PRIORITY = 200
+_PUT, _DELETE = 2, 3  # MutationProto.MutationType
+_EQUAL = 2  # CompareType
+_REGION_NAME = 1  # RegionSpecifierType
+_STREAM, _PREAD = 1, 2  # Scan.ReadType
+_DISABLED, _DISABLING = 1, 2  # TableState.State
+_COUNT = 0x08  # The key of field 1 with a number: cells_per_result.
+_MORE = 0x80
+# Actions of one call; a server warns above 5,000.
+MOST_ACTIONS = 4_096
+
+
+class Call(NamedTuple):
+    """One call of one server."""
+
+    server: Gateway
+    service: str
+    method: str  # The method on the wire.
+    parameter: bytes  # Its message.
+    cells: bytes = b""
+    timeout_s: float | None = None  # Seconds until it must be answered; None: as the options say.
+    priority: int = 0  # 0: that of ordinary calls.
+
+
+class Answer(NamedTuple):
+    """The answer to a call."""
+
+    message: bytes
+    cells: bytes
+
+
+def connection_header(user: str, service: str) -> bytes:
+    """Return the ``ConnectionHeader`` of a connection; the user counts only where nobody is authenticated."""
+    major, minor = _VERSION
+    texts = (f"{major}.{minor}.0", "simhash-hbase", "none", "simhash-hbase", "none", "none")
+    version = b"".join(bytes_field(number, text.encode()) for number, text in enumerate(texts, 1))
+    version += number_field(7, major) + number_field(8, minor)
+    header = bytes_field(1, bytes_field(1, user.encode())) if user else b""
+    return header + bytes_field(2, service.encode()) + bytes_field(3, _CODEC) + bytes_field(5, version)
+
+
+def request(number: int, call: Call, timeout_ms: int) -> bytes:
+    """Return a call without its cells, from the length in front on."""
+    header = number_field(1, number) + bytes_field(3, call.method.encode()) + number_field(4, True)
+    if call.cells:
+        header += bytes_field(5, number_field(1, len(call.cells)))
+    if call.priority:
+        header += number_field(6, call.priority)
+    header += number_field(7, timeout_ms)
+    body = varint(len(header)) + header + varint(len(call.parameter)) + call.parameter
+    return (len(body) + len(call.cells)).to_bytes(4) + body
+
+
+class Scan(NamedTuple):
+    """What a scan reads."""
+
+    family: str
+    start: bytes
+    stop: bytes  # Exclusive; empty: to the end.
+    filter: bytes = b""
+    batch: int = 0  # Most cells of one result, so that a row is cut into parts; 0: whole rows.
+    stream: bool = False  # Whether the servers open the files anew, for long scans.
+    cached: bool = True  # Whether what is read goes into the servers' cache.
+
+
+def _region(name: bytes) -> bytes:
+    return bytes_field(1, number_field(1, _REGION_NAME) + bytes_field(2, name))
+
+
+def open_scan(region: bytes, scan: Scan, rows: int, *, close: bool) -> bytes:
+    """Return a ``ScanRequest`` for the first rows; with `close` the server forgets the scan after the answer.
+
+    Partial rows and heartbeats are not asked for: an answer has whole results.
+    """
+    body = bytes_field(1, bytes_field(1, scan.family.encode()))
+    body += bytes_field(3, scan.start) if scan.start else b""
+    body += bytes_field(4, scan.stop) if scan.stop else b""
+    body += bytes_field(5, scan.filter) if scan.filter else b""
+    body += number_field(8, scan.cached)
+    body += number_field(9, scan.batch) if scan.batch else b""
+    body += number_field(17, rows) + number_field(23, _STREAM if scan.stream else _PREAD)
+    return _region(region) + bytes_field(2, body) + number_field(4, rows) + number_field(5, close)
+
+
+def go_on_scanning(scanner: int, rows: int, sequence: int) -> bytes:
+    """Return a ``ScanRequest`` for more rows of an open scan; no rows close it.
+
+    The server compares the sequence with the number of earlier calls that went on, so that no answer gets lost.
+    """
+    if not rows:
+        return number_field(3, scanner) + number_field(4, 0) + number_field(5, True)
+    return number_field(3, scanner) + number_field(4, rows) + number_field(6, sequence)
+
+
+class ScanAnswer:
+    """A ``ScanResponse``, whose first field says how many cells each result has."""
+
+    def __init__(self, message: bytes) -> None:
+        counts, at = _leading_counts(message)
+        rest = Message(message[at:])
+        self.cells_per_result: list[int] = counts + rest.numbers(1)
+        self.scanner = rest.number(2)
+        self.more = bool(rest.number(3, True))  # Whether the scan may have more rows, here or in later regions.
+        self.more_in_region = bool(rest.number(8))
+
+
+def _leading_counts(message: bytes) -> tuple[list[int], int]:
+    """Return the counts below 128 at the beginning of a message, and the position behind them."""
+    pairs = np.frombuffer(message, np.uint8, count=len(message) // 2 * 2).reshape(-1, 2)
+    other = (pairs[:, 0] != _COUNT) | (pairs[:, 1] >= _MORE)
+    most = int(other.argmax()) if other.any() else len(pairs)
+    return pairs[:most, 1].tolist(), 2 * most
+
+
+class Get(NamedTuple):
+    """A ``Get`` of one row of a family."""
+
+    row: bytes
+    family: str
+    qualifier: bytes | None = None  # None: all cells.
+    filter: bytes = b""
+    limit: int = 0  # Most cells; 0: all.
+    exists: bool = False  # Whether only its existence is asked for.
+    cached: bool = True
+
+    def action(self) -> bytes:
+        """Return the field of an ``Action``."""
+        column = bytes_field(1, self.family.encode())
+        column += bytes_field(2, self.qualifier) if self.qualifier is not None else b""
+        get = bytes_field(1, self.row) + bytes_field(2, column)
+        get += bytes_field(4, self.filter) if self.filter else b""
+        get += number_field(7, False) if not self.cached else b""
+        get += number_field(8, self.limit) if self.limit else b""
+        get += number_field(10, True) if self.exists else b""
+        return bytes_field(3, get)
+
+
+def multi_gets(regions: Iterable[tuple[bytes, Sequence[Get]]]) -> bytes:
+    """Return a ``MultiRequest`` of gets, grouped by the names of regions."""
+    parts = []
+    for region, gets in regions:
+        actions = (bytes_field(3, number_field(1, at) + get.action()) for at, get in enumerate(gets))
+        parts.append(bytes_field(1, _region(region) + b"".join(actions)))
+    return b"".join(parts)
+
+
+def multi_mutations(regions: Iterable[tuple[bytes, int]], *, delete: bool) -> bytes:
+    """Return a ``MultiRequest`` that takes so many cells of the call, each by itself, to each region in turn."""
+    parts = (_region(region) + _actions(delete=delete).first(count) for region, count in regions)
+    return b"".join(bytes_field(1, part) for part in parts)
+
+
+class _Numbered:
+    """A message for each number, one behind the other: the first of them are one piece."""
+
+    def __init__(self, messages: Iterable[bytes]) -> None:
+        pieces = list(messages)
+        self._all = b"".join(pieces)
+        self._ends = np.cumsum([0, *map(len, pieces)]).tolist()
+
+    def first(self, count: int) -> bytes:
+        """Return the first messages."""
+        return self._all[: self._ends[count]]
+
+
+@cache
+def _actions(*, delete: bool) -> _Numbered:
+    # Row, time and value are in the cell.
+    mutation = bytes_field(2, number_field(2, _DELETE if delete else _PUT) + number_field(8, 1))
+    return _Numbered(bytes_field(3, number_field(1, at) + mutation) for at in range(MOST_ACTIONS))
+
+
+@cache
+def _successes() -> _Numbered:
+    return _Numbered(bytes_field(1, number_field(1, at) + bytes_field(2, b"")) for at in range(MOST_ACTIONS))
+
+
+class GetResult(NamedTuple):
+    """The answer to a get within a multi."""
+
+    cells: int  # How many cells of the answer belong to it.
+    exists: bool
+
+
+class ActionError(NamedTuple):
+    """The answer to an action, or to all actions of a region, that failed."""
+
+    java_class: str
+    trace: str
+
+
+def multi_errors(message: bytes, counts: Sequence[int]) -> list[ActionError]:
+    """Return the errors of a ``MultiResponse`` to mutations, of which each region had so many.
+
+    A region that did everything in order answers with bytes that are known beforehand, so nothing is read of it.
+    """
+    errors: list[ActionError] = []
+    for content, count in zip(_region_results(message, len(counts)), counts, strict=True):
+        if content != _successes().first(count):
+            results = _action_results(content, count)
+            errors += [result for _, result in results if isinstance(result, ActionError)]
+    return errors
+
+
+def multi_results(message: bytes, counts: Sequence[int]) -> list[GetResult | ActionError]:
+    """Return the answers of a ``MultiResponse`` to gets, of which each region had so many, in their order."""
+    answers: list[GetResult | ActionError] = []
+    for content, count in zip(_region_results(message, len(counts)), counts, strict=True):
+        results = _action_results(content, count)
+        if [number for number, _ in results] != list(range(count)):
+            raise ValueError("the answers of a region are not in the order of its gets")
+        answers += [result for _, result in results]
+    return answers
+
+
+def _region_results(message: bytes, regions: int) -> list[bytes]:
+    contents = Message(message).contents(1)
+    if len(contents) != regions:
+        raise ValueError(f"{len(contents)} of {regions} regions answered")
+    return contents
+
+
+def _action_results(content: bytes, count: int) -> list[tuple[int, GetResult | ActionError]]:
+    region = Message(content)
+    if region.has(2):
+        return [(number, _error(region.message(2))) for number in range(count)]
+    results: list[tuple[int, GetResult | ActionError]] = []
+    for action in region.messages(1):
+        result = action.message(2)
+        answer = _error(action.message(3)) if action.has(3) else GetResult(result.number(2), bool(result.number(3)))
+        results.append((action.number(1), answer))
+    if {number for number, _ in results} != set(range(count)) or len(results) != count:
+        raise ValueError(f"{len(results)} answers came to {count} actions")
+    return results
+
+
+def _error(pair: Message) -> ActionError:
+    return ActionError(pair.text(1), pair.text(2))
+
+
+def check_and_put(region: bytes, key: tuple[bytes, str, bytes], expected: bytes | None) -> bytes:
+    """Return a ``MutateRequest`` that puts the cell of the call if a cell has a value, or if there is none.
+
+    For the server, an empty value to compare with means none.
+    """
+    row, family, qualifier = key
+    comparable = bytes_field(1, bytes_field(1, expected or b""))
+    comparator = bytes_field(1, CLASSES + b"BinaryComparator") + bytes_field(2, comparable)
+    condition = bytes_field(1, row) + bytes_field(2, family.encode()) + bytes_field(3, qualifier)
+    condition += number_field(4, _EQUAL) + bytes_field(5, comparator)
+    mutation = bytes_field(1, row) + number_field(2, _PUT) + number_field(8, 1)
+    return _region(region) + bytes_field(2, mutation) + bytes_field(3, condition)
+
+
+def was_put(message: bytes) -> bool:
+    """Return whether a ``MutateResponse`` says that the condition was met."""
+    answer = Message(message)
+    if not answer.has(2):
+        raise ValueError("an answer does not say whether the cell was changed")
+    return bool(answer.number(2))
+
+
+class RegionInfo(NamedTuple):
+    """A region as the table ``hbase:meta`` describes it."""
+
+    table: str
+    start: bytes
+    end: bytes  # First row behind it; empty: the end of the table.
+    is_served: bool  # Not split, not offline.
+
+
+def region_info(value: bytes) -> RegionInfo:
+    """Read the value of ``info:regioninfo``."""
+    if not value.startswith(b"PBUF"):
+        raise ValueError("the description of a region is no message")
+    info = Message(value[4:])
+    name = info.message(2)
+    namespace, table = name.text(1), name.text(2)
+    full = table if namespace in ("", "default") else f"{namespace}:{table}"
+    return RegionInfo(full, info.content(3), info.content(4), not (info.number(5) or info.number(6)))
+
+
+def server_of(name: Message) -> Gateway:
+    """Read a ``ServerName``."""
+    return Gateway(name.text(1), name.number(2))
+
+
+def meta_server(message: bytes) -> Gateway | None:
+    """Return who serves ``hbase:meta``, by a ``GetMetaRegionLocationsResponse``; None while nobody does."""
+    locations = Message(message).messages(1)
+    return server_of(locations[0].message(2)) if locations and locations[0].has(2) else None
+
+
+def is_disabled(value: bytes) -> bool:
+    """Return whether the value of ``table:state`` says that a table is disabled, or becomes so."""
+    return Message(value).number(1) in (_DISABLED, _DISABLING)
+
+
+def table_name(name: str) -> bytes:
+    """Return a ``TableName``."""
+    namespace, _, table = name.rpartition(":")
+    return bytes_field(1, (namespace or "default").encode()) + bytes_field(2, table.encode())
+
+
+def create_table(name: str, schema: TableSchema, attributes: Mapping[str, str]) -> bytes:
+    """Return a ``CreateTableRequest``."""
+    table = bytes_field(1, table_name(name)) + _pairs(2, attributes)
+    for family in schema.families:
+        content = bytes_field(1, family.name.encode()) + _pairs(2, family.settings) + _pairs(3, family.configuration)
+        table += bytes_field(3, content)
+    return bytes_field(1, table) + b"".join(bytes_field(2, key) for key in schema.split_keys)
+
+
+def table_settings(message: bytes) -> tuple[dict[str, dict[str, str]], dict[str, str]] | None:
+    """Return the settings of families and the attributes by a ``GetTableDescriptorsResponse``; None without a table."""
+    tables = Message(message).messages(1)
+    if not tables:
+        return None
+    families = {
+        family.text(1): {**_read_pairs(family, 2), **_read_pairs(family, 3)} for family in tables[0].messages(3)
+    }
+    return families, {**_read_pairs(tables[0], 2), **_read_pairs(tables[0], 4)}
+
+
+def _pairs(number: int, pairs: Mapping[str, str]) -> bytes:
+    return b"".join(
+        bytes_field(number, bytes_field(1, name.encode()) + bytes_field(2, value.encode()))
+        for name, value in pairs.items()
+    )
+
+
+def _read_pairs(message: Message, number: int) -> dict[str, str]:
+    return {pair.text(1): pair.text(2) for pair in message.messages(number)}
+
+
+def read_answer(frame: bytes) -> tuple[Message, Answer]:
+    """Read the header of an answer, then its message and its cells, which are empty for an error."""
+    size, at = read_varint(frame, 0)
+    if at + size > len(frame):
+        raise ValueError("the header of an answer is cut off")
+    header = Message(frame[at : at + size])
+    at += size
+    if header.has(2):
+        return header, Answer(b"", b"")
+    size, at = read_varint(frame, at)
+    cells = at + size
+    if header.message(3).number(1) != len(frame) - cells:
+        raise ValueError("an answer has another length than its header says")
+    return header, Answer(frame[at:cells], frame[cells:])

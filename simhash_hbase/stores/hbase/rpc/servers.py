@@ -1,0 +1,35 @@
+"""The servers of an HBase, called without a gateway: an exchange and a driver, as `Gateways` has them."""
+
+from simhash_hbase.errors import Retryable, StoreUnavailable
+from simhash_hbase.stores.hbase.options import HBaseOptions
+from simhash_hbase.stores.hbase.rpc.driver import RpcDriver
+from simhash_hbase.stores.hbase.rpc.exchange import RpcExchange
+from simhash_hbase.stores.hbase.rpc.regions import Locator
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation
+
+
+class Servers:
+    """Connects to the first server of the address that answers."""
+
+    def __init__(self, options: HBaseOptions) -> None:
+        self.options = options
+        locator = Locator(options)
+        self.driver = RpcDriver(options.table, locator)
+        self.exchange = RpcExchange(options, locator)
+
+        def greet() -> Conversation[None]:
+            try:
+                yield from locator.find_meta()
+            except Retryable as error:
+                raise StoreUnavailable(str(error)) from error
+
+        try:
+            # Not repeated, so that a mistyped port is reported at once.
+            self.exchange.one(greet, repeat=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.exchange.close()

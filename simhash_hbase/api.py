@@ -47,7 +47,7 @@ from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.indexrows import find_profile
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.kernel.tables import dictionary_digest
+from simhash_hbase.kernel.tables import dictionary_digest, fold_digest
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.profile.defaults import FORMER_ANALYZER
 from simhash_hbase.profile.matching import hamming
@@ -214,6 +214,8 @@ def open_local_index(
         made_with = index.profile
         if made_with.dictionary is not None:
             made_with.check_same(made_with.replace(dictionary=dictionary_digest()))
+        if made_with.fold_table is not None:
+            made_with.check_same(made_with.replace(fold_table=fold_digest()))
         if made_with.jieba_idf is not None:
             made_with.check_same(made_with.replace(jieba_idf=jieba_idf_digest()))
         return index if collection is None else index.in_collection(collection)
@@ -348,6 +350,8 @@ def _resolved(
     if isinstance(learn_from, str | bytes | os.PathLike):
         raise InvalidArgument(f"learn_from is {learn_from!r}: wanted texts, such as a list of them, or a generator")
     profile = Profile.resolve(**options)
+    if profile.fold is not None:
+        profile = profile.replace(fold_table=fold_digest())
     if profile.analyzer in SEGMENTING:
         # The dictionary that this machine has.
         weights = jieba_idf_digest() if profile.analyzer == "jieba" else None
@@ -357,6 +361,6 @@ def _resolved(
     if learn_from is None:
         sample, idf, name = None, general_idf(), GENERAL
     else:
-        sample = learn(learn_from, seed=profile.seed, text_form=profile.text_form, workers=workers)
+        sample = learn(learn_from, seed=profile.seed, form=profile.form, workers=workers)
         idf, name = sample.idf, None
     return profile.replace(idf=idf.digest(), idf_documents=idf.documents, idf_name=name), idf, sample

@@ -43,9 +43,12 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
             if idf is None:
                 raise errors.InvalidProfile("analyzer learned needs an idf table, learned from a sample of texts")
             whole = profile.whole or 0
-            return LearnedAnalyzer(idf=idf, top=profile.top, text_form=profile.text_form, whole=whole)
+            return LearnedAnalyzer(
+                idf=idf, top=profile.top, text_form=profile.text_form, fold=profile.fold, whole=whole
+            )
         case "shingle":
-            return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary, text_form=profile.text_form)
+            size, binary = profile.shingle or 4, profile.binary
+            return ShingleAnalyzer(size=size, binary=binary, text_form=profile.text_form, fold=profile.fold)
         case "weighted":
             return WeightedAnalyzer()
 
@@ -89,9 +92,7 @@ class Analysis:
         self._is_probed = True
         bands, bins = self.profile.bands, self.profile.band_bins or 0
         fingerprinted = self.fingerprinter.fingerprint_batch
-        parts = [
-            (*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts, self.profile.text_form)
-        ]
+        parts = [(*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts, self.profile.form)]
         *columns, digests_of_parts = zip(*parts, strict=True)
         simhashes, features, sketches, sizes, segments, shingles = map(np.concatenate, columns)
         digests = list(chain.from_iterable(digests_of_parts))
@@ -162,7 +163,7 @@ _TEXTS = (
 def probe_digest(fingerprinter: Fingerprinter) -> str:
     """Digest the features, fingerprints and sketches that an analyzer and a hash make of the built-in texts."""
     simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
-    sketched = Batch(_TEXTS, fingerprinter.text_form).sketch()
+    sketched = Batch(_TEXTS, fingerprinter.form).sketch()
     features = [
         # Weights as they count: the last bit of a logarithm is not the same on every platform.
         sorted((name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text))

@@ -9,7 +9,7 @@ import numpy as np
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 from simhash_hbase.kernel.texts import Batch, CountedWords, Weights
-from simhash_hbase.profile.defaults import TEXT_FORM
+from simhash_hbase.profile.defaults import FOLD, TEXT_FORM, FoldName, TextForm
 
 
 @runtime_checkable
@@ -27,6 +27,13 @@ class CountingAnalyzer(ABC):
     """Features to keep, the heaviest; None for all."""
     text_form: int = TEXT_FORM
     """Version of the form of texts, as in `Profile`."""
+    fold: FoldName | None = None
+    """Characters that count as one, as in `Profile`."""
+
+    @property
+    def form(self) -> TextForm:
+        """The form of texts in which features are counted."""
+        return TextForm(self.text_form, self.fold)
 
     @property
     def few(self) -> int:
@@ -47,7 +54,7 @@ class CountingAnalyzer(ABC):
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List features and weights, the heaviest first, ties by the feature."""
-        counted = self.count(Batch([text], self.text_form), seed=0)
+        counted = self.count(Batch([text], self.form), seed=0)
         words = zip(counted.words(), counted.counts.tolist(), strict=True)
         table = self.weights(seed=0)
         weighed = [(word, count * weight) for word, count in words if (weight := table.weight(word))]
@@ -83,7 +90,8 @@ class LearnedAnalyzer(CountingAnalyzer):
     """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
 
     Copies that differ only in case, in width or in another compatible form of characters have the same features: the
-    text is brought to NFKC and lower case before it is cut. So have copies with blanks between Chinese characters.
+    text is brought to NFKC and lower case before it is cut. So have copies with blanks between Chinese characters, and
+    most copies in traditional Chinese.
 
     Examples
     --------
@@ -94,6 +102,7 @@ class LearnedAnalyzer(CountingAnalyzer):
 
     top: int | None = None
     text_form: int = TEXT_FORM
+    fold: FoldName | None = FOLD
     idf: IdfTable = field(repr=False)
     """Weights of words."""
     whole: int = 0
@@ -132,6 +141,7 @@ class ShingleAnalyzer(CountingAnalyzer):
     binary: bool = False
     """Weigh every shingle 1, however often it occurs."""
     text_form: int = TEXT_FORM
+    fold: FoldName | None = FOLD
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 64:  # noqa: PLR2004

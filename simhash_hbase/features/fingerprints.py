@@ -20,7 +20,7 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile,
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.idf import CutTexts, outline, text_key
 from simhash_hbase.kernel.texts import Batch, batches
-from simhash_hbase.profile.defaults import TEXT_FORM, HashName
+from simhash_hbase.profile.defaults import FORM, HashName
 from simhash_hbase.rows.names import exact
 
 SCALE = 65536  # Integer units of a weight of 1.
@@ -135,7 +135,7 @@ class Fingerprinter:
         if hash == "none" and not isinstance(analyzer, WeightedAnalyzer):
             raise InvalidProfile("hash none is for features that are integers, not for words")
         self.analyzer = analyzer
-        self.text_form = analyzer.text_form if isinstance(analyzer, CountingAnalyzer) else TEXT_FORM
+        self.form = analyzer.form if isinstance(analyzer, CountingAnalyzer) else FORM
         self.hash = hash
         self.seed = seed
         self._known: dict[bytes, tuple[int, int]] = {}
@@ -167,7 +167,7 @@ class Fingerprinter:
 
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the fingerprint of each text, and how many features it has: 0 where it has no fingerprint."""
-        parts = map(self.fingerprint_batch, batches(texts, self.text_form))
+        parts = map(self.fingerprint_batch, batches(texts, self.form))
         simhashes, features = zip(*parts, strict=True)
         return np.concatenate(simhashes), np.concatenate(features)
 

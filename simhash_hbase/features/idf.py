@@ -17,7 +17,7 @@ import numpy as np
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel import texts as kernel, votes
 from simhash_hbase.kernel.tables import VERSION, Tables, cached_tables, jieba_file, words_of
-from simhash_hbase.profile.defaults import TEXT_FORM
+from simhash_hbase.profile.defaults import FORM, TextForm
 from simhash_hbase.rows.digests import digest_of
 from simhash_hbase.rows.names import exact
 
@@ -28,7 +28,7 @@ STOP_WORDS = (
 """The words that jieba.analyse drops (``KeywordExtractor.STOP_WORDS`` of jieba 0.42.1), in upper case, too."""
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
-GENERAL = "general-1"
+GENERAL = "general-2"
 """The shipped table, for indexes without a sample; other counts get another name. Its sources are in README.md."""
 _FORMAT = 1
 T = TypeVar("T")
@@ -177,7 +177,7 @@ class Sample(NamedTuple):
     texts: list[CutTexts]  # All texts in their order, some in each item.
 
 
-def learn(texts: Iterable[str], *, seed: int = 0, text_form: int = TEXT_FORM, workers: int = 1) -> Sample:
+def learn(texts: Iterable[str], *, seed: int = 0, form: TextForm = FORM, workers: int = 1) -> Sample:
     """Count document frequencies over a sample of a stream of texts, and hash with a seed.
 
     The sample is kept in memory; so many threads count it.
@@ -192,7 +192,7 @@ def learn(texts: Iterable[str], *, seed: int = 0, text_form: int = TEXT_FORM, wo
         sample.add(exact(text))
 
     def count(part: Sequence[str]) -> tuple[CutTexts, kernel.CountedWords]:
-        words = kernel.Batch(part, text_form).count(folded=True, seed=seed)
+        words = kernel.Batch(part, form).count(folded=True, seed=seed)
         return CutTexts.of(part, words), words.distinct()
 
     with ThreadPoolExecutor(workers) as pool:

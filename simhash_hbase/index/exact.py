@@ -143,7 +143,7 @@ class TextJudge:
         """
         if len(texts) != len(entries):
             raise InvalidArgument("texts are judged: give one for each document, to dedup_entries")
-        normals = chain.from_iterable(batch.normal_forms() for batch in batches(texts, self.candidates.text_form))
+        normals = chain.from_iterable(batch.normal_forms() for batch in batches(texts, self.candidates.form))
         self._normals = dict(zip(entries.texts, normals, strict=True))
 
     def keep(self, text: Text) -> None:

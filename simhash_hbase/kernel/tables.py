@@ -84,7 +84,7 @@ _CLASSES = {  # In characters.txt.
 def kernel_tables() -> Tables:
     """Return all arrays, from the user's cache if they are in it."""
     model = digest_of(b"".join(jieba_file("finalseg", name).read_bytes() for name in _MODEL))
-    digests = (dictionary_digest(), model, unicodedata.unidata_version, str(VERSION))
+    digests = (dictionary_digest(), model, unicodedata.unidata_version, fold_digest(), str(VERSION))
     return cached_tables(f"kernel-{digest_of(' '.join(digests).encode())}", make_tables)
 
 
@@ -136,6 +136,23 @@ def dictionary_digest() -> str:
     return digest_of(jieba_file("dict.txt").read_bytes())
 
 
+@cache
+def fold_digest() -> str:
+    """Digest the table of simplified characters, to notice when another version folds differently."""
+    return digest_of(_fold_file().read_bytes())
+
+
+@cache
+def simplified() -> dict[int, str]:
+    """Return the simplified character that each traditional one becomes, as `str.translate` takes it."""
+    groups = _fold_file().read_text("utf-8").split("\n\n")[-1].split()
+    return {ord(character): group[0] for group in groups for character in group[1:]}
+
+
+def _fold_file() -> Path:
+    return Path(__file__).with_name("hans.txt")
+
+
 def words_of(file: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]:
     """Read a file of words and numbers: return their code points, where each starts and stops, and its number."""
     octets = np.frombuffer(bytearray(file), np.uint8)
@@ -151,6 +168,7 @@ def _characters() -> Tables:
     """Return ``kinds`` (uint16) of all code points, and of the first 131,072 the forms (uint32, see `forms`).
 
     ``normal`` and ``normal_lists`` make normal forms, ``folded`` and ``folded_lists`` forms that are cut into words.
+    Those with ``hans`` in their names make the same with simplified characters.
     """
     everything = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds, joined = _kinds(everything), joining()
@@ -178,7 +196,20 @@ def _characters() -> Tables:
             elif form:
                 forms[name][number] = LIST | len(lists[name])
                 lists[name] += [len(form), *form]
-    return {"kinds": kinds, **forms, **{f"{name}_lists": np.array(some, np.uint32) for name, some in lists.items()}}
+    forms |= {f"{name}_lists": np.array(some, np.uint32) for name, some in lists.items()}
+    return {"kinds": kinds, **forms, **{_hans(name): _simplified(points) for name, points in forms.items()}}
+
+
+def _hans(name: str) -> str:
+    form, _, lists = name.partition("_")
+    return f"{form}_hans_{lists}" if lists else f"{form}_hans"
+
+
+def _simplified(points: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Simplify a table of forms, or a list of them: no place and no length in either is a Chinese character."""
+    same = np.arange(MAPPED, dtype=np.uint32)
+    same[list(simplified())] = list(map(ord, simplified().values()))
+    return np.where(points < MAPPED, same[np.minimum(points, MAPPED - 1)], points)
 
 
 def _kinds(everything: str) -> NDArray[np.uint16]:

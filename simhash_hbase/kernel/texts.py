@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, kinds as characters, segment, shingles, votes
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
-from simhash_hbase.kernel.tables import kernel_tables
-from simhash_hbase.profile.defaults import TEXT_FORM
+from simhash_hbase.kernel.tables import kernel_tables, simplified
+from simhash_hbase.profile.defaults import FORM, TextForm
 from simhash_hbase.rows.digests import blake2b
 from simhash_hbase.rows.names import exact
 
@@ -123,9 +123,9 @@ class Sketched(NamedTuple):
 
 
 class Batch:
-    """Some texts as code points, in a form that `Profile.text_form` explains; one thread at a time."""
+    """Some texts as code points, in the form of an index; one thread at a time."""
 
-    def __init__(self, texts: Sequence[str], form: int = TEXT_FORM) -> None:
+    def __init__(self, texts: Sequence[str], form: TextForm = FORM) -> None:
         self.texts = texts
         self.form = form
         self.points, self.offsets = _points(texts)
@@ -134,7 +134,7 @@ class Batch:
         self.kinds = np.zeros(len(texts), np.uint16)
         kinds = kernel_tables()["kinds"]
         forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
-        if form > 1 and (self.kinds & characters.IGNORABLE).any():
+        if form.version > 1 and (self.kinds & characters.IGNORABLE).any():
             forms.leave_out(*_buffers(self.points, self.offsets, kinds))
             self.points = self.points[: self.offsets[-1]]
             forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
@@ -147,10 +147,12 @@ class Batch:
             starts, stops, before = _cut(points, offsets, segment.KEYWORDS)
         else:
             points, offsets = self._forms("folded", form)
-            if self.form > 1:
+            if self.form.version > 1:
                 forms.join(*_buffers(points, offsets, kernel_tables()["kinds"]))
                 points = points[: offsets[-1]]
-            starts, stops, before = _cut(points, offsets, segment.FOLDED_WORDS if self.form > 1 else segment.WORDS)
+            starts, stops, before = _cut(
+                points, offsets, segment.FOLDED_WORDS if self.form.version > 1 else segment.WORDS
+            )
         long = np.flatnonzero(stops - starts > MAX_WORD)
         if len(long):
             bounded, ends = _points(list(map(bounded_word, _between(points, starts[long], stops[long]))))
@@ -192,6 +194,8 @@ class Batch:
 
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""
+        if self.form.fold:
+            name = f"{name}_{self.form.fold}"
         table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
         # Most of it is not touched, and takes no memory: few characters become several.
         written = np.empty(forms.MOST_LISTED * len(self.points) + 1, np.uint32)
@@ -231,7 +235,7 @@ def document_frequencies(parts: Sequence[CountedWords]) -> dict[str, int]:
     return dict(zip(words, texts[word[is_counted]].tolist(), strict=True))
 
 
-def batches(texts: Sequence[str], form: int = TEXT_FORM) -> Iterator[Batch]:
+def batches(texts: Sequence[str], form: TextForm = FORM) -> Iterator[Batch]:
     """Divide texts into batches, at least one, in their order."""
     return (Batch(some, form) for some in divided(list(map(exact, texts)), BATCH))
 
@@ -260,26 +264,32 @@ def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
     return _between(points, starts, stops)
 
 
-def canonical(text: str, *, folded: bool, form: int = TEXT_FORM) -> str:
+def canonical(text: str, *, folded: bool, form: TextForm = FORM) -> str:
     """Bring a text into the form that is cut into words."""
-    dropped = characters.FORMAT | characters.IGNORABLE if form > 1 else characters.FORMAT
+    dropped = characters.FORMAT | characters.IGNORABLE if form.version > 1 else characters.FORMAT
     composed = normal_form("NFKC" if folded else "NFC", _with_kind(text, dropped, 0)).replace(JOINER, "")
-    return composed.lower() if folded else composed
+    return _fold(composed.lower(), form) if folded else composed
 
 
-def normalize(text: str, form: int = TEXT_FORM) -> str:
-    """Normalise a text: NFKC, lower case, letters, numbers and marks alone (see schema/README.md).
+def normalize(text: str, form: TextForm = FORM) -> str:
+    """Normalise a text: NFKC, lower case, simplified, letters, numbers and marks alone (see schema/README.md).
 
     Examples
     --------
     >>> normalize("Ｐython is “sexy”！")
     'pythonissexy'
+    >>> normalize("電腦，電腦")
+    '电脑电脑'
     """
-    if form > 1:
+    if form.version > 1:
         text = _with_kind(text, characters.IGNORABLE, 0)
     forms_of_pieces = (unicodedata.normalize("NFKC", bounded_marks(piece)).lower() for piece in pieces(text))
-    kept = _with_kind("".join(forms_of_pieces), characters.KEPT, characters.KEPT)
-    return kept.replace(JOINER, "") if form > 1 else kept
+    kept = _fold(_with_kind("".join(forms_of_pieces), characters.KEPT, characters.KEPT), form)
+    return kept.replace(JOINER, "") if form.version > 1 else kept
+
+
+def _fold(text: str, form: TextForm) -> str:
+    return text.translate(simplified()) if form.fold else text
 
 
 def _with_kind(text: str, kind: int, expected: int) -> str:

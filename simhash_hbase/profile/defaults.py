@@ -10,6 +10,8 @@ HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
 """How a feature becomes 64 bits; see `simhash_hbase.features.fingerprints.HASHES`."""
 MatchName = Literal["distance", "verified"]
 """When two documents match; see `simhash_hbase.profile.matching.MatchRule`."""
+FoldName = Literal["hans"]
+"""Characters that count as one: `hans` folds traditional Chinese ones into simplified ones."""
 NearName = Literal["subject", "text"]
 """How much near copies share: most of their text and the words that tell its subject, or most of their text."""
 
@@ -46,10 +48,24 @@ BAND_FIELDS = ("band_bins", "near", *NearLimits._fields)  # Fields of a profile 
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
 SHORT_WITHOUT_BANDS = {"short": 30, "short_characters": 0}
 TEXT_FORM = 2  # See `Profile.text_form`.
+FOLD: FoldName = "hans"
+FOLDING = ("learned", "shingle")  # Analyzers that fold; the constants of jieba are of unfolded words.
 MAX_ROWS_PER_PREFIX = 50_000
 MAX_MEMBERS = 1_000
 LEASE_S = 30.0
 GRACE_S = 3600.0
+
+
+class TextForm(NamedTuple):
+    """The form in which texts are sketched, digested and cut into words; by default that of a new index."""
+
+    version: int = TEXT_FORM
+    """See `Profile.text_form`."""
+    fold: FoldName | None = FOLD
+    """See `Profile.fold`."""
+
+
+FORM = TextForm()
 
 
 def check_share(share: object) -> None:

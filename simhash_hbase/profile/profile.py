@@ -20,9 +20,12 @@ SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 WORDS: Literal["unicode-1"] = "unicode-1"
 WHOLE: Literal[5] = 5
 
-TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
+TAKEN_FROM_MACHINE = ("fold_table", "jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 # Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
-LATER_FIELDS = {"idf_name": None, "near": None, "secret": None, "text_form": 1, "whole": None}
+LATER_FIELDS = {
+    **{"fold": None, "fold_table": None, "idf_name": None, "near": None, "secret": None},
+    **{"text_form": 1, "whole": None},
+}
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
 # The choices of the fields that name one of several ways.
@@ -101,6 +104,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Version of the words of scripts that jieba does not know, for analyzers that cut words."""
     text_form: int = 1
     """Version of the form in which texts are sketched, digested and cut into words (see schema/README.md)."""
+    fold: defaults.FoldName | None = None
+    """``hans``: traditional Chinese characters count as the simplified ones that they become, in words, sketches and
+    digests; None, as in older indexes and with the analyzer ``jieba``: each counts as itself."""
+    fold_table: str | None = None
+    """Digest of the table by which characters are folded."""
     dictionary: str | None = None
     """Digest of jieba's dictionary."""
     idf: str | None = None
@@ -211,6 +219,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if analyzer == "learned":
             given["whole"] = WHOLE
         given.setdefault("text_form", defaults.TEXT_FORM)
+        if analyzer in defaults.FOLDING:
+            given["fold"] = defaults.FOLD
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -266,6 +276,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
     @property
+    def form(self) -> defaults.TextForm:
+        """The form in which texts are sketched, digested and cut into words."""
+        return defaults.TextForm(self.text_form, self.fold)
+
+    @property
     def blocks(self) -> Scheme:
         """The scheme, parsed."""
         return _parsed(self.scheme)
@@ -314,9 +329,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
         skipped = {*NEVER_COMPARED, *self._former_defaults(wanted)}
-        if self.text_form < wanted.text_form:
+        if self.text_form < wanted.text_form or (self.fold is None and wanted.fold):
             # The same sample has other words in another form.
-            skipped |= {"text_form", "idf", "probe"}
+            skipped |= {"text_form", "fold", "fold_table", "idf", "probe"}
         differing = [name for name in known if mine[name] != theirs[name] and name not in skipped]
         if differing == ["probe"]:
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
@@ -374,8 +389,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return f"shingle and binary go with analyzer shingle, not {self.analyzer}"
         if self.whole is not None and self.analyzer != "learned":
             return f"whole goes with analyzer learned, not {self.analyzer}"
-        if self.words is not None and self.analyzer not in SEGMENTING:
-            return f"words goes with analyzers {' and '.join(SEGMENTING)}, not {self.analyzer}"
+        for name, analyzers in {"words": SEGMENTING, "fold": defaults.FOLDING}.items():
+            if getattr(self, name) is not None and self.analyzer not in analyzers:
+                return f"{name} goes with analyzers {' and '.join(analyzers)}, not {self.analyzer}"
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None

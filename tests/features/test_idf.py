@@ -227,7 +227,7 @@ def test_the_default_index_of_an_older_version_is_taken_where_no_analyzer_is_nam
 
 def test_the_shipped_table_is_what_its_name_says():
     # Indexes name it; other counts need another name.
-    assert (GENERAL, general_idf().digest()) == ("general-1", "b15b25aebc028fa047fdfa1aa41fcfad")
+    assert (GENERAL, general_idf().digest()) == ("general-2", "68828f25cae9f695234ce77f39491b18")
 
 
 @pytest.mark.slow
@@ -241,4 +241,4 @@ def test_the_shipped_table_is_counted_over_the_shared_sets():
 def test_common_words_weigh_little_in_the_shipped_table_and_unknown_ones_most():
     weight = general_idf().weight
     assert max(map(weight, ("的", "在", "the", "of", "and"))) < 2
-    assert max(map(weight, ("法律", "電腦", "computer"))) < weight("qwxyz") == weight("从未见过的词")
+    assert max(map(weight, ("法律", "电脑", "computer"))) < weight("qwxyz") == weight("从未见过的词")

@@ -1,4 +1,4 @@
-"""The second form of texts, of new indexes: invisible characters count nowhere; an index of the first keeps its own."""
+"""The forms of texts: new indexes count no invisible character and fold traditional ones; older ones keep their own."""
 
 import json
 import re
@@ -10,10 +10,12 @@ from support import plain_schema as plain
 from support.plain_jieba import jieba
 from support.words import CLASSES, word_tokens
 
-from simhash_hbase import InvalidProfile, ProfileMismatch, create_index
+from simhash_hbase import InvalidProfile, ProfileMismatch, api, create_index, open_index
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.kernel.tables import simplified
 from simhash_hbase.kernel.texts import Batch, normalize
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.defaults import TextForm
 
 TEXT = "葛城市役所は明日の朝九時から受付を始めます。受付番号は入口で配りますので、順番にお取りください。"
 ENGLISH = "Seven boats left before dawn; they didn't return, it's 3.5 °C by the café owner's naïve cat."
@@ -23,6 +25,7 @@ INVISIBLE = [
     "\u200d", "\u202e", "\u2060", "\u2065", "\u206f", "\u3164", "\ufe00", "\ufe0f", "\ufeff", "\uffa0", "\ufff0",
     "\U0001bca0", "\U0001d173", "\U000e0000", "\U000e0001", "\U000e0041", "\U000e0100", "\U000e01ef", "\U000e0fff",
 ]  # fmt: skip
+FIRST = TextForm(1, None)
 SAMPLE = [TEXT, ENGLISH, KOREAN, "城市的明日"]
 OPTIONS = [{"analyzer": "jieba"}, {"analyzer": "learned", "learn_from": SAMPLE}, {"analyzer": "shingle"}]
 
@@ -78,8 +81,8 @@ def test_a_run_of_marks_is_bounded_and_the_joiner_is_no_part_of_the_form(text):
 @pytest.mark.parametrize("character", INVISIBLE)
 def test_the_first_form_keeps_what_it_kept(character):
     for text in chain.from_iterable(hidden(each, character) for each in SAMPLE):
-        assert normalize(text, 1) == plain.normalized(text, 1)
-        assert Batch([text], 1).normal_forms() == [normalize(text, 1)]
+        assert normalize(text, FIRST) == plain.normalized(text, 1, None)
+        assert Batch([text], FIRST).normal_forms() == [normalize(text, FIRST)]
 
 
 def test_an_index_of_the_first_form_is_opened_with_the_options_of_a_new_one(tmp_path):
@@ -155,6 +158,70 @@ def test_words_of_the_dictionary_are_whole_in_any_case(text, words):
 
 
 def test_the_first_form_is_cut_as_it_was():
-    words = Batch(["AT&T的IP地址 早 安"], 1).count(folded=True, seed=0).words()
+    words = Batch(["AT&T的IP地址 早 安"], FIRST).count(folded=True, seed=0).words()
 
     assert words == ["at", "t", "的", "ip", "地址", "早", "安"]
+
+
+SIMPLIFIED = "台湾的电脑软体工程师骑脚踏车去吃面，里面没有人认得㐀字和𠮷野家。"
+TRADITIONAL = "臺灣的電腦軟體工程師騎腳踏車去喫麪，裡面沒有人認得㐀字和𠮷野家。"
+HONG_KONG = "台灣的電腦軟體工程師騎腳踏車去吃麵，裏面沒有人認得㐀字和𠮷野家。"
+FOLDING = [options for options in OPTIONS if options["analyzer"] != "jieba"]
+
+
+@pytest.mark.parametrize("options", FOLDING, ids=lambda options: options["analyzer"])
+@pytest.mark.parametrize("added", ["", "e\u0301", "ΑΣ", "\U0002f800", "\ufa0a\u2f8a"])
+def test_a_traditional_copy_is_the_simplified_text_itself(options, added):
+    with create_index("memory:", **options) as index:
+        copies = [text + added for text in (SIMPLIFIED, TRADITIONAL, HONG_KONG)]
+
+        assert len(set(made_of(index.analysis, copies))) == 1
+        assert [normalize(copy) for copy in copies] == Batch(copies).normal_forms() == [normalize(copies[0])] * 3
+        assert {plain.normalized(copy) for copy in copies} == {normalize(copies[0])}
+
+
+def test_folded_words_are_those_of_the_simplified_text():
+    [first, second] = [Batch([text]).count(folded=True, seed=0).words() for text in (SIMPLIFIED, TRADITIONAL)]
+
+    assert first == second
+    assert {"台湾", "电脑", "工程师", "脚踏车"} < set(first)
+
+
+def test_a_character_is_folded_once_and_no_folded_one_is_left():
+    table = simplified()
+    assert len(table) > 2_900
+    assert not table.keys() & set(map(ord, table.values()))
+    assert all(unicodedata.is_normalized("NFKC", chr(key) + value) for key, value in table.items())
+    assert table == plain.simplified()
+
+
+def test_the_analyzer_jieba_tells_traditional_characters_from_simplified_ones():
+    with create_index("memory:", analyzer="jieba") as index:
+        assert index.profile.fold is index.profile.fold_table is None
+        assert len(set(made_of(index.analysis, [SIMPLIFIED, TRADITIONAL]))) == 2
+    with pytest.raises(InvalidProfile, match="fold goes with analyzers learned and shingle, not jieba"):
+        index.profile.replace(fold="hans")
+
+
+@pytest.mark.parametrize("analyzer", ["learned", "shingle"])
+def test_a_profile_without_a_fold_keeps_its_fingerprints(analyzer):
+    with create_index("memory:", analyzer=analyzer) as new:
+        former = Profile.decode(
+            json.dumps({k: v for k, v in json.loads(new.profile.encode()).items() if k not in ("fold", "fold_table")})
+        )
+        idf = getattr(new.analysis.analyzer, "idf", None)
+        old = Analysis(former.replace(probe=None), idf)
+        assert made_of(old, [SIMPLIFIED, TRADITIONAL])[0] == made_of(new.analysis, [SIMPLIFIED])[0]
+        assert len(set(made_of(old, [SIMPLIFIED, TRADITIONAL]))) == 2
+        assert plain.normalized(TRADITIONAL, fold=None) == normalize(TRADITIONAL, former.form) != normalize(TRADITIONAL)
+        former.check_same(new.profile)
+        with pytest.raises(ProfileMismatch, match="fold"):
+            new.profile.check_same(former)
+
+
+def test_an_index_that_another_table_folded_is_refused(tmp_path, monkeypatch):
+    url = f"file:{tmp_path}/a.index"
+    create_index(url).close()
+    monkeypatch.setattr(api, "fold_digest", lambda: "0" * 32)
+    with pytest.raises(ProfileMismatch, match="fold_table"):
+        open_index(url)

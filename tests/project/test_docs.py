@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from lxml.html import fromstring
-from support.fresh_clone import ROOT, pages
+from support.fresh_clone import ROOT, pages, translations
 
 import simhash_hbase
 from simhash_hbase.api import create_index
@@ -48,7 +48,7 @@ def site(tmp_path_factory):
 
 
 def test_every_page_is_in_the_navigation_once_and_nothing_else():
-    assert sorted(named(NAVIGATION)) == sorted({*GENERATED, *map(str, pages())})
+    assert sorted(named(NAVIGATION)) == sorted({*GENERATED, *map(str, pages()), *map(str, translations())})
 
 
 def test_every_link_of_the_site_leads_to_a_file_and_a_place_in_it(site):

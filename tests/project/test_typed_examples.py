@@ -17,7 +17,20 @@ from simhash_hbase.profile.profile import Profile, ProfileOptions
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TAKEN = {
-    *("format", "secret", "text_form", "words", "whole", "dictionary", "idf", "idf_documents", "idf_name", "jieba_idf"),
+    *(
+        "format",
+        "secret",
+        "text_form",
+        "fold",
+        "fold_table",
+        "words",
+        "whole",
+        "dictionary",
+        "idf",
+        "idf_documents",
+        "idf_name",
+        "jieba_idf",
+    ),
     *("probe", "versions", "extractor"),
 }
 

@@ -73,7 +73,7 @@ def test_the_second_implementation_knows_nothing_of_the_package():
     nodes = list(ast.walk(ast.parse(Path(plain.__file__).read_text("utf-8"))))
     named = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-    libraries = {"math", "struct", "unicodedata", "collections", "functools", "hashlib", "itertools"}
+    libraries = {"math", "struct", "unicodedata", "collections", "functools", "hashlib", "itertools", "pathlib"}
     assert named == {*libraries, "mmh3", "msgspec"}
 
 

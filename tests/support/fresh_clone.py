@@ -33,7 +33,20 @@ def tracked(*patterns):
 
 
 def pages():
-    return {path: (ROOT / path).read_text(encoding="utf-8") for path in tracked("*.md")}
+    return {path: text for path, text in _texts() if not _is_translation(path)}
+
+
+def translations():
+    """Return the Chinese pages, whose commands are those of the others."""
+    return {path: text for path, text in _texts() if _is_translation(path)}
+
+
+def _texts():
+    return [(path, (ROOT / path).read_text(encoding="utf-8")) for path in tracked("*.md")]
+
+
+def _is_translation(path):
+    return path.name.endswith(".zh-CN.md")
 
 
 def blocks(language="console"):

@@ -7,6 +7,7 @@ from collections import Counter
 from functools import cache
 from hashlib import blake2b, md5
 from itertools import combinations
+from pathlib import Path
 
 import mmh3
 import msgspec
@@ -106,11 +107,20 @@ def pieces(text):
     yield text
 
 
-def normalized(text, form=2):
+@cache
+def simplified():
+    file = Path(__file__).parents[2] / "simhash_hbase" / "kernel" / "hans.txt"
+    groups = file.read_text("utf-8").split("\n\n")[-1].split()
+    return {ord(other): group[0] for group in groups for other in group[1:]}
+
+
+def normalized(text, form=2, fold="hans"):
     dropped = IGNORABLES if form == 2 else frozenset(map(chr, range(0xFE00, 0xFE10)))
     if form == 2:
         text = "".join(c for c in text if c not in dropped)
     lowered = "".join(unicodedata.normalize("NFKC", bounded(piece)).lower() for piece in pieces(text))
+    if fold == "hans":
+        lowered = lowered.translate(simplified())
     return "".join(c for c in lowered if unicodedata.category(c)[0] in "LNM" and c not in dropped)
 
 

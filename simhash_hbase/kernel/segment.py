@@ -3,7 +3,8 @@
 A word of another script is a run of letters, digits and marks as UAX #29 cuts them, with apostrophes, colons and full
 stops between letters, that holds at least one character outside ASCII: so the ASCII letters of ``président`` belong to
 it, and pure ASCII is jieba's. Scripts that put no blanks between words (kana, Thai, Lao, Burmese, Khmer and their
-neighbours) become pairs of characters that overlap, each a letter with its marks.
+neighbours) become runs of characters that overlap, each a letter with its marks: pairs of kana, pairs or runs of three
+of the others, whose letters are few.
 
 The rest of a text is cut as ``jieba.lcut`` cuts it. Blocks of Han and ASCII are cut along the path of the greatest
 probability through the dictionary; runs of single characters that are no word go through the hidden Markov model. Sums
@@ -205,6 +206,7 @@ class Cutter:
     kinds: cython.ushort[::1]
     unknown: cython.double
     mode: cython.int
+    unspaced: cython.int
     # Scratch: the sums behind a place, the length of the word that the best path has there, the model's ways back.
     sums: cython.double[::1]
     lengths: cython.uchar[::1]
@@ -226,15 +228,23 @@ class Cutter:
         self.sums = memoryview(bytearray(8 * 64)).cast("d")
 
     def cut(
-        self, points: cython.uint[::1], offsets: cython.longlong[::1], mode: cython.int, tokens: tuple[memoryview, ...]
+        self,
+        points: cython.uint[::1],
+        offsets: cython.longlong[::1],
+        mode: cython.int,
+        tokens: tuple[memoryview, ...],
+        *,
+        unspaced: cython.int,
     ) -> None:
         """Cut texts into tokens: text i has the code points from ``offsets[i]`` to ``offsets[i + 1]``.
 
+        Scripts of South East Asia without blanks become runs of so many characters as `unspaced` says.
         The buffers `tokens` are filled: start and stop of each token (uint32, as long as `points`), and for each text
         the number of tokens before it (int64). Typographic apostrophes in words of other scripts become those of ASCII.
         """
         self.points = points
         self.mode = mode
+        self.unspaced = unspaced
         before: cython.longlong[::1]
         longest: cython.Py_ssize_t = 1
         for text in range(offsets.shape[0] - 1):
@@ -296,7 +306,7 @@ class Cutter:
                     stop += 1
                 self._cut_known(start, place)
                 start = stop
-                self._emit_pairs(place, stop)
+                self._emit_runs(place, stop, 2 if kind & (_HIRAGANA | _KATAKANA) else self.unspaced)
             place = stop
         self._cut_known(start, end)
 
@@ -328,16 +338,21 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    def _emit_pairs(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Emit each character of a run, with its marks, together with the next one; a single one by itself."""
+    def _emit_runs(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t, size: cython.int) -> cython.void:
+        """Emit all runs of `size` characters with their marks, which overlap; fewer characters are one run."""
         first: cython.Py_ssize_t = start
-        second: cython.Py_ssize_t = start
+        held: cython.int = 0
         for place in range(start + 1, stop + 1):
             if place == stop or not self.kinds[self.points[place]] & _EXTENDS:
-                if second > start or place == stop:
+                held += 1
+                if held == size:
                     self._emit(first, place)
-                first = second
-                second = place
+                    held -= 1
+                    first += 1
+                    while first < stop and self.kinds[self.points[first]] & _EXTENDS:
+                        first += 1
+        if first == start:
+            self._emit(start, stop)
 
     @cython.cfunc
     @cython.nogil

@@ -57,7 +57,7 @@ from simhash_hbase.rows.digests import digest_of
 
 Tables = dict[str, NDArray[Any]]
 
-VERSION = 14  # Version of the cached tables: raised whenever the same files of jieba would make others.
+VERSION = 15  # Version of the cached tables: raised whenever the same files of jieba would make others.
 
 _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
 _STATES = "BEMS"

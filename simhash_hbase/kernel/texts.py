@@ -144,15 +144,14 @@ class Batch:
         form = partial(canonical, folded=folded, form=self.form)
         if not folded:
             points, offsets = self._completed(self.points, self.offsets, characters.COMPOSED, form)
-            starts, stops, before = _cut(points, offsets, segment.KEYWORDS)
+            starts, stops, before = _cut(points, offsets, segment.KEYWORDS, self.form)
         else:
             points, offsets = self._forms("folded", form)
             if self.form.version > 1:
                 forms.join(*_buffers(points, offsets, kernel_tables()["kinds"]))
                 points = points[: offsets[-1]]
-            starts, stops, before = _cut(
-                points, offsets, segment.FOLDED_WORDS if self.form.version > 1 else segment.WORDS
-            )
+            kind = segment.FOLDED_WORDS if self.form.version > 1 else segment.WORDS
+            starts, stops, before = _cut(points, offsets, kind, self.form)
         long = np.flatnonzero(stops - starts > MAX_WORD)
         if len(long):
             bounded, ends = _points(list(map(bounded_word, _between(points, starts[long], stops[long]))))
@@ -260,7 +259,7 @@ def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
     ['用', 'TF', '-', 'IDF', '找', 'T恤', '，', '版本', '12.1', '.', '2']
     """
     points, offsets = _points([text])
-    starts, stops, _ = _cut(points, offsets, kind)
+    starts, stops, _ = _cut(points, offsets, kind, FORM)
     return _between(points, starts, stops)
 
 
@@ -345,14 +344,15 @@ def _text(points: NDArray[np.uint32]) -> str:
 
 
 def _cut(
-    points: NDArray[np.uint32], offsets: NDArray[np.int64], mode: int
+    points: NDArray[np.uint32], offsets: NDArray[np.int64], mode: int, form: TextForm
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]:
     arrays = kernel_tables()
     names = ("units", "codes", "weights", "unknown", "pairs", "model", "kinds")
     cutter = segment.Cutter({name: arrays[name].data for name in names})
     starts, stops = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
     before = np.zeros(len(offsets), np.int64)
-    cutter.cut(points.data, offsets.data, mode, _buffers(starts, stops, before))
+    unspaced = 3 if form.version > 2 else 2  # noqa: PLR2004
+    cutter.cut(points.data, offsets.data, mode, _buffers(starts, stops, before), unspaced=unspaced)
     return starts[: before[-1]], stops[: before[-1]], before
 
 

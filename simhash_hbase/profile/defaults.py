@@ -47,7 +47,7 @@ BAND_FIELDS = ("band_bins", "near", *NearLimits._fields)  # Fields of a profile 
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
 SHORT_WITHOUT_BANDS = {"short": 30, "short_characters": 0}
-TEXT_FORM = 2  # See `Profile.text_form`.
+TEXT_FORM = 3  # See `Profile.text_form`.
 FOLD: FoldName = "hans"
 FOLDING = ("learned", "shingle")  # Analyzers that fold; the constants of jieba are of unfolded words.
 MAX_ROWS_PER_PREFIX = 50_000

@@ -100,7 +100,7 @@ def test_an_index_of_the_first_form_is_opened_with_the_options_of_a_new_one(tmp_
 
 def test_a_profile_without_the_field_is_of_the_first_form():
     fields = json.loads(Profile.resolve(analyzer="shingle").encode())
-    assert fields.pop("text_form") == 2
+    assert fields.pop("text_form") == 3
     old = Profile.decode(json.dumps(fields).encode())
     mark = ["天\U000e0100地玄黄宇宙洪荒"]
 
@@ -108,8 +108,8 @@ def test_a_profile_without_the_field_is_of_the_first_form():
     assert [Analysis(old).texts(["a"], mark).entries.digests] != [
         Analysis(Profile.resolve(analyzer="shingle")).texts(["a"], mark).entries.digests
     ]
-    with pytest.raises(InvalidProfile, match="text_form 3"):
-        Profile(text_form=3)
+    with pytest.raises(InvalidProfile, match="text_form 4"):
+        Profile(text_form=4)
 
 
 def copies_of(text):
@@ -225,3 +225,21 @@ def test_an_index_that_another_table_folded_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(api, "fold_digest", lambda: "0" * 32)
     with pytest.raises(ProfileMismatch, match="fold_table"):
         open_index(url)
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs", "runs"),
+    [
+        ("ที่นี่ดี", ["ที่นี่", "นี่ดี"], ["ที่นี่ดี"]),
+        ("ดี", ["ดี"], ["ดี"]),
+        ("ນາມາ", ["ນາ", "າມ", "ມາ"], ["ນາມ", "າມາ"]),
+        ("ខ្មែរមក", ["ខ្មែ", "មែរ", "រម", "មក"], ["ខ្មែរ", "មែរម", "រមក"]),
+        ("かたカナカ", ["かた", "カナ", "ナカ"], ["かた", "カナ", "ナカ"]),
+    ],
+)
+def test_new_indexes_have_runs_of_three_letters_of_scripts_without_blanks(text, pairs, runs):
+    for form in (TextForm(1, None), TextForm(2, None)):
+        assert Batch([text], form).count(folded=True, seed=0).words() == pairs
+        assert Batch([text], form).count(folded=False, seed=0).words() == [word for word in pairs if len(word) > 1]
+    assert Batch([text]).count(folded=True, seed=0).words() == runs
+    assert Batch([text]).count(folded=False, seed=0).words() == [word for word in runs if len(word) > 1]

@@ -114,9 +114,9 @@ def simplified():
     return {ord(other): group[0] for group in groups for other in group[1:]}
 
 
-def normalized(text, form=2, fold="hans"):
-    dropped = IGNORABLES if form == 2 else frozenset(map(chr, range(0xFE00, 0xFE10)))
-    if form == 2:
+def normalized(text, form=3, fold="hans"):
+    dropped = IGNORABLES if form > 1 else frozenset(map(chr, range(0xFE00, 0xFE10)))
+    if form > 1:
         text = "".join(c for c in text if c not in dropped)
     lowered = "".join(unicodedata.normalize("NFKC", bounded(piece)).lower() for piece in pieces(text))
     if fold == "hans":

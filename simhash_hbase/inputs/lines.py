@@ -67,17 +67,17 @@ def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> 
     whose beginning does not show that it holds lines, is one part.
     """
     source, options = request.source, request.options
-    decisive = 1  # The first line but for arrays decides whether the file is read at all.
     with closing(request.chunks()) as opened:
         stream = open_stream(request, opened)
         if isinstance(stream, str) or stream.encoding in WIDE:
             yield Part((source,))
             return
-        if format_name == "jsonl":
-            records = json_lines(stream, source.name, options)
-            lines = (each.place.line for each in records if isinstance(each, JsonLine) and not _is_array(each.content))
-            decisive = next(lines, 0)
-    if not decisive:
+        # After a first line that is no array a reader takes each line by itself.
+        are_lines = format_name != "jsonl" or any(
+            isinstance(record, JsonLine) and not _is_array(record.content)
+            for record in json_lines(stream, source.name, options)
+        )
+    if not are_lines:
         yield Part((source,))
         return
     start, line = len(stream.mark), 1
@@ -90,7 +90,7 @@ def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> 
                     length += len(block)
                     line_ends += block.count(b"\n")
                     end = block.rfind(b"\n") + 1
-                    if end and line + line_ends > decisive:
+                    if end:
                         length -= len(block) - end
                         break
                 if not length:

@@ -45,6 +45,10 @@ MODULES = {
         "query": "Find the near-duplicates of documents.",
         "remove": "Remove documents by id.",
     },
+    "commands.passages": {
+        "find": "Find the documents that hold a clue, such as a sentence.",
+        "passages": "Find the parts of texts that stand in other documents.",
+    },
     "commands.fingerprints": {
         "explain": "Show why two documents are near or not.",
         "fingerprint": "Print ids and fingerprints, without an index.",

@@ -114,7 +114,10 @@ def member_values(
         strict=True,
     )
     for fields, packed in zip(columns, passages, strict=True):
-        yield documentcells.encode(PassageMember(*fields, passages=packed) if packed else Member(*fields))
+        member = Member(*fields)
+        yield documentcells.encode(
+            PassageMember(**msgspec.structs.asdict(member), passages=packed) if packed else member
+        )
 
 
 def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries
@@ -94,11 +95,12 @@ class Collection:
         simhashes = entries.simhashes ^ self._simhash_array
         return replace(entries, ids=ids, simhashes=simhashes, bands=bands, passages=passages)
 
+    def masked_passages(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the hashes that are stored for those of passages: the upper 32 bits are the segments of their rows."""
+        return hashes ^ np.uint64(int(self._segment_mask) << layout.SEGMENT_BITS)
+
     def _masked_passages(self, packed: bytes) -> bytes:
-        """Combine the upper 32 bits of each hash, the segment of its row, with the mask; the order stays ascending."""
-        masked = np.frombuffer(packed, ">u4").copy()
-        masked[::2] ^= self._segment_mask
-        return np.sort(masked.view(">u8")).tobytes()
+        return np.sort(self.masked_passages(keys.unpack_simhashes(packed))).astype(">u8").tobytes()
 
 
 def collection_of(stored_id: str) -> str:

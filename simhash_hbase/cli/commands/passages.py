@@ -89,8 +89,8 @@ def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]
 @command(
     "passages",
     examples=[
-        "simhash-hbase passages file:site.index pages/ --at-least 3 --cut articles.jsonl",
-        "simhash-hbase passages file:news.index today.jsonl --metadata-field source --same source --longest",
+        "simhash-hbase passages file:news.index today.jsonl.gz --at-least 3 --cut articles.jsonl",
+        "simhash-hbase passages file:news.index today.jsonl.gz --longest --format table",
     ],
 )
 @options.url

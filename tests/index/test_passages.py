@@ -188,3 +188,19 @@ def test_spans_of_a_match_do_not_overlap(index):
     [match, *_] = index.find(text(1)[100:250] + SENTENCE + text(3)[40:200]).matches
     assert match.spans == sorted(match.spans, key=lambda span: span.start)
     assert all(isinstance(span, Span) and span.start < span.stop for span in match.spans)
+
+
+def test_all_runs_of_a_short_clue_are_asked(index):
+    whole = text(1)
+    clues = [whole[at : at + 14] + "某" + whole[at + 15 : at + 29] for at in range(0, 270, 3)]
+    hits = sum("a" in dict(found(index.find(clue))) for clue in clues)
+    # Those that winnowing keeps of such a clue alone find fewer.
+    assert hits >= 0.65 * len(clues)
+
+
+def test_the_share_is_that_of_the_characters_in_spans(index):
+    asked = text(7, count=80) + SENTENCE + text(8, count=80) + text(4)[50:120]
+    answer = index.passages(asked)
+    inside = sum(len(normalized(asked[passage.start : passage.stop])) for passage in answer.passages)
+    assert len(answer.passages) == 2
+    assert answer.share == round(inside / len(normalized(asked)), 4)

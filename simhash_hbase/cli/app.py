@@ -74,7 +74,8 @@ URL says where the index is:
   hbase://HOST:PORT/[NAMESPACE:]TABLE    a table, by the address of a Thrift gateway
   hbase+http://, hbase+https://          the same by Thrift over HTTP
   redis://HOST:PORT/DB                   a Redis
-  http://HOST:PORT, https://HOST         the index of a service, for add, claim, query, get, copies, remove, stats, mcp
+  http://HOST:PORT, https://HOST         the index of a service, for add, claim, query, find, passages, get, copies,
+                                         remove, stats, mcp
 
 FILE is JSON lines, CSV, text, a folder, a pattern, or - for standard input; also .gz and .zst. Any option can
 also be set by a variable SIMHASH_HBASE_OPTION.

@@ -41,7 +41,7 @@ from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAna
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import GENERAL, IdfTable, Sample, general_idf, jieba_idf_digest, learn
 from simhash_hbase.files.local import read_setting
-from simhash_hbase.index.answers import Answer, Decision, Match, Stored
+from simhash_hbase.index.answers import Answer, ClueAnswer, ClueMatch, Decision, Match, Passage, PassagesAnswer, Stored
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
@@ -62,6 +62,8 @@ __all__ = [
     "Analyzer",
     "Answer",
     "ClaimContended",
+    "ClueAnswer",
+    "ClueMatch",
     "Copies",
     "Copy",
     "CorruptIndex",
@@ -86,6 +88,8 @@ __all__ = [
     "MatchRule",
     "MissingExtra",
     "NotAnIndex",
+    "Passage",
+    "PassagesAnswer",
     "Permanent",
     "Profile",
     "ProfileMismatch",

@@ -8,16 +8,26 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms, document_cells, sorted_rows
-from simhash_hbase.bulk.spool import NotedLoad, Spool
+from simhash_hbase.bulk.sorting import (
+    KEY,
+    CellBlock,
+    Corpus,
+    LoadedPassages,
+    PassageSorter,
+    Sorter,
+    added_ms,
+    document_cells,
+    sorted_rows,
+)
+from simhash_hbase.bulk.spool import SCRATCH, NotedLoad, Spool
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index import documentrows, indexrows, timestamps
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.keys import BlockRows, row_prefix
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.rows.keys import BlockRows, passage_rows, row_prefix
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, PASSAGE_BYTES
 from simhash_hbase.stores.base import Store
 
 CELLS_A_CALL = 20_000
@@ -92,7 +102,7 @@ def load(
     """Write all finished parts into an index.
 
     After a kill the same call repeats all of it; the cells are the same, so nothing changes. It takes about 40 bytes of
-    memory a document, 12 more for each band, and some hundred megabytes.
+    memory a document, 12 more for each band, and some hundred megabytes. Passage rows are sorted in files.
     """
     manifest = spool.manifest
     if manifest.stamp is None:
@@ -147,7 +157,9 @@ class _LoadPass:
         # The columns that rows are made from, and a sample of the keys.
         simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
         segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
+        passages = 0
         for before, entries in self._new_entries():
+            passages += sum(map(len, entries.passages_for(kept=profile.passages is not None))) // PASSAGE_BYTES
             simhashes.append(entries.simhashes)
             segments.append(entries.segments_for(profile.bands))
             present.append(entries.sketched)
@@ -172,7 +184,13 @@ class _LoadPass:
         cells = self._walk.pages(
             sorted_cells(), lambda block: (len(block.values), row_prefix(block.keys[-1:].tobytes()))
         )
-        writer.write(cells, self._walk.rows(sorted_rows(corpus), before=1), timestamp=self._stamp)
+        rows = sorted_rows(corpus, self._passages(passages) if passages else None)
+        writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
+
+    def _passages(self, count: int) -> LoadedPassages:
+        """Return the passage rows of the new documents, which files of the spool's folder sort."""
+        pieces = (passage_rows(entries.packed_passages, entries.simhashes) for _, entries in self._new_entries())
+        return LoadedPassages(PassageSorter(self._spool.folder / SCRATCH / "passages", count), pieces)
 
     def _new_entries(self) -> Iterator[tuple[int, Entries]]:
         for before, part in self._spool.parts():

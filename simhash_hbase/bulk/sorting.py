@@ -1,6 +1,6 @@
 """All rows and cells of a corpus in byte order: sorted a range of keys at a time, the cells through files."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise, repeat
 from pathlib import Path
@@ -14,7 +14,16 @@ from simhash_hbase.rows import layout
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documentcells import DocumentState, encode
-from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, id_digest, member_rows
+from simhash_hbase.rows.keys import (
+    NO_PREFIX,
+    BlockRows,
+    band_prefixes,
+    document_row,
+    id_digest,
+    member_rows,
+    pack_rows,
+    unpack_rows,
+)
 from simhash_hbase.stores.base import Cell
 
 KEY_BYTES = layout.MEMBER_ID_BYTES + layout.TEXT_BYTES
@@ -167,7 +176,47 @@ class Corpus(NamedTuple):
         return np.hstack([blocks, band_prefixes(self.scheme, self.segments[some], self.present[some])])
 
 
-def sorted_rows(corpus: Corpus, *, rows_a_pass: int = ROWS_A_PASS) -> Iterator[BlockRows]:
+class PassageSorter:
+    """Sorts more passage rows than fit into memory: they are spread over files, a range of prefixes each."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.count = count
+        """Rows that will be added in all."""
+        self._folder = folder
+
+    def add_many(self, pieces: Iterable[BlockRows], bounds: Sequence[int]) -> None:
+        """Spread rows over the ranges that `bounds` cuts; a file is open only while a piece is written to it."""
+        self._folder.mkdir()
+        for piece in pieces:
+            cuts = [0, *np.searchsorted(piece.prefixes, np.array(bounds, U64)).tolist(), len(piece.prefixes)]
+            for number, (start, stop) in enumerate(pairwise(cuts)):
+                if start < stop:
+                    with self._path(number).open("ab") as file:
+                        file.write(pack_rows(BlockRows(piece.prefixes[start:stop], piece.simhashes[start:stop])))
+
+    def take(self, number: int) -> BlockRows:
+        """Return the rows of one range, sorted, and delete their file."""
+        path = self._path(number)
+        if not path.exists():
+            return BlockRows.empty()
+        packed = path.read_bytes()
+        path.unlink()
+        return BlockRows.merged(unpack_rows(packed))
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"passages-{number:06d}"
+
+
+class LoadedPassages(NamedTuple):
+    """The passage rows of a load."""
+
+    sorter: PassageSorter
+    pieces: Iterable[BlockRows]  # Rows of some documents each, sorted.
+
+
+def sorted_rows(
+    corpus: Corpus, passages: LoadedPassages | None = None, *, rows_a_pass: int = ROWS_A_PASS
+) -> Iterator[BlockRows]:
     """Expand documents to all their rows.
 
     Every pass computes the prefixes of all documents again and keeps those of its own range. That costs less than
@@ -177,11 +226,16 @@ def sorted_rows(corpus: Corpus, *, rows_a_pass: int = ROWS_A_PASS) -> Iterator[B
     # Ranges of prefixes that hold about equally many rows, by a sample of the documents.
     count = len(corpus.simhashes)
     prefixes = np.sort(corpus.prefixes(slice(None, None, max(1, count // SAMPLE))).reshape(-1))
-    passes = -(-count * (len(corpus.scheme.tables) + corpus.segments.shape[1]) // rows_a_pass)
-    inner = {int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)}
+    more = 0 if passages is None else passages.sorter.count
+    passes = -(-(count * (len(corpus.scheme.tables) + corpus.segments.shape[1]) + more) // rows_a_pass)
+    inner = sorted({int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)} - {int(NO_PREFIX)})
+    if passages is not None:
+        passages.sorter.add_many(passages.pieces, inner)
     # Prefixes without a row lie behind the last range.
-    for start, stop in pairwise([0, *sorted(inner - {int(NO_PREFIX)}), int(NO_PREFIX)]):
+    for number, (start, stop) in enumerate(pairwise([0, *inner, int(NO_PREFIX)])):
         rows = _one_pass(corpus, start, stop)
+        if passages is not None:
+            rows = BlockRows.merged(rows, passages.sorter.take(number))
         if len(rows.prefixes):
             yield rows
 

@@ -83,6 +83,7 @@ class _Columns(msgspec.Struct, array_like=True):
     rejects: list[tuple[bytes, int, str, bytes, bytes | None]]
     bands: int = 0
     segments: bytes = b""
+    passages: list[bytes] | None = None
 
 
 def id_digests(ids: Iterable[str]) -> NDArray[np.bytes_]:
@@ -105,6 +106,7 @@ def write_part(path: Path, part: SpoolPart) -> str:
         ],
         bands=entries.segments.shape[1],
         segments=entries.segments.astype(SEGMENTS).tobytes(),
+        passages=None if entries.passages is None else list(entries.passages),
     )
     encoded = msgspec.msgpack.encode(columns)
     write_file(path, encoded)
@@ -127,7 +129,14 @@ def read_part(path: Path, checksum: str) -> SpoolPart:
     arrays = {name: array(getattr(columns, name), kind) for name, kind in ARRAYS.items()}
     arrays["sketches"] = arrays["sketches"].reshape(-1, SKETCH_WORDS)
     bands = array(columns.segments, SEGMENTS).reshape(len(columns.ids), columns.bands)
-    entries = Entries(ids=columns.ids, digests=columns.digests, metadata=columns.metadata, bands=bands, **arrays)
+    entries = Entries(
+        ids=columns.ids,
+        digests=columns.digests,
+        metadata=columns.metadata,
+        bands=bands,
+        passages=columns.passages,
+        **arrays,
+    )
     rejects = [
         Reject(Place(_text(file), line), reason, raw, None if name is None else _text(name))
         for file, line, reason, raw, name in columns.rejects

@@ -24,7 +24,7 @@ except ImportError as error:
 
 from simhash_hbase.index.answers import Removed
 from simhash_hbase.index.arguments import LEASES
-from simhash_hbase.index.forms import COPIES, DECISION, REMOVED, answer_record
+from simhash_hbase.index.forms import COPIES, DECISION, FOUND, REMOVED, answer_record
 from simhash_hbase.index.index import Index
 
 MATCHES = 10
@@ -38,6 +38,7 @@ _NO_MESSAGE = "the line is no message of the Model Context Protocol"
 _NOT_UNICODE = "the request is not Unicode text: it has half of a surrogate pair, or bytes that are not UTF-8"
 
 TextArgument = Annotated[str, Field(description="The whole text of the document, as plain text.")]
+ClueArgument = Annotated[str, Field(description="A sentence or a longer part of a text, as plain text.")]
 IdArgument = Annotated[str, Field(description="Id of the document, such as its URL.", min_length=1)]
 LimitArgument = Annotated[int, Field(description="Most matches to return.", ge=1, le=1000)]
 
@@ -125,7 +126,7 @@ class _Tools:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.reading: tuple[Callable[..., dict[str, object]], ...] = (self.have_i_seen, self.copies)
+        self.reading: tuple[Callable[..., dict[str, object]], ...] = (self.have_i_seen, self.copies, self.find)
         self.writing: tuple[Callable[..., dict[str, object]], ...] = (self.remember, self.forget)
 
     def have_i_seen(self, text: TextArgument, limit: LimitArgument = MATCHES) -> dict[str, object]:
@@ -147,6 +148,16 @@ class _Tools:
             if (found := self._index.copies(id)) is None:
                 raise DocumentMissing(f"the index does not hold a document with the id {id!r}")
             return COPIES.write(found)
+
+    def find(self, clue: ClueArgument, limit: LimitArgument = MATCHES) -> dict[str, object]:
+        """Find the documents that hold a clue, such as a sentence, or a part of it; changes nothing.
+
+        Each match has its id, the share of the clue that it holds (0 to 1), the spans of the clue that it holds, and
+        the time when it was added. `complete` says that all documents which hold the whole clue are there. The memory
+        must have been made to keep passages.
+        """
+        with _sentences():
+            return FOUND.write(self._index.find(clue, limit=limit))
 
     def remember(self, id: IdArgument, text: TextArgument) -> dict[str, object]:
         """Store a document unless a near copy of it is known.

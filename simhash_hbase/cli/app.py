@@ -45,6 +45,10 @@ MODULES = {
         "query": "Find the near-duplicates of documents.",
         "remove": "Remove documents by id.",
     },
+    "commands.passages": {
+        "find": "Find the documents that hold a clue, such as a sentence.",
+        "passages": "Find the parts of texts that stand in other documents.",
+    },
     "commands.fingerprints": {
         "explain": "Show why two documents are near or not.",
         "fingerprint": "Print ids and fingerprints, without an index.",
@@ -71,7 +75,8 @@ URL says where the index is:
   hbase+http://, hbase+https://          the same by Thrift over HTTP
   hbase+rpc://, hbase+rpcs://            the same by HBase's own servers, without a gateway
   redis://HOST:PORT/DB                   a Redis
-  http://HOST:PORT, https://HOST         the index of a service, for add, claim, query, get, copies, remove, stats, mcp
+  http://HOST:PORT, https://HOST         the index of a service, for add, claim, query, find, passages, get, copies,
+                                         remove, stats, mcp
 
 FILE is JSON lines, CSV, text, a folder, a pattern, or - for standard input; also .gz and .zst. Any option can
 also be set by a variable SIMHASH_HBASE_OPTION.

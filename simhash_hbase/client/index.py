@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 import msgspec
 
 from simhash_hbase import errors
-from simhash_hbase.index.answers import Added, Answer, Decision, Stored
-from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, Search, SearchOptions, checked_ids
+from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
+from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.forms import hex_simhash
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.operations import ADD, CLAIM, COPIES, GET, QUERY, REMOVE, Operation
+from simhash_hbase.index.operations import ADD, CLAIM, COPIES, FIND, GET, PASSAGES, QUERY, REMOVE, Operation
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
@@ -138,6 +138,21 @@ class RemoteIndex(Index):
         asked = [replace(document, metadata=None) for document in chunk.kept]
         return self._sent(QUERY, asked, self._parameters(search))
 
+    def found(
+        self, chunk: Chunk, *, limit: int | None = None
+    ) -> Iterator[tuple[Document, ClueAnswer | errors.SimhashError]]:
+        """Find the documents that hold the texts of a chunk; see `Index.found`."""
+        return self._sent(FIND, [replace(document, metadata=None) for document in chunk.kept], _limited(limit))
+
+    def repeated(
+        self, chunk: Chunk, search: PassageSearch
+    ) -> Iterator[tuple[Document, PassagesAnswer | errors.SimhashError]]:
+        """Find the spans of the texts of a chunk that stand in other documents; see `Index.repeated`."""
+        parameters: dict[str, str | int | float] = {"at_least": search.at_least}
+        if search.same is not None:
+            parameters["same"] = search.same
+        return self._sent(PASSAGES, chunk.kept, parameters)
+
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
         document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
@@ -202,10 +217,7 @@ class RemoteIndex(Index):
 
     def _parameters(self, search: Search) -> Parameters:
         """Return the parameters of a query."""
-        rule, limit = search.rule, search.limit
-        if limit is not None and limit > MOST_MATCHES:
-            raise errors.InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")
-        parameters: dict[str, str | int | float] = {"limit": MOST_MATCHES if limit is None else limit}
+        rule, parameters = search.rule, _limited(search.limit)
         if search.since is not None:
             moment = parse_since(search.since, now_ms()).astimezone(UTC)
             parameters["since"] = moment.isoformat().replace("+00:00", "Z")
@@ -279,6 +291,13 @@ class RemoteIndex(Index):
         if record.get(operation.form.id_field) != (name or None):
             raise self._http.no_answer(OTHER)
         return self._http.checked(operation.form.read, record)
+
+
+def _limited(limit: int | None) -> dict[str, str | int | float]:
+    """Return the parameter of the most matches of an answer."""
+    if limit is not None and limit > MOST_MATCHES:
+        raise errors.InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")
+    return {"limit": MOST_MATCHES if limit is None else limit}
 
 
 def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]:

@@ -92,7 +92,12 @@ class Analysis:
         self._is_probed = True
         bands, bins = self.profile.bands, self.profile.band_bins or 0
         fingerprinted = self.fingerprinter.fingerprint_batch
-        parts = [(*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts, self.profile.form)]
+        length, gram = self.profile.passages, self.profile.passage_gram
+        parts, passages = [], []
+        for batch in batches(texts, self.profile.form):
+            parts.append((*fingerprinted(batch), *batch.sketch(bands, bins)))
+            if length is not None and gram is not None:
+                passages += [each.packed() for each in batch.passages(length, gram)]
         *columns, digests_of_parts = zip(*parts, strict=True)
         simhashes, features, sketches, sizes, segments, shingles = map(np.concatenate, columns)
         digests = list(chain.from_iterable(digests_of_parts))
@@ -111,6 +116,7 @@ class Analysis:
                 digests=[digests[i] for i in kept],
                 metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
                 bands=segments[kept] if bands else None,
+                passages=None if length is None else [passages[i] for i in kept],
             ),
             kept,
             dict.fromkeys(np.flatnonzero(features == 0).tolist(), errors.no_words()),

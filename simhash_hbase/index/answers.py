@@ -61,6 +61,70 @@ class Answer(Shown):
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a text, half-open, in characters of the text as it came."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClueMatch:
+    """A document that holds a clue or a part of it."""
+
+    id: str
+    """The document's id, as its caller gave it."""
+    share: float
+    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete."""
+    spans: Sequence[Span]
+    """The parts of the clue that it holds; some characters at each end of a part may be missing."""
+    added: str
+    """When the match was added, RFC 3339 in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClueAnswer(Shown):
+    """The documents that hold a clue or a part of it."""
+
+    matches: Sequence[ClueMatch]
+    """By share downwards, then by time of adding, then by id; never the document that was asked for itself."""
+    truncated: bool
+    """A limit kept something from being read or returned."""
+    complete: bool
+    """Every document that holds the whole clue is there: the clue has the length of the index's passages or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A span of a text that stands in other documents, half-open, in characters of the text as it came."""
+
+    start: int
+    stop: int
+    documents: int
+    """Other documents that hold some of it."""
+    at_least: bool
+    """There may be more documents than were read."""
+    first: str
+    """The id of that which was added first."""
+    most: str
+    """The id of that which holds most of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassagesAnswer(Shown):
+    """The passages of a text that stand in other documents."""
+
+    id: str
+    """The document's id, as its caller gave it; empty for none."""
+    passages: Sequence[Passage]
+    """In the order of the text; they do not overlap."""
+    share: float
+    """Their share of the letters, numbers and marks of the text, 0 to 1."""
+    truncated: bool
+    """A limit kept something from being read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Added:
     """The result of adding one document."""
 

@@ -27,6 +27,13 @@ GivenDocument: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
 _NOWHERE = Place("", 0)
 
 
+def checked_limit(limit: int | None) -> int | None:
+    """Return the most matches of an answer, or raise `InvalidArgument`."""
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise InvalidArgument(f"limit {limit!r}: wanted at least 1")
+    return limit
+
+
 class SearchOptions(TypedDict, total=False):
     """The fields of a `Search`, as the methods of an index take them."""
 
@@ -44,8 +51,7 @@ class Search:
     since: Since | None = None
 
     def __post_init__(self) -> None:
-        if self.limit is not None and (not isinstance(self.limit, int) or self.limit < 1):
-            raise InvalidArgument(f"limit {self.limit!r}: wanted at least 1")
+        checked_limit(self.limit)
         if self.rule is not None and not isinstance(self.rule, MatchRule):
             raise InvalidArgument(f"rule {self.rule!r}: wanted a MatchRule, as `Index.rule` makes them")
 
@@ -57,6 +63,27 @@ class Search:
     def begun(self, now: int) -> Self:
         """Return the same search with its age, if it has one, as a time: counted back from now, ms since 1970."""
         return self if self.since is None else replace(self, since=parse_since(self.since, now))
+
+
+class PassageOptions(TypedDict, total=False):
+    """The fields of a `PassageSearch`, as the methods of an index take them."""
+
+    at_least: int
+    same: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSearch:
+    """Which passages of a text are wanted; see `Index.passages`."""
+
+    at_least: int = 1
+    same: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.at_least, int) or self.at_least < 1:
+            raise InvalidArgument(f"at_least {self.at_least!r}: wanted 1 or more documents")
+        if not isinstance(self.same, str | None):
+            raise InvalidArgument(f"same {self.same!r}: wanted the name of a field of metadata")
 
 
 OWN_RULE = Search()

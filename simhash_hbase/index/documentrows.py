@@ -1,12 +1,12 @@
-"""The rows and cells of documents, and how they change: block and sketch rows, member cells and document cells.
+"""The rows and cells of documents, and how they change: rows that are scanned, member cells and document cells.
 
 The one place where analysed documents become cells, and member cells such documents again. A document has a document
 cell; with it goes a member cell in the row of its fingerprint, or, for a duplicate, a cell of the same form without a
 sketch in the row of its original's copies.
 
-Members are written first, then block rows, then the document cells: the document cell is the commit point, so at every
-moment a document that `get` shows can be found. A crash before it leaves rows that no answer counts and `vacuum`
-deletes.
+Members are written first, then the rows that are scanned, then the document cells: the document cell is the commit
+point, so at every moment a document that `get` shows can be found. A crash before it leaves rows that no answer counts
+and `vacuum` deletes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +22,24 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import documentcells
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documentcells import Change, DocumentState, Member, Outcome, StoredState
-from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_rows, document_key, id_digest
+from simhash_hbase.rows.documentcells import (
+    Change,
+    DocumentState,
+    Member,
+    Outcome,
+    PassageMember,
+    RowFields,
+    StoredState,
+)
+from simhash_hbase.rows.keys import (
+    BlockRows,
+    band_prefixes,
+    band_rows,
+    block_rows,
+    document_key,
+    id_digest,
+    passage_rows,
+)
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 
@@ -52,32 +68,41 @@ def entry_rows(
     with_blocks: NDArray[np.bool_] | None = None,
     with_bands: NDArray[np.bool_] | None = None,
 ) -> BlockRows:
-    """List the rows of documents: block rows of those marked in one, sketch rows of those in the other; else of all."""
+    """List the rows of documents: block rows of those marked in one, other rows of those in the other; else of all."""
     segments = entries.segments_for(profile.bands)
+    passages = entries.passages_for(kept=profile.passages is not None)
     simhashes = entries.simhashes
     blocks = block_rows(profile.blocks, simhashes if with_blocks is None else simhashes[with_blocks])
-    if not profile.bands:
-        return blocks
-    sketched = entries.sketched if with_bands is None else entries.sketched & with_bands
-    return BlockRows.merged(blocks, band_rows(band_prefixes(profile.blocks, segments, sketched), simhashes))
+    kinds = [blocks]
+    if profile.bands:
+        sketched = entries.sketched if with_bands is None else entries.sketched & with_bands
+        kinds.append(band_rows(band_prefixes(profile.blocks, segments, sketched), simhashes))
+    if profile.passages is not None:
+        if with_bands is not None:
+            passages = [packed if is_marked else b"" for packed, is_marked in zip(passages, with_bands, strict=True)]
+        kinds.append(passage_rows(passages, simhashes))
+    return BlockRows.merged(*kinds) if len(kinds) > 1 else blocks
 
 
-def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], sketches: Sequence[bytes]) -> BlockRows:
-    """List all rows of stored documents, from the fingerprints and sketches in their members."""
-    blocks = block_rows(profile.blocks, simhashes)
-    if not profile.bands:
-        return blocks
-    held = Sketches.unpacked(list(sketches), profile.bands)
-    return BlockRows.merged(blocks, band_rows(band_prefixes(profile.blocks, held.segments, held.present), simhashes))
+def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], fields: RowFields) -> BlockRows:
+    """List all rows of stored documents, from their fingerprints and the fields of their members."""
+    kinds = [block_rows(profile.blocks, simhashes)]
+    if profile.bands:
+        held = Sketches.unpacked(fields.sketches, profile.bands)
+        kinds.append(band_rows(band_prefixes(profile.blocks, held.segments, held.present), simhashes))
+    if profile.passages is not None:
+        kinds.append(passage_rows(fields.passages, simhashes))
+    return BlockRows.merged(*kinds) if len(kinds) > 1 else kinds[0]
 
 
 def member_values(
     entries: Entries, added: Iterable[int], *, with_sketch: NDArray[np.bool_] | None = None
 ) -> Iterator[bytes]:
     """Encode the member cell of each document; `added` says when each was added, ms since 1970."""
-    sketches = Sketches.of_entries(entries)
+    sketches, passages = Sketches.of_entries(entries), entries.packed_passages
     if with_sketch is not None:
         sketches = sketches._replace(shingles=sketches.shingles * with_sketch)
+        passages = [packed if is_marked else b"" for packed, is_marked in zip(passages, with_sketch, strict=True)]
     columns = zip(
         entries.ids,
         added,
@@ -85,12 +110,13 @@ def member_values(
         entries.features.tolist(),
         entries.digests,
         sketches.packed(),
-        entries.metadata,
+        [dict(metadata) if metadata else None for metadata in entries.metadata],
         strict=True,
     )
-    for name, ms, length, features, digest, sketch, metadata in columns:
+    for fields, packed in zip(columns, passages, strict=True):
+        member = Member(*fields)
         yield documentcells.encode(
-            Member(name, ms, length, features, digest, sketch, dict(metadata) if metadata else None)
+            PassageMember(**msgspec.structs.asdict(member), passages=packed) if packed else member
         )
 
 
@@ -120,6 +146,7 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
         digests=[member.digest for member in members],
         metadata=[member.metadata for member in members],
         bands=sketches.segments,
+        passages=list(map(documentcells.passages_of, members)),
     )
 
 
@@ -181,7 +208,7 @@ class WriteBatch(NamedTuple):
         # Where HBase removes old cells, a refresh rewrites all cells of a document.
         all_again = self.profile.ttl_ms is not None
         lacking = np.array([all_again or not change.has_rows for change in changes])
-        # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
+        # Another text may have the same fingerprint, so the other rows are written whatever stands there.
         rows = entry_rows(self.profile, entries, with_blocks=found & lacking, with_bands=found)
         self.store.put(FAMILY_DOCUMENTS, document_cells(entries, changes))
         if len(rows.prefixes):
@@ -277,7 +304,9 @@ def refresh_within(
     ]
     if found:
         simhashes = np.array([state.simhash for state, _ in found], dtype=np.uint64)
-        rows = stored_rows(profile, simhashes, [member.sketch for _, member in found])
+        members = [member for _, member in found]
+        fields = RowFields([member.sketch for member in members], list(map(documentcells.passages_of, members)))
+        rows = stored_rows(profile, simhashes, fields)
         store.put_rows(rows, timestamp=now)
     refused = commit(store, changes)
     lost = {change.at for change in refused}

@@ -13,7 +13,20 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_type
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
-from simhash_hbase.index.answers import Added, Answer, Decision, Match, NearCopy, Removed, Stored
+from simhash_hbase.index.answers import (
+    Added,
+    Answer,
+    ClueAnswer,
+    ClueMatch,
+    Decision,
+    Match,
+    NearCopy,
+    Passage,
+    PassagesAnswer,
+    Removed,
+    Span,
+    Stored,
+)
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import MAX_ID_BYTES
@@ -75,6 +88,9 @@ _FIELDS: dict[str, Any] = {
     "complete": Annotated[bool, said("Every document within the asked distance is there.")],
     "truncated": Annotated[bool, said("A limit kept something from being read or returned.")],
     "removed": Annotated[bool, said("Whether the index held it.")],
+    "share": Annotated[float, Meta(ge=0, le=1, description="Share of the text, of 0 to 1, with four decimals.")],
+    "start": Annotated[int, Meta(ge=0, description="First character, of the text as it was sent.")],
+    "stop": Annotated[int, Meta(ge=0, description="The character after the last one.")],
 }
 
 
@@ -234,7 +250,42 @@ ANSWER = Form(
     partial(msgspec.convert, type=Answer),
     id_field="query",
 )
-FORMS: tuple[Form[Any], ...] = (ADDED, REMOVED, DECISION, STORED, COPIES, ANSWER)
+FOUND = Form(
+    ClueAnswer,
+    lambda: _shape(
+        ClueAnswer,
+        query=Annotated[str | None, said("The id that was sent.")],
+        matches=list[_shape(ClueMatch, spans=list[_shape(Span)])],  # type: ignore[misc]
+        complete=Annotated[bool, said("Every document that holds the whole clue is there.")],
+    ),
+    lambda answer: {
+        "query": None,
+        "matches": [{**_fields(match), "spans": list(map(_fields, match.spans))} for match in answer.matches],
+        "truncated": answer.truncated,
+        "complete": answer.complete,
+    },
+    partial(msgspec.convert, type=ClueAnswer),
+    id_field="query",
+)
+REPEATED = Form(
+    PassagesAnswer,
+    lambda: _shape(
+        PassagesAnswer,
+        id=Annotated[str | None, said("The id that was sent.")],
+        passages=list[  # type: ignore[misc]
+            _shape(
+                Passage,
+                documents=Annotated[int, Meta(ge=1, description="Other documents that hold some of it.")],
+                at_least=Annotated[bool, said("There may be more documents than were read.")],
+                first=Annotated[str, said("The document that was added first.")],
+                most=Annotated[str, said("The document that holds most of it.")],
+            )
+        ],
+    ),
+    lambda answer: {**_fields(answer), "id": answer.id or None, "passages": list(map(_fields, answer.passages))},
+    lambda record: msgspec.convert({**record, "id": record["id"] or ""}, PassagesAnswer),
+)
+FORMS: tuple[Form[Any], ...] = (ADDED, REMOVED, DECISION, STORED, COPIES, ANSWER, FOUND, REPEATED)
 
 
 def plain(value: object) -> object:

@@ -7,12 +7,15 @@ from threading import Event
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexClosed, InvalidArgument, SimhashError, no_words
-from simhash_hbase.index.answers import Added, Answer, Decision, Stored
+from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
 from simhash_hbase.index.arguments import (
     BATCH_DOCUMENTS,
     GivenDocument,
+    PassageOptions,
+    PassageSearch,
     Search,
     SearchOptions,
+    checked_limit,
     document_batches,
     given_document,
 )
@@ -43,8 +46,8 @@ class Index(ABC):
     Notes
     -----
     Methods of one document, and those with ``_many`` in their names, are written once, over `added`, `claimed` and
-    `answered`, which take documents that were read and analysed, and `remove_many`, `get_many` and `copies`, which take
-    ids.
+    `answered`, which take documents that were read and analysed, over `found` and `repeated`, which need no analysis,
+    and over `remove_many`, `get_many` and `copies`, which take ids.
     """
 
     _batch_documents = BATCH_DOCUMENTS
@@ -110,6 +113,18 @@ class Index(ABC):
         """Find the near-duplicates of the documents of a chunk; an error in place of an answer is of that one alone."""
 
     @abstractmethod
+    def found(
+        self, chunk: "Chunk", *, limit: int | None = None
+    ) -> Iterable[tuple[Document, ClueAnswer | SimhashError]]:
+        """Find the documents that hold the texts of a chunk; an error in place of an answer is of that text alone."""
+
+    @abstractmethod
+    def repeated(
+        self, chunk: "Chunk", search: PassageSearch
+    ) -> Iterable[tuple[Document, PassagesAnswer | SimhashError]]:
+        """Find the spans of the texts of a chunk that stand in other documents; errors are as with `found`."""
+
+    @abstractmethod
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; yield each id and whether it was there."""
 
@@ -173,13 +188,13 @@ class Index(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _chunk(self, documents: Sequence[Document]) -> "Chunk":
-        """Make documents with texts ready for `added`, `claimed` and `answered`."""
+    def _chunk(self, documents: Sequence[Document], *, analysed: bool = True) -> "Chunk":
+        """Make documents with texts ready for `added`, `claimed` and `answered`; not analysed, for the other two."""
         self._check_open()
         # Look-ups need none of it, and its expressions take longer to compile than a look-up.
         from simhash_hbase.features.chunks import whole_chunk  # noqa: PLC0415
 
-        return whole_chunk(documents, self.analysis)
+        return whole_chunk(documents, self.analysis if analysed else None)
 
     def _one(
         self,
@@ -187,9 +202,11 @@ class Index(ABC):
         name: str,
         text: str,
         metadata: Metadata | None = None,
+        *,
+        analysed: bool = True,
     ) -> T:
         """Analyse one document, which must have usable words, and act on it."""
-        chunk = self._chunk([given_document(1, (name, text, metadata))])
+        chunk = self._chunk([given_document(1, (name, text, metadata))], analysed=analysed)
         if chunk.rejects:
             raise EmptyDocument(no_words(name))
         [(_, outcome)] = act(chunk)
@@ -198,12 +215,16 @@ class Index(ABC):
         return outcome
 
     def _each(
-        self, act: Callable[["Chunk"], Iterable[tuple[Document, T | SimhashError]]], documents: Iterable[GivenDocument]
+        self,
+        act: Callable[["Chunk"], Iterable[tuple[Document, T | SimhashError]]],
+        documents: Iterable[GivenDocument],
+        *,
+        analysed: bool = True,
     ) -> Iterator[tuple[str, T | SimhashError | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
         given = (given_document(number, document) for number, document in enumerate(documents, 1))
         for batch in document_batches(given, self._batch_documents):
-            chunk = self._chunk(batch)
+            chunk = self._chunk(batch, analysed=analysed)
             kept, outcomes = set(chunk.analysed.kept), iter(act(chunk))
             for at, document in enumerate(batch):
                 outcome = next(outcomes)[1] if at in kept else None
@@ -381,6 +402,106 @@ class Index(ABC):
             When `since` is no point in time, or `limit` is below 1.
         """
         return self._one(partial(self.answered, search=Search(**search)), "", text)
+
+    def find(self, clue: str, *, limit: int | None = None) -> ClueAnswer:
+        """Find the documents that hold a clue, such as a sentence, or a part of it.
+
+        Parameters
+        ----------
+        clue : str
+            A text of at least as many letters, numbers and marks as the profile's ``passage_gram``. Case, width,
+            blanks and punctuation do not matter.
+        limit : int, optional
+            Most matches, 1 or more; an answer that it cuts is marked ``truncated``.
+
+        Returns
+        -------
+        ClueAnswer
+            It is ``complete`` where the clue has the profile's ``passages`` or more of them, and no limit cut it.
+
+        Raises
+        ------
+        InvalidArgument
+            When the clue is shorter, or the index keeps no passages.
+        EmptyDocument
+            When the clue has no letter, number or mark.
+        """
+        return self._one(partial(self.found, limit=checked_limit(limit)), "", clue, analysed=False)
+
+    def find_many(
+        self, documents: Iterable[GivenDocument], *, limit: int | None = None
+    ) -> Iterator[tuple[str, ClueAnswer | None]]:
+        """Find the documents that hold each of many texts.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text)
+            A document does not match itself by id.
+        limit : int, optional
+            As for `find`.
+
+        Yields
+        ------
+        (id, ClueAnswer)
+            In the order of the input; None for a text without a letter, number or mark.
+        """
+        outcomes = self._each(partial(self.found, limit=checked_limit(limit)), documents, analysed=False)
+        return ((name, result_of(answer)) for name, answer in outcomes)
+
+    def passages(
+        self, text: str, *, document_id: str = "", metadata: Metadata | None = None, **search: Unpack[PassageOptions]
+    ) -> PassagesAnswer:
+        """Find the spans of a text that stand in other documents.
+
+        Parameters
+        ----------
+        text : str
+            A document, in the index or not.
+        document_id : str, optional
+            Its id: that document is not counted.
+        metadata : mapping, optional
+            Its metadata, for `same`.
+        at_least : int
+            Least number of other documents that hold a span.
+        same : str, optional
+            A field of metadata: other documents count only if they have the same value there.
+
+        Returns
+        -------
+        PassagesAnswer
+            Each run of the profile's ``passages`` letters, numbers and marks that stands in another document has a span
+            in it. Of such a run up to ``passages`` − ``passage_gram`` of them may be missing at each end.
+
+        Raises
+        ------
+        InvalidArgument
+            When the text is shorter than the profile's ``passage_gram``, the index keeps no passages, or the text has
+            no metadata `same`.
+        EmptyDocument
+            When the text has no letter, number or mark.
+        """
+        act = partial(self.repeated, search=PassageSearch(**search))
+        return self._one(act, document_id, text, metadata, analysed=False)
+
+    def passages_many(
+        self, documents: Iterable[GivenDocument], **search: Unpack[PassageOptions]
+    ) -> Iterator[tuple[str, PassagesAnswer | None]]:
+        """Find the spans of many texts that stand in other documents.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text) or (id, text, metadata)
+            A document does not count itself by id.
+        at_least, same
+            As for `passages`.
+
+        Yields
+        ------
+        (id, PassagesAnswer)
+            In the order of the input; None for a text without a letter, number or mark.
+        """
+        outcomes = self._each(partial(self.repeated, search=PassageSearch(**search)), documents, analysed=False)
+        return ((name, result_of(answer)) for name, answer in outcomes)
 
     def query_many(
         self, documents: Iterable[GivenDocument], **search: Unpack[SearchOptions]

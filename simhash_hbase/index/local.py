@@ -4,14 +4,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, Unpack
 
 import numpy as np
 
 from simhash_hbase.errors import (
     ClaimContended,
     CorruptIndex,
+    EmptyDocument,
     IndexExists,
     InvalidArgument,
     SimhashError,
@@ -21,11 +23,22 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index import documentrows, indexrows
-from simhash_hbase.index.answers import Added, Answer, Decision, Stored, as_given, make_answers, stored_document
+from simhash_hbase.index.answers import (
+    Added,
+    Answer,
+    ClueAnswer,
+    Decision,
+    PassagesAnswer,
+    Stored,
+    as_given,
+    make_answers,
+    stored_document,
+)
 from simhash_hbase.index.arguments import (
     BATCH_DOCUMENTS,
     OWN_RULE,
     GivenDocument,
+    PassageSearch,
     Search,
     SearchOptions,
     batches,
@@ -40,6 +53,7 @@ from simhash_hbase.index.documentrows import WriteBatch
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
+from simhash_hbase.index.passages import find_clue, find_passages
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import ServerClock, Timer
 from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
@@ -58,6 +72,9 @@ from simhash_hbase.stores.base import UNLIMITED, OnDisk, Store, Transactional, a
 if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.features.chunks import Chunk
+
+
+T = TypeVar("T")
 
 
 class Searched(NamedTuple):
@@ -299,6 +316,31 @@ class LocalIndex(Index):
             # A caller that knows how many answers there are does not ask for one more.
             if self.on_search is not None:
                 self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
+
+    def found(
+        self, chunk: "Chunk", *, limit: int | None = None
+    ) -> Iterator[tuple[Document, ClueAnswer | SimhashError]]:
+        """Find the documents that hold the texts of a chunk; see `Index.found`."""
+        search = partial(find_clue, self.store, self.profile, self.collection, limit=limit, oldest=self._oldest())
+        return self._of_texts(search, chunk.kept)
+
+    def repeated(
+        self, chunk: "Chunk", search: PassageSearch
+    ) -> Iterator[tuple[Document, PassagesAnswer | SimhashError]]:
+        """Find the spans of the texts of a chunk that stand in other documents; see `Index.repeated`."""
+        find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
+        return self._of_texts(find, chunk.kept)
+
+    def _of_texts(
+        self, search: Callable[[Document], T], documents: Iterable[Document]
+    ) -> Iterator[tuple[Document, T | SimhashError]]:
+        for document in documents:
+            outcome: T | SimhashError
+            try:
+                outcome = search(document)
+            except (EmptyDocument, InvalidArgument) as error:
+                outcome = error
+            yield document, outcome
 
     def query_entries(self, entries: Entries, **search: Unpack[SearchOptions]) -> list[Answer]:
         """Find the near-duplicates of analysed documents; see `Index.query_many`."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from simhash_hbase.index import forms
-from simhash_hbase.index.answers import Added, Answer, Decision, Removed, Stored
+from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Removed, Stored
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.forms import Form
 
@@ -32,4 +32,8 @@ QUERY: Operation[Answer] = Operation("query", "/v1/queries", forms.ANSWER, docum
 REMOVE: Operation[Removed] = Operation("remove", "/v1/removals", forms.REMOVED, ids=True)
 GET: Operation[Stored] = Operation("get", "/v1/lookups", forms.STORED, ids=True)
 COPIES: Operation[Copies] = Operation("copies", "/v1/documents/copies", forms.COPIES, ids=True)
-OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES)
+FIND: Operation[ClueAnswer] = Operation("find", "/v1/clues", forms.FOUND, documents=True, needs_id=False)
+PASSAGES: Operation[PassagesAnswer] = Operation(
+    "passages", "/v1/passages", forms.REPEATED, documents=True, needs_id=False
+)
+OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES, FIND, PASSAGES)

@@ -289,6 +289,12 @@ class MemberPage(NamedTuple):
         """Return the positions of fingerprints, all of which the page has."""
         return np.searchsorted(self.simhashes, simhashes)
 
+    def texts(self) -> Iterator[tuple[Text, int]]:
+        """Yield the text of each member, and its position."""
+        for simhash, first, stop in zip(self.simhashes.tolist(), self.first.tolist(), self.stop.tolist(), strict=True):
+            for at in range(first, stop):
+                yield Text(simhash, self.text_digest(at)), at
+
     def qualifier(self, at: int) -> bytes:
         """Return the qualifier of a member's cell."""
         return self.keys[at][layout.MEMBER_ROW_BYTES :]

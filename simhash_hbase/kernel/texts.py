@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.kernel import forms, kinds as characters, segment, shingles, votes
+from simhash_hbase.kernel import forms, kinds as characters, segment, shingles, votes, winnow
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
 from simhash_hbase.kernel.tables import kernel_tables, simplified
 from simhash_hbase.profile.defaults import FORM, TextForm
@@ -122,12 +122,24 @@ class Sketched(NamedTuple):
     """16-byte BLAKE2b of the normal forms: equal digests mean equal texts but for case, blanks and punctuation."""
 
 
+class Passages(NamedTuple):
+    """The passages of a text that an index keeps, in their order."""
+
+    hashes: NDArray[np.uint64]
+    places: NDArray[np.int64]  # First character of each in the normal form.
+
+    def packed(self) -> bytes:
+        """Write the distinct hashes as members hold them, ascending."""
+        return np.unique(self.hashes).astype(">u8").tobytes()
+
+
 class Batch:
     """Some texts as code points, in the form of an index; one thread at a time."""
 
     def __init__(self, texts: Sequence[str], form: TextForm = FORM) -> None:
         self.texts = texts
         self.form = form
+        self._normal_form: tuple[NDArray[np.uint32], NDArray[np.int64]] | None = None
         self.points, self.offsets = _points(texts)
         if len(self.points) >= 1 << 31:
             raise InvalidArgument("a text of 2,147,483,648 characters or more: wanted a shorter one")
@@ -188,8 +200,23 @@ class Batch:
         digests = [blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest() for text in texts]
         return Sketched(sketches, np.diff(ends), segments, counts, digests)
 
+    def passages(self, length: int, gram: int) -> list["Passages"]:
+        """Choose hashes of runs of `gram` characters so that texts which share `length` characters share one."""
+        normal, ends = self._normal()
+        hashes, places = np.empty(len(normal), np.uint64), np.empty(len(normal), np.int64)
+        counts = np.zeros(len(self.texts), np.int64)
+        window = length - gram + 1
+        winnow.winnow(*_buffers(normal, ends, hashes, places, counts), gram=gram, window=window)
+        stops = np.cumsum(counts).tolist()
+        return [
+            Passages(hashes[start:stop].copy(), places[start:stop] - first)
+            for (start, stop), first in zip(pairwise([0, *stops]), ends[:-1].tolist(), strict=True)
+        ]
+
     def _normal(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        return self._forms("normal", partial(normalize, form=self.form))
+        if self._normal_form is None:
+            self._normal_form = self._forms("normal", partial(normalize, form=self.form))
+        return self._normal_form
 
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""

@@ -50,6 +50,9 @@ SHORT_WITHOUT_BANDS = {"short": 30, "short_characters": 0}
 TEXT_FORM = 3  # See `Profile.text_form`.
 FOLD: FoldName = "hans"
 FOLDING = ("learned", "shingle")  # Analyzers that fold; the constants of jieba are of unfolded words.
+SHORT_GRAM = 12  # Characters that are hashed at a time for passages of up to so many characters, and above them.
+MOST_FOR_SHORT_GRAM = 60
+LONG_GRAM = 16
 MAX_ROWS_PER_PREFIX = 50_000
 MAX_MEMBERS = 1_000
 LEASE_S = 30.0
@@ -66,6 +69,11 @@ class TextForm(NamedTuple):
 
 
 FORM = TextForm()
+
+
+def passage_gram(passages: int) -> int:
+    """Return the characters of the runs that are hashed for passages of so many characters."""
+    return SHORT_GRAM if passages <= MOST_FOR_SHORT_GRAM else LONG_GRAM
 
 
 def check_share(share: object) -> None:

@@ -23,8 +23,8 @@ WHOLE: Literal[5] = 5
 TAKEN_FROM_MACHINE = ("fold_table", "jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 # Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
 LATER_FIELDS = {
-    **{"fold": None, "fold_table": None, "idf_name": None, "near": None, "secret": None},
-    **{"text_form": 1, "whole": None},
+    **{"fold": None, "fold_table": None, "idf_name": None, "near": None, "passage_gram": None, "passages": None},
+    **{"secret": None, "text_form": 1, "whole": None},
 }
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
@@ -64,6 +64,8 @@ class ProfileOptions(TypedDict, total=False):
     free_distance: int
     short: int
     short_characters: int
+    passages: int
+    passage_gram: int
     max_rows_per_prefix: int
     max_members: int
     ttl_days: float
@@ -162,6 +164,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Below so many features an answer says that the text is short; 0: never."""
     short_characters: Annotated[int, msgspec.Meta(ge=0)] = defaults.SHORT_WITHOUT_BANDS["short_characters"]
     """Below so many characters, too; 0: never."""
+    passages: Annotated[int, msgspec.Meta(ge=16, le=1000)] | None = None
+    """Characters, of the normalised text, of a passage that two documents share for the index to find it for certain;
+    None: it keeps no passages."""
+    passage_gram: Annotated[int, msgspec.Meta(ge=8, le=64)] | None = None
+    """Characters of the runs that are hashed, the shortest clue that can be asked; None without passages."""
     max_rows_per_prefix: Positive = defaults.MAX_ROWS_PER_PREFIX
     """Block rows of one prefix that a query reads at most; more is said as ``truncated``. With 10,000, 13
     of 200 answers were cut among 516,000 pages of the same templates; with 25,000 and more none."""
@@ -188,6 +195,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 f"{self.distance + scheme.choose}x{scheme.choose} would be"
             )
             or (self.match == "verified" and self.sketch is None and "match verified needs sketches")
+            or self._passage_problem()
             or self._analyzer_problem()
         )
         if problem:
@@ -221,6 +229,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         given.setdefault("text_form", defaults.TEXT_FORM)
         if analyzer in defaults.FOLDING:
             given["fold"] = defaults.FOLD
+        if isinstance(passages := given.get("passages"), int):
+            given.setdefault("passage_gram", defaults.passage_gram(passages))
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -380,6 +390,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return f"{self.bands} bands of {self.band_bins} minima: a sketch has {SKETCH_BINS} minima"
         if tables + self.bands > layout.MAX_TABLES:
             return f"{tables} tables and {self.bands} bands: a row key's flag has room for {layout.MAX_TABLES} in all"
+        return None
+
+    def _passage_problem(self) -> str | None:
+        if (self.passages is None) != (self.passage_gram is None):
+            return "passages and passage_gram go with each other"
+        if self.passages is not None and self.passage_gram is not None and self.passage_gram > self.passages:
+            return f"passage_gram {self.passage_gram}: wanted at most the {self.passages} characters of passages"
+        if self.passages is not None and self.analyzer == "weighted":
+            return "passages are made of texts, and analyzer weighted takes none"
         return None
 
     def _analyzer_problem(self) -> str | None:

@@ -56,6 +56,8 @@ class Entries:
     """The fields that the caller wants to be kept with each document."""
     bands: NDArray[np.uint32] | None = None
     """Segments of the sketch rows, shape (n, bands), of no meaning where `sketched` is false; None: no bands."""
+    passages: Sequence[bytes] | None = None
+    """Hashes of the passages of each text, ascending, 8 bytes each, big-endian; None: the index keeps no passages."""
 
     def __post_init__(self) -> None:
         if not {str}.issuperset(map(type, self.ids)):
@@ -63,7 +65,7 @@ class Entries:
             ids = [exact(name) if isinstance(name, str) else name for name in self.ids]
             object.__setattr__(self, "ids", ids)
         columns = (self.simhashes, self.sketches, self.shingles, self.features, self.lengths, self.segments)
-        sizes = {len(column) for column in (*columns, self.ids, self.digests, self.metadata)}
+        sizes = {len(column) for column in (*columns, self.ids, self.digests, self.metadata, self.packed_passages)}
         if len(sizes) != 1:
             raise InvalidArgument(f"columns of one length are wanted, these have {sorted(sizes)}")
 
@@ -76,6 +78,23 @@ class Entries:
     def segments(self) -> NDArray[np.uint32]:
         """The bands, shape (n, 0) where there are none."""
         return np.empty((len(self.ids), 0), np.uint32) if self.bands is None else self.bands
+
+    @property
+    def packed_passages(self) -> Sequence[bytes]:
+        """The passages, empty where there are none."""
+        return [b""] * len(self.ids) if self.passages is None else self.passages
+
+    def passages_for(self, *, kept: bool) -> Sequence[bytes]:
+        """Return the passages for an index that keeps some or none; documents without texts may come with none.
+
+        Raises
+        ------
+        InvalidArgument
+            When there are texts without the passages that the index keeps: rows would be missing.
+        """
+        if kept and self.passages is None and any(self.digests):
+            raise InvalidArgument("the documents have no passages, and the index keeps some: analyse them by it")
+        return self.packed_passages if kept else [b""] * len(self)
 
     def segments_for(self, bands: int) -> NDArray[np.uint32]:
         """Return the segments for an index with so many bands; without sketches they may come with none.
@@ -125,6 +144,9 @@ class Entries:
             digests=[digest for part in parts for digest in part.digests],
             metadata=[metadata for part in parts for metadata in part.metadata],
             bands=np.concatenate(bands) if width else None,
+            passages=None
+            if all(part.passages is None for part in parts)
+            else [packed for part in parts for packed in part.packed_passages],
         )
 
     @cached_property
@@ -155,6 +177,7 @@ class Entries:
             digests=[self.digests[i] for i in places],
             metadata=[self.metadata[i] for i in places],
             bands=None if self.bands is None else self.bands[at],
+            passages=None if self.passages is None else [self.passages[i] for i in places],
         )
 
 

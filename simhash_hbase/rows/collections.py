@@ -1,7 +1,7 @@
 """Collections: parts of one index that never meet, such as tenants, languages or sources.
 
 A stored id names its collection: U+0000, the name, U+0000, the caller's id. The rows of a collection have other
-segments: its fingerprints and the segments of its sketch rows are combined by exclusive or with a digest of the name,
+segments: its fingerprints and the segments of its other rows are combined by exclusive or with a digest of the name,
 which leaves all distances as they are. The digest has a key, the secret of the index, which nobody is shown: who may
 write to one collection, ready fingerprints too, cannot choose what it keeps, and so cannot crowd the rows of a document
 of another one. BLAKE2b with a key is a message authentication code (RFC 7693); a tenant sees fingerprints before the
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries
@@ -90,7 +91,16 @@ class Collection:
 
     def _masked(self, entries: Entries, ids: Sequence[str]) -> Entries:
         bands = None if entries.bands is None else entries.bands ^ self._segment_mask
-        return replace(entries, ids=ids, simhashes=entries.simhashes ^ self._simhash_array, bands=bands)
+        passages = None if entries.passages is None else list(map(self._masked_passages, entries.passages))
+        simhashes = entries.simhashes ^ self._simhash_array
+        return replace(entries, ids=ids, simhashes=simhashes, bands=bands, passages=passages)
+
+    def masked_passages(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the hashes that are stored for those of passages: the upper 32 bits are the segments of their rows."""
+        return hashes ^ np.uint64(int(self._segment_mask) << layout.SEGMENT_BITS)
+
+    def _masked_passages(self, packed: bytes) -> bytes:
+        return np.sort(self.masked_passages(keys.unpack_simhashes(packed))).astype(">u8").tobytes()
 
 
 def collection_of(stored_id: str) -> str:

@@ -6,6 +6,7 @@ the old and the new form of a document cell, and lists the cells that nothing na
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -17,6 +18,7 @@ from simhash_hbase.rows.layout import (
     COUNT_BYTES,
     ID_DIGEST_BYTES,
     MEMBER_ROW_BYTES,
+    PASSAGE_BYTES,
     SEGMENT_BYTES,
     SIMHASH_BITS,
     SKETCH_BYTES,
@@ -80,6 +82,19 @@ class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
     def shingles(self) -> int:
         """Distinct shingles of its text as estimated; 0 without a sketch."""
         return int.from_bytes(self.sketch[SKETCH_BYTES : SKETCH_BYTES + COUNT_BYTES], "big")
+
+
+class PassageMember(Member, array_like=True, frozen=True, gc=False):
+    """A document of an index that keeps passages, whose text has some."""
+
+    passages: bytes = b""  # The hashes of its passages, ascending, 8 bytes each, big-endian.
+
+
+class RowFields(NamedTuple):
+    """The fields of members of which, with their fingerprints, all their rows are made."""
+
+    sketches: list[bytes]
+    passages: list[bytes]
 
 
 class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -281,7 +296,10 @@ encode = msgspec.msgpack.Encoder().encode
 """Encode a member or a document state; equal records have equal bytes, as compare-and-set needs."""
 _documents = msgspec.msgpack.Decoder(DocumentState)
 _members = msgspec.msgpack.Decoder(Member)
-_many_members = msgspec.msgpack.Decoder(list[Member])
+_passage_members = msgspec.msgpack.Decoder(PassageMember)
+_many_members = msgspec.msgpack.Decoder(list[PassageMember])
+# First byte of a member cell with passages: a MessagePack array of eight.
+_EIGHT: Final = b"\x98"
 # First byte of a MessagePack array whose length takes four bytes.
 _MANY: Final = b"\xdd"
 # Cells that are decoded at a time: some megabytes, of which the sketches are kept.
@@ -295,36 +313,54 @@ def sketch_bytes(bands: int) -> int:
 
 def decode_member(value: bytes, *, bands: int) -> Member:
     """Decode a member cell of an index with so many bands."""
+    decoder = _passage_members if value[:1] == _EIGHT else _members
     try:
-        member = _members.decode(value)
+        member = decoder.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptIndex(f"a member cell does not decode: {error}") from error
     if len(member.sketch) not in (0, sketch_bytes(bands)):
         raise CorruptIndex(f"a member cell has a sketch of {len(member.sketch)} bytes, not of {sketch_bytes(bands)}")
+    if len(passages_of(member)) % PASSAGE_BYTES:
+        raise CorruptIndex(f"a member cell has passages of {len(passages_of(member))} bytes, not of whole hashes")
     return member
+
+
+def passages_of(member: Member) -> bytes:
+    """Return the hashes of a member's passages, packed; empty where it has none."""
+    return member.passages if isinstance(member, PassageMember) else b""
 
 
 def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
     """Return the sketches of many member cells; empty where there is none, or where a cell does not decode."""
-    sketches: list[bytes] = []
+    return decode_row_fields(values, bands=bands).sketches
+
+
+def decode_row_fields(values: Sequence[bytes], *, bands: int) -> RowFields:
+    """Return what rows of many member cells are made of; empty where there is none, or where a cell does not decode."""
+    fields = RowFields([], [])
     for start in range(0, len(values), DECODED_AT_ONCE):
         some = values[start : start + DECODED_AT_ONCE]
         try:
             # One call for all: as elements of an array.
             members = _many_members.decode(b"".join([_MANY, len(some).to_bytes(4, "big"), *some]))
-            fit = {0, sketch_bytes(bands)}.issuperset(len(member.sketch) for member in members)
+            fit = {0, sketch_bytes(bands)}.issuperset(len(member.sketch) for member in members) and not any(
+                len(member.passages) % PASSAGE_BYTES for member in members
+            )
         except (msgspec.MsgspecError, UnicodeDecodeError):
             fit = False
         if fit:
-            sketches += [member.sketch for member in members]
+            fields.sketches.extend(member.sketch for member in members)
+            fields.passages.extend(member.passages for member in members)
             continue
         for value in some:
-            try:
-                sketches.append(decode_member(value, bands=bands).sketch)
-            except CorruptIndex:
-                # Whether it matters is seen when its document counts.
-                sketches.append(b"")
-    return sketches
+            sketch = passages = b""
+            # Whether a damaged cell matters is seen when its document counts.
+            with suppress(CorruptIndex):
+                member = decode_member(value, bands=bands)
+                sketch, passages = member.sketch, passages_of(member)
+            fields.sketches.append(sketch)
+            fields.passages.append(passages)
+    return fields
 
 
 def decode_document(value: bytes) -> DocumentState:

@@ -4,6 +4,7 @@ Inside the package a prefix is a 40-bit integer, ``segment << 8 | flag``, becaus
 their order is the byte order of the packed form. Every range is half-open.
 """
 
+from collections.abc import Sequence
 from itertools import chain
 from struct import iter_unpack
 from typing import NamedTuple
@@ -24,7 +25,7 @@ OWNER_BITS = 64 - layout.PREFIX_BITS
 FEW = 64
 FLAGS = U64((1 << layout.FLAG_BITS) - 1)  # Mask of the flag in a prefix.
 NO_PREFIX = U64((1 << layout.PREFIX_BITS) - 1)
-"""In the place of a prefix: no block row and no sketch row has its flag, and it is behind all of theirs."""
+"""In the place of a prefix: no row of family ``b`` has its flag, and it is behind all of theirs."""
 
 _DOCUMENT = bytes([layout.FLAG_DOCUMENT])
 _COPIES = bytes([layout.FLAG_COPIES])
@@ -86,6 +87,18 @@ def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> Bl
     """Make the sketch rows of documents from the prefixes of `band_prefixes`."""
     owners, bands = np.nonzero(prefixes != NO_PREFIX)
     return BlockRows.merged(BlockRows(prefixes[owners, bands], simhashes[owners]))
+
+
+def passage_prefixes(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Compute segment and flag of the row of each passage from its hash."""
+    return hashes >> U64(layout.SEGMENT_BITS) << U64(layout.FLAG_BITS) | U64(layout.FLAG_PASSAGES)
+
+
+def passage_rows(passages: Sequence[bytes], simhashes: NDArray[np.uint64]) -> BlockRows:
+    """Make the passage rows of documents from their hashes, packed as members hold them."""
+    counts = [len(packed) // layout.PASSAGE_BYTES for packed in passages]
+    prefixes = passage_prefixes(unpack_simhashes(b"".join(passages)))
+    return BlockRows.merged(BlockRows(prefixes, np.repeat(simhashes, counts)))
 
 
 def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

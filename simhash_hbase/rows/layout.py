@@ -8,13 +8,14 @@ row         segment                                flag         rest            
 ==========  =====================================  ===========  ==========================  ======
 block       the chosen blocks' bits, left-aligned  1 … tables   simhash, 8 bytes            ``b``
 sketch      upper 32 bits of a group's hash        tables + 1 … simhash, 8 bytes            ``b``
+passage     upper 32 bits of a passage's hash      252          simhash, 8 bytes            ``b``
 members     top 32 bits of the simhash             0            simhash, 8 bytes            ``d``
 copies      first 4 bytes of the id's digest       253          the digest, 16 bytes        ``d``
 document    first 4 bytes of the id's digest       255          the digest, 16 bytes        ``d``
 index       0                                      254          a name in ASCII             ``m``
 ==========  =====================================  ===========  ==========================  ======
 
-Block rows and sketch rows are one kind to the stores, and both are meant where the stores speak of block rows.
+Block, sketch and passage rows are one kind to the stores, and all are meant where the stores speak of block rows.
 A member's qualifier is the digest of its id and `TEXT_BYTES` of the digest of its text, if there is one.
 All integers are big-endian, so that byte order is numeric order.
 """
@@ -29,6 +30,7 @@ SEGMENT_BYTES = 4
 PREFIX_BYTES = 5
 SKETCH_BYTES = 64
 COUNT_BYTES = 4
+PASSAGE_BYTES = 8
 BLOCK_ROW_BYTES = PREFIX_BYTES + SIMHASH_BYTES
 ID_DIGEST_BYTES = 16
 TEXT_BYTES = 8
@@ -37,10 +39,11 @@ MEMBER_ROW_BYTES = PREFIX_BYTES + SIMHASH_BYTES
 MEMBER_ID_BYTES = MEMBER_ROW_BYTES + ID_DIGEST_BYTES  # Length of a member's key up to the end of the id's digest.
 
 FLAG_MEMBERS = 0
+FLAG_PASSAGES = 252
 FLAG_COPIES = 253
 FLAG_INDEX = 254
 FLAG_DOCUMENT = 255
-# Flags 1 … 251 are block tables, then bands; 252 is kept free.
+# Flags 1 … 251 are block tables, then bands.
 MAX_TABLES = 251
 
 FAMILY_BLOCKS = "b"

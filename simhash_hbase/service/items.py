@@ -67,11 +67,12 @@ class ItemForm(NamedTuple):
     ids: bool
     needs_id: bool
     is_line: bool  # Whether the object is a line of a stream: lines of a corpus have fields for others, too.
+    is_analysed: bool = True  # Whether documents are analysed before the index is asked.
 
 
 def document_or_id(value: dict[str, object], wanted: ItemForm) -> Item:
     """Make the document, or the id, of a JSON object."""
-    documents, ids, needs_id, is_line = wanted
+    documents, ids, needs_id, is_line, _ = wanted
     if not is_line:
         check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
     contents = [name for name in _BUILDERS if name in value] if documents else []
@@ -175,12 +176,10 @@ class AnalysedChunk:
         return cls(chunk, analysed.entries, refused)
 
     @classmethod
-    def alone(cls, number: int, item: str | Problem, analysed: Analysed | None, size: int) -> Self:
-        """Make a chunk of one item: a document by its id and its analysis, or else an id or a refusal."""
-        if analysed is None or isinstance(item, Problem):
-            return cls.of(ItemChunk([number], [item], None, size), None)
-        document = Document(item, "", None, None, None, Place("", 0), b"")
-        return cls.of(ItemChunk([number], [document], "text", size), analysed)
+    def alone(cls, number: int, item: Item | Problem, analysed: Analysed | None, size: int) -> Self:
+        """Make a chunk of one item: a document, perhaps with its analysis, an id, or a refusal."""
+        kind = "text" if isinstance(item, Document) else None
+        return cls.of(ItemChunk([number], [item], kind, size), analysed)
 
 
 def _kind(document: Document) -> str:

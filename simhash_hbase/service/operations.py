@@ -14,13 +14,14 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
+import numpy as np
 
-from simhash_hbase.errors import ClaimContended, Retryable
+from simhash_hbase.errors import ClaimContended, Retryable, SimhashError
 from simhash_hbase.features.analysis import Analysed, Analysis
-from simhash_hbase.features.chunks import analyse_chunk, payload
+from simhash_hbase.features.chunks import Chunk, analyse_chunk, payload
 from simhash_hbase.index import operations
 from simhash_hbase.index.answers import Added, Removed
-from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES, Search
+from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES, PassageSearch, Search
 from simhash_hbase.index.forms import answer_record
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.operations import Operation
@@ -49,6 +50,8 @@ class BatchOperation:
     operation: Operation[Any]
     on_entries: Callable[[LocalIndex, Entries], Iterable[ItemAnswer]] | None = None
     on_ids: Callable[[LocalIndex, Sequence[str]], Iterable[ItemAnswer]] | None = None
+    on_texts: Callable[[LocalIndex, Sequence[Document]], Iterable[ItemAnswer]] | None = None
+    """Takes documents as they came, in the place of `on_entries`: they are not analysed."""
     batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
     hurried: "BatchOperation | None" = None
     """Does the same for several clients at once, and refuses, for now, items that would keep the others waiting."""
@@ -62,7 +65,8 @@ class BatchOperation:
 
     def wanted(self, *, is_line: bool = False) -> ItemForm:
         """Return the form that a body, or a line of a stream, must have."""
-        return ItemForm(self.operation.documents, self.operation.ids, self.operation.needs_id, is_line)
+        operation = self.operation
+        return ItemForm(operation.documents, operation.ids, operation.needs_id, is_line, self.on_texts is None)
 
     def outcome_of(self, record: ItemAnswer) -> str:
         """Return the outcome of a document or an id for the metrics; for a refused one, the code of its error."""
@@ -90,6 +94,9 @@ class BatchOperation:
         ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
         on_entries, on_ids = self.on_entries, self.on_ids
         of_entries = iter(on_entries(index, Entries.joined(entries)) if entries and on_entries is not None else ())
+        if self.on_texts is not None:
+            texts = [document for ready in batch for document in ready.chunk.documents]
+            of_entries = iter(self.on_texts(index, texts) if texts else ())
         of_ids = iter(on_ids(index, ids) if ids and on_ids is not None else ())
         for ready in batch:
             position = 0
@@ -119,7 +126,8 @@ class BatchOperation:
                 batch.append(part)
                 continue
             documents = part.documents
-            analysed = analyse_chunk(index.analysis, *payload(documents)).analysed if documents else None
+            is_analysed = documents and self.on_texts is None
+            analysed = analyse_chunk(index.analysis, *payload(documents)).analysed if is_analysed else None
             batch.append(AnalysedChunk.of(part, analysed))
         return [record for _, _, record in self.records(index, batch)]
 
@@ -139,10 +147,13 @@ class BatchOperation:
         return outcomes
 
 
-def analyse_raw(analysis: Analysis, raw: bytes, wanted: ItemForm) -> tuple[str, Analysed | None]:
-    """Decode and analyse one JSON object."""
+def analyse_raw(analysis: Analysis, raw: bytes, wanted: ItemForm) -> tuple[Item, Analysed | None]:
+    """Decode and analyse one JSON object; a document comes back without its text where nobody needs that."""
     item = document_or_id(decode(raw) if wanted.is_line else decode_body(raw), wanted)
-    return (item, None) if isinstance(item, str) else (item.id, analyse_chunk(analysis, *payload([item])).analysed)
+    if isinstance(item, str) or not wanted.is_analysed:
+        return item, None
+    analysed = analyse_chunk(analysis, *payload([item])).analysed
+    return replace(item, text="", features=None, simhash=None, metadata=None), analysed
 
 
 def _add(index: LocalIndex, entries: Entries) -> list[ItemAnswer]:
@@ -199,8 +210,10 @@ def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
     if collection is None:
         return operation
     on_entries, on_ids, hurried = operation.on_entries, operation.on_ids, operation.hurried
+    on_texts = operation.on_texts
     return replace(
         operation,
+        on_texts=on_texts and (lambda index, texts: on_texts(index.in_collection(collection), texts)),
         on_entries=on_entries and (lambda index, entries: on_entries(index.in_collection(collection), entries)),
         on_ids=on_ids and (lambda index, ids: on_ids(index.in_collection(collection), ids)),
         hurried=hurried and within(hurried, collection),
@@ -229,6 +242,51 @@ def query(search: Search) -> BatchOperation:
         is_shared=True,
         outcome=lambda record: "matched" if record["matches"] else "unmatched",
     )
+
+
+@lru_cache(QUERIES)
+def find(limit: int) -> BatchOperation:
+    """Make the operation that finds the documents which hold clues."""
+
+    def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
+        for document, found in index.found(unanalysed(texts), limit=limit):
+            if isinstance(found, SimhashError):
+                yield of_error(found)
+            else:
+                yield {**operations.FIND.form.write(found), "query": document.id or None}
+
+    return BatchOperation(
+        operation=operations.FIND,
+        on_texts=of_texts,
+        batch=max(1, MATCHES // limit),
+        is_shared=True,
+        outcome=lambda record: "matched" if record["matches"] else "unmatched",
+    )
+
+
+@lru_cache(QUERIES)
+def passages(search: PassageSearch) -> BatchOperation:
+    """Make the operation that finds the spans of texts which stand in other documents."""
+
+    def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
+        for _, answer in index.repeated(unanalysed(texts), search):
+            yield of_error(answer) if isinstance(answer, SimhashError) else operations.PASSAGES.form.write(answer)
+
+    return BatchOperation(
+        operation=operations.PASSAGES,
+        on_texts=of_texts,
+        batch=64,
+        is_shared=True,
+        outcome=lambda record: "matched" if record["passages"] else "unmatched",
+    )
+
+
+def unanalysed(documents: Sequence[Document]) -> Chunk:
+    """Make a chunk of documents of any kind."""
+    chunk = Chunk(list(documents), records=len(documents))
+    nothing = Entries.of_fingerprints([], np.empty(0, np.uint64))
+    chunk.analysed = Analysed(nothing, list(range(len(documents))), {})
+    return chunk
 
 
 MOST_TOGETHER = 64  # Requests of one batch.

@@ -10,9 +10,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError, StoreFull, StoreReadonly
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.arguments import MOST_MATCHES, Search
+from simhash_hbase.index.arguments import MOST_MATCHES, PassageSearch, Search
 from simhash_hbase.index.forms import plain
-from simhash_hbase.index.operations import QUERY
+from simhash_hbase.index.operations import FIND, PASSAGES, QUERY
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import ComparedDocument, compare
@@ -21,7 +21,16 @@ from simhash_hbase.service.access import InCollection, KeyedService, MetricsServ
 from simhash_hbase.service.items import check_fields, decode_body, invalid
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.logs import logger
-from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, query
+from simhash_hbase.service.operations import (
+    ADD,
+    CLAIM,
+    COPIES,
+    GET,
+    REMOVE,
+    find as find_operation,
+    passages as passages_operation,
+    query,
+)
 from simhash_hbase.service.problems import BUSY, Problem, busy, of_error
 from simhash_hbase.service.requests import Service
 from simhash_hbase.service.schemas import JSON, LONGEST_COMPARED, body, found, problems
@@ -52,6 +61,17 @@ _ANSWERS = (
     '{"query":null,"matches":[{"id":"a","distance":1,"similarity":0.8711,"containment":0.9311,"exact":false,'
     '"added":"2026-11-21T09:30:00.000Z"}],"truncated":false,"complete":false,"short":false}\n…\n'
     '{"summary":{"complete":true,"last_line":2,"outcomes":{"matched":2}}}\n'
+)
+
+_CLUES = '{"text":"…"}\n{"id":"a","text":"…"}\n'
+_FOUND = (
+    '{"query":null,"matches":[{"id":"a","share":1.0,"spans":[{"start":3,"stop":41}],'
+    '"added":"2026-11-21T09:30:00.000Z"}],"truncated":false,"complete":true}\n…\n'
+    '{"summary":{"complete":true,"last_line":2,"outcomes":{"matched":2}}}\n'
+)
+_PASSAGES = (
+    '{"id":null,"passages":[{"start":3,"stop":41,"documents":2,"at_least":false,"first":"a","most":"b"}],'
+    '"share":0.1253,"truncated":false}\n…\n{"summary":{"complete":true,"last_line":2,"outcomes":{"matched":2}}}\n'
 )
 
 DocumentId = Annotated[
@@ -173,6 +193,46 @@ async def find(
     except InvalidArgument as error:
         raise of_error(error) from error
     return await respond(service, request, query(replace(selection, rule=rule)))
+
+
+@queries.post(
+    FIND.path,
+    summary="Find a clue",
+    openapi_extra=body("Clue", _CLUES),
+    responses={**found("ClueAnswer", lines=_FOUND), **problems()},
+)
+async def find_clue(
+    request: Request,
+    service: ReadingService,
+    limit: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")] = 100,
+) -> Response:
+    """Find the documents that hold a clue, such as a sentence, or a part of it; the largest share comes first.
+
+    The index must have been made to keep passages.
+    """
+    return await respond(service, request, find_operation(limit))
+
+
+@queries.post(
+    PASSAGES.path,
+    summary="Find repeated passages",
+    openapi_extra=body("Clue", _CLUES),
+    responses={**found("PassagesAnswer", lines=_PASSAGES), **problems()},
+)
+async def find_passages(
+    request: Request,
+    service: ReadingService,
+    at_least: Annotated[int, Query(ge=1, description="Only passages that stand in so many other documents.")] = 1,
+    same: Annotated[
+        str | None,
+        Query(min_length=1, max_length=200, description="Count documents with the same value in this metadata field."),
+    ] = None,
+) -> Response:
+    """Find the parts of a text that stand in other documents.
+
+    The index must have been made to keep passages. A document does not count itself by id.
+    """
+    return await respond(service, request, passages_operation(PassageSearch(at_least, same)))
 
 
 @comparisons.post(

@@ -25,7 +25,7 @@ TEXT = "今天，市政府召开会议，讨论城市东部的新地铁线路规
 _NOT_BLANK = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 Compared = Annotated[str, Meta(min_length=1, max_length=LONGEST_COMPARED, pattern=_NOT_BLANK)]
-_ADDED, _REMOVED, _DECISION, _STORED, _COPIES, _ANSWER = (form.shape() for form in FORMS)
+_ADDED, _REMOVED, _DECISION, _STORED, _COPIES, _ANSWER, _FOUND, _REPEATED = (form.shape() for form in FORMS)
 _PROBLEM = defstruct(
     "Problem",
     [
@@ -114,6 +114,8 @@ _EXAMPLES: dict[type, Schema | None] = {
     _ANSWER: {"query": "b", "matches": [_EXAMPLE_MATCH], "truncated": False, "complete": False, "short": False},
     _STORED: None,
     _COPIES: None,
+    _FOUND: None,
+    _REPEATED: None,
     Pair: {"a": "如果雨停了，我们就出发。", "b": "倘若雨停了，我们就马上出发。"},
     Comparison: None,
     _PROBLEM: {
@@ -136,7 +138,17 @@ def schemas() -> dict[str, Schema]:
     asked = [{"text": TEXT}, {"id": url}, {"simhash": "fd239d0b3ee32c91"}]
     query = _document("Query", asked, [], id_alone=True)
     query["description"] = "A document, which does not match itself by id; or the id alone of a stored one."
-    return {**made, "Document": _document("Document", stored, ["id"], id_alone=False), "Query": query}
+    text = {"text": _CONTENTS["text"], "id": query["properties"]["id"], "metadata": query["properties"]["metadata"]}
+    clue = {
+        "title": "Clue",
+        "description": "A text, which is not found in the document of the same id.",
+        "type": "object",
+        "properties": text,
+        "required": ["text"],
+        "additionalProperties": False,
+        "examples": [{"text": TEXT}],
+    }
+    return {**made, "Document": _document("Document", stored, ["id"], id_alone=False), "Query": query, "Clue": clue}
 
 
 _PROBLEMS = {

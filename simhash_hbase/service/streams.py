@@ -290,7 +290,7 @@ class _Answers:
         await self._changed.wait()
 
     async def prepare(self, chunk: ItemChunk) -> AnalysedChunk:
-        documents = chunk.documents
+        documents = chunk.documents if self._operation.on_texts is None else []
         try:
             return AnalysedChunk.of(chunk, await self._engine.analyse(payload(documents)) if documents else None)
         except Retryable:
@@ -301,7 +301,7 @@ class _Answers:
 
     async def prepare_large(self, number: int, raw: bytes) -> AnalysedChunk:
         """Decode and analyse a line in a process of its own."""
-        item: str | Problem
+        item: Item | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
         try:
             item, analysed = await self._engine.apart(self._trail.payer, seconds, analyse_raw, raw, wanted)

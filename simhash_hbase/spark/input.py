@@ -23,7 +23,7 @@ from simhash_hbase.spark.records import Order, batch_of, by_batch
 
 DOCUMENTS = (
     "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
-    "preference double, reason string, raw binary"
+    "passages binary, preference double, reason string, raw binary"
 )
 """Spark has no unsigned integers: a fingerprint is a signed one of the same bits. A row with a reason is refused."""
 
@@ -65,6 +65,7 @@ def documents_batch(positions: list[int], entries: Entries, preferences: NDArray
         length=entries.lengths,
         digest=entries.digests,
         metadata=[metadata and _pack(metadata) for metadata in entries.metadata],
+        passages=entries.passages or [None] * len(entries),
         preference=preferences,
         reason=[None] * len(entries),
         raw=[None] * len(entries),
@@ -84,7 +85,15 @@ def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
         digests=batch["digest"].to_pylist(),
         metadata=[packed and msgspec.msgpack.decode(packed) for packed in batch["metadata"].to_pylist()],
         bands=sketches.segments,
+        passages=_passages(batch),
     )
+
+
+def _passages(batch: pa.RecordBatch) -> list[bytes] | None:
+    """Return the passages in a batch; None where an earlier version wrote it, which has no such column."""
+    if "passages" not in batch.schema.names:
+        return None
+    return [packed or b"" for packed in batch["passages"].to_pylist()]
 
 
 PACKED = "packed binary"

@@ -72,7 +72,8 @@ def prepared(tmp_path_factory):
     (folder / "a.txt").write_text(text(1), encoding="utf-8")
     (folder / "b.txt").write_text(text(1, changed=1), encoding="utf-8")
     (folder / "gone.txt").write_text("https://example.org/a\n")
-    create = ("create", "file:news.index", "--learn-from", "corpus.jsonl")
+    (folder / "clues.txt").write_text(text(9, count=20), encoding="utf-8")
+    create = ("create", "file:news.index", "--learn-from", "corpus.jsonl", "--passages", "50")
     for words in (create, ("add", "file:news.index", "corpus.jsonl")):
         assert run(*words, cwd=folder).code == 0
     assert run("create", "file:laws.index", "--analyzer", "shingle", cwd=folder).code == 0

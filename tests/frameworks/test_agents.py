@@ -16,8 +16,14 @@ from support.results import command
 
 from simhash_hbase import open_index
 
-TOOLS = {"have_i_seen", "copies", "remember", "forget"}
-HINTS = {"have_i_seen": (True, None), "copies": (True, None), "remember": (False, False), "forget": (False, True)}
+TOOLS = {"have_i_seen", "copies", "find", "remember", "forget"}
+HINTS = {
+    "have_i_seen": (True, None),
+    "copies": (True, None),
+    "find": (True, None),
+    "remember": (False, False),
+    "forget": (False, True),
+}
 
 
 def asked(address, *calls, options=()):
@@ -42,7 +48,7 @@ def test_an_agent_is_told_of_the_tools_that_it_has_and_of_no_others(url, options
 
     # A server that only reads has no tool that changes.
     assert answer.is_error == bool(options)
-    assert {tool.name for tool in tools} == ({"have_i_seen", "copies"} if options else TOOLS)
+    assert {tool.name for tool in tools} == ({"have_i_seen", "copies", "find"} if options else TOOLS)
     told = " ".join([instructions, *(tool.description for tool in tools)])
     assert {name for name in TOOLS if name in told} <= {tool.name for tool in tools}
     assert ("remember" in instructions) == (not options)

@@ -14,6 +14,7 @@ from simhash_hbase import LocalIndex, Profile, SimhashError, create_index
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.rows.clock import now_ms
 
+OPTIONS = {"analyzer": "shingle", "passages": 40}
 TIMES = ("added", "seen", "first", "last")
 IDS = [*"abcd", "名", "a b"]
 ids = st.sampled_from(IDS)
@@ -26,6 +27,9 @@ options = st.fixed_dictionaries(
 rules = st.none() | st.fixed_dictionaries(
     {}, optional={"match": st.sampled_from(["distance", "verified"]), "distance": st.integers(0, 16)}
 )
+clues = texts | st.builds(lambda whole, start: whole[start : start + 60], texts, st.integers(0, 800))
+limits = st.none() | st.integers(0, 2)
+repeated = st.fixed_dictionaries({}, optional={"at_least": st.integers(0, 2), "same": st.sampled_from(["source", "n"])})
 ACTS = {
     "add": (lambda index, *given: index.add(given[0], given[1], metadata=given[2]), (ids, texts, metadata)),
     "add_many": (lambda index, many: list(index.add_many(many)), (documents,)),
@@ -44,6 +48,13 @@ ACTS = {
         lambda index, simhash, more: index.query_simhash(simhash, **more),
         (st.sampled_from([0, 2**64 - 1]), options),
     ),
+    "find": (lambda index, one, limit: index.find(one, limit=limit), (clues, limits)),
+    "find_many": (lambda index, many, limit: list(index.find_many(many, limit=limit)), (documents, limits)),
+    "passages": (
+        lambda index, one, given, more: index.passages(one, document_id=given[0], metadata=given[1], **more),
+        (clues, st.tuples(st.just("") | ids, metadata), repeated),
+    ),
+    "passages_many": (lambda index, many, more: list(index.passages_many(many, **more)), (documents, repeated)),
     "get": (lambda index, name: index.get(name), (ids,)),
     "get_many": (lambda index, names: index.get_many(names), (st.lists(ids, max_size=4),)),
     "contains": (lambda index, name: name in index, (ids,)),
@@ -90,17 +101,17 @@ def place(request, tmp_path):
     """Return an empty index in one kind of place."""
     with ExitStack() as stack:
         if request.param == "service":
-            server = stack.enter_context(serving(new_index(tmp_path), tmp_path))
+            server = stack.enter_context(serving(new_index(tmp_path, passages=40), tmp_path))
             yield stack.enter_context(RemoteIndex(server.address, key=server.keys["all"]))
         else:
             store = {**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, now_ms).create()
-            yield stack.enter_context(LocalIndex.create(store, Profile.resolve(analyzer="shingle")))
+            yield stack.enter_context(LocalIndex.create(store, Profile.resolve(**OPTIONS)))
 
 
 @pytest.mark.slow
 def test_every_act_has_the_same_outcome_in_every_place(place):
     numbers = count()
-    with create_index("memory:", analyzer="shingle") as model:
+    with create_index("memory:", **OPTIONS) as model:
 
         @settings(
             max_examples=12,

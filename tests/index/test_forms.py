@@ -8,7 +8,20 @@ from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 from msgspec.json import schema
 
-from simhash_hbase.index.answers import Added, Answer, Decision, Match, NearCopy, Removed, Stored
+from simhash_hbase.index.answers import (
+    Added,
+    Answer,
+    ClueAnswer,
+    ClueMatch,
+    Decision,
+    Match,
+    NearCopy,
+    Passage,
+    PassagesAnswer,
+    Removed,
+    Span,
+    Stored,
+)
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.forms import FORMS
 from simhash_hbase.index.operations import OPERATIONS
@@ -26,6 +39,9 @@ metadata = st.none() | st.dictionaries(
 optional = {"similarity": st.none() | shares, "containment": st.none() | shares}
 matches = st.builds(Match, ids, distances, exact=st.booleans(), added=times, **optional)
 near = st.builds(NearCopy, ids, shares, shares)
+spans = st.lists(st.builds(Span, numbers, numbers), max_size=3)
+clues = st.lists(st.builds(ClueMatch, ids, shares, spans, times), max_size=3)
+passages = st.builds(Passage, numbers, numbers, st.integers(1, 2**31), st.booleans(), ids, ids)
 copies = st.builds(Copy, id=ids, added=times, seen=times, distance=distances, metadata=metadata, **optional)
 DRAWN = {
     Added: st.builds(Added, ids, simhashes),
@@ -47,6 +63,10 @@ DRAWN = {
     ),
     Answer: st.builds(
         Answer, st.lists(matches, max_size=3), truncated=st.booleans(), complete=st.booleans(), short=st.booleans()
+    ),
+    ClueAnswer: st.builds(ClueAnswer, clues, st.booleans(), st.booleans()),
+    PassagesAnswer: st.builds(
+        PassagesAnswer, st.just("") | ids, st.lists(passages, max_size=3), shares, st.booleans()
     ),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The reader of the rule ``verified`` on the page of the table: it needs a table of happybase, not the package."""
+"""The readers on the page of the table: they need a table of happybase, not the package."""
 
 import random
 
@@ -48,3 +48,18 @@ def test_the_reader_of_the_page_finds_what_a_query_finds(options):
 
         assert {name: names["verified"](Table(index.store), name) for name in asked} == expected
         assert sum(map(len, expected.values())) > 50
+
+
+def test_the_reader_of_clues_finds_what_find_finds():
+    names = {}
+    exec(blocks("python")["holders"], names)
+    texts = {each.id: each.text for each in chinese()[:20]}
+    clue = "".join(filter(str.isalnum, next(iter(texts.values()))))[40:85]
+    with create_index("memory:", analyzer="shingle", passages=30) as index:
+        for name, text in [*texts.items(), ("quoting", "别的话。" + clue + "，到此为止。"), ("short", "早安")]:
+            index.add(name, text)
+        index.add("gone", clue)
+        index.remove("gone")
+        expected = {match.id for match in index.find(clue).matches}
+
+        assert set(names["holders"](Table(index.store), clue)) == expected >= {next(iter(texts)), "quoting"}

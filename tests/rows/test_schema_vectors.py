@@ -150,6 +150,19 @@ def test_what_a_collection_keeps_of_a_document(vector):
     assert stored_cells(stored, known, simhash, segments).items() <= vector.items()
 
 
+@each("passages", "text")
+def test_the_passages_of_a_text(vector):
+    text = plain.normalized(whole(TEXTS[vector["text"]]))
+    hashes = plain.passage_hashes(text, vector["passages"], vector["passage_gram"])
+    _, [mask] = plain.masked(vector["collection"], 0, [0])
+    kept = sorted(value ^ mask << 32 for value in hashes)
+    packed = "".join(f"{value:016x}" for value in kept)
+
+    assert vector["hashes"] == [f"{value:016x}" for value in kept]
+    assert vector["rows"] == [row.hex() for row in plain.passage_rows(kept, int(vector["fingerprint"], 16))]
+    assert (vector["fields"], vector["last"]) == ((8, packed) if packed else (7, None))
+
+
 @each("cells", "row")
 def test_the_cells_of_every_state(vector):
     fields, value = vector["fields"], bytes.fromhex(vector["value"])

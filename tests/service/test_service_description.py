@@ -10,12 +10,18 @@ from pathlib import Path
 import httpx
 import pytest
 from support.patience import END_S
+from support.serving import new_index
 
 from simhash_hbase.service.limits import Limits
 
 HERE = Path(__file__).parent
 HOOKS = HERE.parent / "support"
 EXAMPLES = 15
+
+
+@pytest.fixture
+def url(tmp_path):
+    return new_index(tmp_path, passages=50)
 
 
 @pytest.mark.slow

@@ -190,6 +190,22 @@ def segments(minima, profile):
     return found
 
 
+def passage_hashes(plain, length, gram):
+    """Return the hashes of the passages of a normalised text, ascending, as members hold them."""
+    hashes = []
+    for at in range(len(plain) - gram + 1):
+        x = 0
+        for character in plain[at : at + gram]:
+            x = (x * GOLDEN + ord(character)) & MASK
+        hashes.append(mix(x))
+    window = length - gram + 1
+    return sorted({min(hashes[at : at + window]) for at in range(max(1, len(hashes) - window + 1))}) if hashes else []
+
+
+def passage_rows(hashes, simhash):
+    return sorted(struct.pack(">IBQ", value >> 32, 252, simhash) for value in hashes)
+
+
 def rotated(x, bits):
     return (x << bits | x >> 32 - bits) & MASK32
 

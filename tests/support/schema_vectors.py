@@ -29,7 +29,16 @@ from simhash_hbase.profile.matching import Sketches, estimated_containment, hamm
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documentcells import Change, DocumentState, Member, Text, encode
-from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
+from simhash_hbase.rows.keys import (
+    document_row,
+    id_digest,
+    index_row,
+    member_row,
+    pack_prefixes,
+    packed_rows,
+    passage_rows,
+    row_keys,
+)
 from support.sketching import shingle_hashes, slow_minima
 from support.words import idf_of, tokens, word_tokens
 
@@ -112,6 +121,10 @@ COLLECTIONS = [
     ("news", "Chinese"), ("News", "Chinese"), ("新闻", "English"), ("\u00e9", "one row"), ("e\u0301", "one row"),
     ("a/b:c, d", "five"), (None, "Chinese"), (None, "\0news\0Chinese"),
 ]  # fmt: skip
+PASSAGES = [
+    ("long", 50, 12, None), ("shuffled", 50, 12, None), ("shuffled", 50, 12, "news"), ("shuffled", 100, 16, None),
+    ("Chinese", 30, 8, None), ("six", 50, 12, None), ("many marks", 16, 16, None),
+]  # fmt: skip
 WEIGHTED = [
     ("murmur3", 0, [["天地", 2.5], ["玄黄", 1], ["天地", -0.5]]),
     ("murmur3", 7, [["天地", 2.5], ["玄黄", 1]]),
@@ -161,6 +174,7 @@ def vectors():
         "schemes": [scheme_vector(name) for name in SCHEMES],
         "cells": cell_vectors(),
         "collections": [collection_vector(shingled, *each, s) for each in COLLECTIONS for s in (None, SECRET)],
+        "passages": [passage_vector(*each) for each in PASSAGES],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
         "index_rows": {name: index_row(name).hex() for name in INDEX_ROWS},
     }
@@ -263,6 +277,26 @@ def copy_vector(profile, original, name):
     )
     [cell] = document_cells(entries, [Change.of(0, id_digest(name), None, decided)])
     return {"ids": [original, name], **shown_cell(cell)}
+
+
+def passage_vector(name, length, gram, collection):
+    profile = Profile.resolve(analyzer="shingle", passages=length, passage_gram=gram)
+    entries = Collection(collection).stored(Analysis(profile).texts([name], [TEXTS[name]]).entries)
+    [stored_id], simhash = entries.ids, int(entries.simhashes[0])
+    state = DocumentState(stored_id, simhash, "added", ADDED, ADDED)
+    [member] = document_cells(entries, [Change.of(0, id_digest(stored_id), None, state)])
+    [packed] = entries.packed_passages
+    return {
+        "text": name,
+        "passages": length,
+        "passage_gram": gram,
+        "collection": collection,
+        "fingerprint": f"{simhash:016x}",
+        "hashes": [packed[at : at + 8].hex() for at in range(0, len(packed), 8)],
+        "rows": [key.hex() for key in packed_rows(passage_rows([packed], entries.simhashes))],
+        "fields": len(msgspec.msgpack.decode(member.value)),
+        "last": msgspec.msgpack.decode(member.value)[-1].hex() if packed else None,
+    }
 
 
 def shown_cell(cell):

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows.layout import SEGMENT_BYTES
+from simhash_hbase.profile.defaults import passage_gram
+from simhash_hbase.rows.layout import PASSAGE_BYTES, SEGMENT_BYTES
 
 if TYPE_CHECKING:
     from simhash_hbase.rows.blocks import Scheme
@@ -28,6 +29,7 @@ HBASE_SECONDS_A_ROW = 1.1e-6
 HBASE_SECONDS_A_DOCUMENT = 32e-6
 # Fingerprint and sketch of Chinese articles of 3,700 characters, one core: tests/bench/README.md.
 DOCUMENTS_A_SECOND = 550
+CHARACTERS_A_DOCUMENT = 3_700
 # Where HBase splits a region by default: hbase.hregion.max.filesize.
 REGION_BYTES = 10 * 2**30
 HOUR_S = 3600
@@ -41,7 +43,8 @@ class PlannedScheme:
     distance: int  # Complete up to so many bits.
     tables: int  # Scans of block rows that a query makes.
     bands: int  # Scans of sketch rows; unrelated texts have none in common.
-    rows: int  # Block rows and sketch rows in all.
+    passage_rows: int  # Passage rows of a document of 3,700 letters, numbers and marks; 0 without passages.
+    rows: int  # Block rows, sketch rows and passage rows in all.
     rows_a_scan: int  # Unrelated rows that one scan reads, for the tables with the most bits.
     rows_a_query: int  # All scans alike: tables times `rows_a_scan`, as the write-ups of the method count.
     rows_a_query_exact: float  # Each table by its own bits.
@@ -55,8 +58,10 @@ class PlannedScheme:
     fingerprint_hours: float  # Hours of one core that fingerprints and sketches take before.
 
 
-def plan_scheme(scheme: "Scheme", documents: int, *, bands: int = 0, compression: str = "NONE") -> PlannedScheme:
-    """Compute rows, bytes and times of a scheme for uniform fingerprints.
+def plan_scheme(
+    scheme: "Scheme", documents: int, *, bands: int = 0, passages: int | None = None, compression: str = "NONE"
+) -> PlannedScheme:
+    """Compute rows, bytes and times of a scheme for uniform fingerprints, with `passages` of so many characters.
 
     Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this
     module with their conditions.
@@ -73,9 +78,12 @@ def plan_scheme(scheme: "Scheme", documents: int, *, bands: int = 0, compression
     if compression not in HBASE_BYTES:
         raise InvalidArgument(f"compression {compression!r}: measured were {', '.join(HBASE_BYTES)}")
     tables = len(scheme.tables)
-    per_document = tables + bands
+    # Winnowing keeps two of w + 1 hashes on average, for windows of w (Schleimer, Wilkerson, Aiken 2003).
+    windows = 0 if passages is None else passages - passage_gram(passages) + 1
+    passage_rows = round(2 * CHARACTERS_A_DOCUMENT / (windows + 1)) if windows else 0
+    per_document = tables + bands + passage_rows
     rows = documents * per_document
-    segments = SEGMENT_BYTES * bands
+    segments = SEGMENT_BYTES * bands + PASSAGE_BYTES * passage_rows
     a_scan = round(documents / 2 ** max(table.bits for table in scheme.tables))
 
     def cost(a_row: float, a_document: float) -> float:
@@ -91,6 +99,7 @@ def plan_scheme(scheme: "Scheme", documents: int, *, bands: int = 0, compression
         distance=scheme.distance,
         tables=tables,
         bands=bands,
+        passage_rows=passage_rows,
         rows=rows,
         rows_a_scan=a_scan,
         rows_a_query=a_scan * tables,

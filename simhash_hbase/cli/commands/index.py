@@ -31,17 +31,22 @@ MEGABYTE = 1 << 20
               help="Number of blocks x blocks in each table's key. Repeatable.")  # fmt: skip
 @option("--bands", type=click.IntRange(0), default=BANDS, show_default=True, metavar="N",
               help="Number of sketch rows of a document; 0 for none.")  # fmt: skip
+@option("--passages", type=click.IntRange(16, 1000), metavar="N", show_default="none",
+              help="Length of passages that are found for certain; none are kept without it.")  # fmt: skip
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
 @options.output_in("table")
-def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str, output: options.Output) -> None:
+def plan(
+    documents: str, schemes: tuple[str, ...], bands: int, passages: int | None, compression: str, output: options.Output
+) -> None:
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 
     A scheme is complete up to distance k: a query finds all documents within so many bits. It scans a prefix in each
     table, ten in 5x2. Scans are shown as "tables x rows" for the tables with the most bits; "expected" counts each
     table by its own bits. Scans of sketch rows read none of unrelated documents. Figures are for uniform fingerprints;
     templated documents add real neighbours. Bytes and times come from measured constants, for ids of 40 bytes with
-    sketches, without metadata. `dedup`, `claim` and `add` leave a folder larger than `load` does.
+    sketches, without metadata. Passages are counted for documents of 3,700 characters. `dedup`, `claim` and `add` leave
+    a folder larger than `load` does.
     """
     from simhash_hbase.rows.blocks import Scheme
 
@@ -57,7 +62,8 @@ def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str,
     if number > MOST_DOCUMENTS:
         raise InvalidArgument(f"documents {documents}: at most 2^64")
     plans = [
-        plan_scheme(Scheme.parse(text), number, bands=bands, compression=compression) for text in schemes or SCHEMES
+        plan_scheme(Scheme.parse(text), number, bands=bands, passages=passages, compression=compression)
+        for text in schemes or SCHEMES
     ]
     with output:
         for planned in plans:

@@ -191,7 +191,7 @@ class _Verification(NamedTuple):
             result.repaired_copies += len(stale) - len(_still_there(store, stale)) + made
 
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
-        """Look for the members of documents, and for the block rows and sketch rows that these call for."""
+        """Look for the members of documents, and for the rows that these call for."""
         result, store = self.result, self.store
         cells = store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in found])
         lacking = [state for state, cell in zip(found, cells, strict=True) if cell is None]
@@ -212,12 +212,11 @@ class _Verification(NamedTuple):
             made = self._make_cells(lost, self.times) if lost else 0
             result.count_repairs(len(missing), made)
             result.without_sketch += made if self.profile.sketch else 0
-        values = [cell.value for cell in cells if cell is not None]
-        sketches = iter(documentcells.decode_sketches(values, bands=self.profile.bands))
+        # An empty value does not decode, and has no sketch and no passages.
+        values = [b"" if cell is None else cell.value for cell in cells]
+        fields = documentcells.decode_row_fields(values, bands=self.profile.bands)
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
-        rows = documentrows.stored_rows(
-            self.profile, simhashes, [b"" if cell is None else next(sketches) for cell in cells]
-        )
+        rows = documentrows.stored_rows(self.profile, simhashes, fields)
         absent = rows.where(~store.has_rows(rows))
         incomplete = np.isin(simhashes, absent.simhashes)
         result.incomplete += int(incomplete.sum())
@@ -230,13 +229,15 @@ class _Verification(NamedTuple):
     def check_block_rows(self, rows: keys.BlockRows) -> None:
         """Check a page of block rows."""
         self.result.rows += len(rows.prefixes)
-        # The segment of a block row follows from fingerprint and flag; a sketch row may have any.
+        # The segment of a block row follows from fingerprint and flag; sketch and passage rows may have any.
         tables = len(self.profile.blocks.tables)
         flags = (rows.prefixes & keys.FLAGS).astype(np.intp)
         is_block = (flags >= 1) & (flags <= tables)
         expected = self.profile.blocks.prefixes(rows.simhashes)[np.arange(len(flags)), np.where(is_block, flags - 1, 0)]
-        is_sketch = (flags > tables) & (flags <= tables + self.profile.bands)
-        malformed = ~(is_block & (expected == rows.prefixes) | is_sketch)
+        is_other = (flags > tables) & (flags <= tables + self.profile.bands)
+        if self.profile.passages is not None:
+            is_other |= flags == layout.FLAG_PASSAGES
+        malformed = ~(is_block & (expected == rows.prefixes) | is_other)
         self.result.malformed_rows += int(malformed.sum())
         orphans = memberless(self.store, self.profile, rows)
         self.result.orphan_rows += int((orphans & ~malformed).sum())
@@ -339,7 +340,8 @@ def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.M
     if not documentcells.is_member_of((cell.row, cell.qualifier), member):
         return None
     simhash = np.array([keys.row_simhash(cell.row)], np.uint64)
-    rows = documentrows.stored_rows(profile, simhash, [member.sketch])
+    fields = documentcells.RowFields([member.sketch], [documentcells.passages_of(member)])
+    rows = documentrows.stored_rows(profile, simhash, fields)
     return member if store.has_rows(rows).all() else None
 
 
@@ -563,13 +565,13 @@ def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
 
 
 def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of rows without a document of their fingerprint, and of their segment for a sketch row."""
+    """Return a mask of rows without a document of their fingerprint, and for other than block rows of their segment."""
     is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
     simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
     members = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=1)
     lonely[~is_sketch] = (np.array(columns_of(members).counts) == 0)[where]
-    # Sketch rows are compared with those that the members of their fingerprints have.
+    # Sketch and passage rows are compared with those that the members of their fingerprints have.
     sketch_rows = rows.where(is_sketch)
     simhashes, owners = np.unique(sketch_rows.simhashes, return_inverse=True)
     found = list(store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=MEMBERS_AT_ONCE))
@@ -589,11 +591,15 @@ def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[
 def _keys_of_members(
     profile: Profile, owners: NDArray[np.intp], members: Sequence[Sequence[Cell]]
 ) -> NDArray[np.uint64]:
-    """List the sketch rows of members; one that does not decode has none."""
+    """List the sketch and passage rows of members; one that does not decode has none."""
     values = [cell.value for cells in members for cell in cells]
-    sketches = Sketches.unpacked(documentcells.decode_sketches(values, bands=profile.bands), profile.bands)
+    fields = documentcells.decode_row_fields(values, bands=profile.bands)
+    sketches = Sketches.unpacked(fields.sketches, profile.bands)
     prefixes = keys.band_prefixes(profile.blocks, sketches.segments, sketches.present)
-    return _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
+    of_sketches = _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
+    counts = [len(packed) // layout.PASSAGE_BYTES for packed in fields.passages]
+    passages = keys.passage_prefixes(keys.unpack_simhashes(b"".join(fields.passages)))
+    return np.concatenate([of_sketches, _keys(passages, np.repeat(owners, counts))])
 
 
 def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.uint64]:

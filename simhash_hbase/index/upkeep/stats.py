@@ -47,7 +47,7 @@ HOTTEST = 10
 
 PROFILE_IN_SHORT = (
     *("analyzer", "top", "shingle", "idf_documents", "idf_name", "hash"),
-    *("scheme", "match", "distance", "similarity", "bands", "ttl_days"),
+    *("scheme", "match", "distance", "similarity", "bands", "passages", "ttl_days"),
 )
 
 Bounds = tuple[int, int]

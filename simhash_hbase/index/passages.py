@@ -1,0 +1,251 @@
+"""Passages: the documents that hold a clue, and the spans of a text that stand in other documents.
+
+A text is asked by the hashes that winnowing keeps of it (`simhash_hbase.kernel.winnow`): a run of as many characters as
+the profile's ``passages`` that it shares with a document gives both a hash in common. A clue of less than twice as many
+characters is asked by the hashes of all its runs, for a document may have kept any of them. Rows lead to fingerprints,
+these to members, and a member has all the hashes of its document: so how much of a clue a document holds is known
+however many others share a part of it.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
+from simhash_hbase.index.answers import ClueAnswer, ClueMatch, Passage, PassagesAnswer, Span
+from simhash_hbase.index.arguments import PassageSearch
+from simhash_hbase.index.search import Members, found_since
+from simhash_hbase.inputs import Document
+from simhash_hbase.kernel.places import normal_places
+from simhash_hbase.kernel.texts import Batch
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.matching import rounded
+from simhash_hbase.rows import keys
+from simhash_hbase.rows.analysed import Metadata
+from simhash_hbase.rows.clock import rfc3339
+from simhash_hbase.rows.collections import Collection, collection_of, own_id
+from simhash_hbase.rows.documentcells import passages_of
+from simhash_hbase.stores.base import Store
+
+# Documents that are read of those that share one passage: a line that more have is counted as in at least so many.
+CROWD = 1_000
+# Rows of one text that are followed to their documents, those of its rarest passages first: some seconds in a folder.
+MOST_ROWS = 100_000
+MEMBERS_AT_ONCE = 4_096
+
+
+class Clue:
+    """A text that is looked for: its hashes, and where they stand.
+
+    Raises
+    ------
+    EmptyDocument
+        When the text has no letter, number or mark.
+    InvalidArgument
+        When the text is shorter than the runs that the index hashes.
+    """
+
+    def __init__(self, profile: Profile, collection: Collection, text: str) -> None:
+        length, gram = _lengths(profile)
+        batch = Batch([text], profile.form)
+        [kept] = batch.passages(length, gram)
+        self.starts, self.stops = normal_places(text, profile.form)
+        """Where each character of the normal form comes from in the text, half-open, shape (characters,)."""
+        if not len(self.starts):
+            raise EmptyDocument(no_words())
+        if not len(kept.hashes):
+            raise InvalidArgument(
+                f"the text has {len(self.starts)} letters, numbers and marks: {gram} at least are found in this index"
+            )
+        # A document that has the clue among other text may have kept other runs of its ends.
+        [asked] = batch.passages(gram, gram) if len(self.starts) < 2 * length else [kept]
+        self.gram = gram
+        self.window = length - gram + 1
+        self.places = asked.places
+        """First characters of the runs that are asked, in the normal form, ascending."""
+        self.hashes, self.numbers = np.unique(collection.masked_passages(asked.hashes), return_inverse=True)
+        """The hashes of the runs, ascending, as the index keeps them, and for each place the number of its hash."""
+        self.is_whole = len(self.starts) >= length
+        """Whether the clue is so long that a document which holds it has all its kept hashes."""
+        self.kept = np.isin(self.hashes, collection.masked_passages(kept.hashes)) & self.is_whole
+        """Which of the hashes each document has that holds the whole clue, shape (hashes,)."""
+
+    def runs(self, held: NDArray[np.bool_]) -> list[tuple[int, int]]:
+        """Return the first and last run of each stretch of the clue of which a document holds these hashes.
+
+        Between two runs of a stretch the document has kept none that it lacks of the clue: it may differ there in less
+        than a window.
+        """
+        at = np.flatnonzero(held[self.numbers])
+        lacking = np.cumsum(self.kept[self.numbers] & ~held[self.numbers])
+        apart = (np.diff(self.places[at]) > self.window) | (np.diff(lacking[at]) > 0)
+        edges = [0, *(np.flatnonzero(apart) + 1).tolist(), len(at)]
+        return [(int(at[start]), int(at[stop - 1])) for start, stop in pairwise(edges) if start < stop]
+
+    def span(self, first: int, last: int) -> Span:
+        """Return the part of the text from one run to another, in characters of the text as it came."""
+        stop = self.stops[self.places[last] + self.gram - 1]
+        return Span(int(self.starts[self.places[first]]), int(stop))
+
+    def characters(self, runs: Sequence[tuple[int, int]]) -> int:
+        """Count the letters, numbers and marks of stretches, which do not overlap."""
+        covered = np.zeros(len(self.starts) + 1, np.int64)
+        for first, last in runs:
+            covered[self.places[first]] += 1
+            covered[self.places[last] + self.gram] -= 1
+        return int((np.cumsum(covered) > 0).sum())
+
+    def share(self, held: NDArray[np.bool_], runs: Sequence[tuple[int, int]]) -> float:
+        """Return the share of the clue that a document with these hashes holds: 1 if it has all that are kept."""
+        of_kept = float(held[self.kept].mean()) if self.kept.any() else 0.0
+        return max(of_kept, self.characters(runs) / len(self.starts))
+
+
+class Holder(NamedTuple):
+    """A document that holds a part of a clue."""
+
+    id: str  # The stored id.
+    added: int  # In ms since 1970.
+    metadata: Metadata | None
+    held: NDArray[np.bool_]  # Which hashes of the clue it has.
+
+
+class Holders(NamedTuple):
+    """The documents that hold a part of a clue."""
+
+    documents: list[Holder]
+    crowded: NDArray[np.bool_]  # Hashes of the clue that more documents may have than were read.
+    is_cut: bool  # Some fingerprint has more documents than were read.
+
+
+def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldest: int) -> Holders:
+    """Find the documents in the collection of a stored id, but for that id, that hold a part of a clue.
+
+    Three rounds of calls, and two more for each 4,096 fingerprints: passage rows, members, document cells.
+    """
+    prefixes = keys.passage_prefixes(clue.hashes)
+    scan = store.scan(keys.distinct(prefixes), limit=min(CROWD, profile.max_rows_per_prefix))
+    rows, crowded = scan.rows, np.isin(prefixes, scan.truncated)
+    if len(rows.prefixes) > MOST_ROWS:
+        asked, counts = np.unique(rows.prefixes, return_counts=True)
+        order = np.argsort(counts, kind="stable")
+        left_out = asked[order[np.cumsum(counts[order]) > MOST_ROWS]]
+        rows, crowded = rows.where(~np.isin(rows.prefixes, left_out)), crowded | np.isin(prefixes, left_out)
+    simhashes, collection = keys.distinct(rows.simhashes), collection_of(name)
+    documents, is_cut = [], False
+    for start in range(0, len(simhashes), MEMBERS_AT_ONCE):
+        members = Members(
+            store, profile, found_since(oldest), limit=profile.max_members, collections=frozenset({collection})
+        )
+        page = members.page(simhashes[start : start + MEMBERS_AT_ONCE])
+        is_cut |= bool(members.wide)
+        members.know(map(page.id_digest, range(len(page.keys))))
+        for text, at in page.texts():
+            document = members.found(text, page, at)
+            if document is None or document[0].id == name or collection_of(document[0].id) != collection:
+                continue
+            member, state = document
+            held = np.isin(clue.hashes, keys.unpack_simhashes(passages_of(member)))
+            if held.any():
+                documents.append(Holder(member.id, state.order[0], member.metadata, held))
+    return Holders(documents, crowded, is_cut)
+
+
+def find_clue(
+    store: Store, profile: Profile, collection: Collection, document: Document, *, limit: int | None, oldest: int
+) -> ClueAnswer:
+    """Find the documents that hold a clue or a part of it."""
+    clue = Clue(profile, collection, _text(document))
+    found = find_holders(store, profile, clue, name=collection.stored_id(document.id), oldest=oldest)
+    ranked = []
+    for holder in found.documents:
+        runs = clue.runs(holder.held)
+        ranked.append((-clue.share(holder.held, runs), holder.added, own_id(holder.id), runs))
+    ranked.sort(key=lambda each: each[:3])
+    matches = [
+        ClueMatch(name, rounded(-share), [clue.span(*run) for run in runs], rfc3339(added))
+        for share, added, name, runs in ranked[:limit]
+    ]
+    is_limited = len(matches) < len(ranked)
+    # A document that holds all of it has the rows of each kept hash, so one that was read whole is enough.
+    is_complete = bool((clue.kept & ~found.crowded).any()) and not (is_limited or found.is_cut)
+    truncated = is_limited or found.is_cut or bool(found.crowded.any())
+    return ClueAnswer(matches, truncated, is_complete)
+
+
+def find_passages(
+    store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
+) -> PassagesAnswer:
+    """Find the spans of a text that stand in other documents."""
+    same = (document.metadata or {}).get(search.same) if search.same is not None else None
+    if same is None and search.same is not None:
+        raise InvalidArgument(
+            f"{document.id!r} has no metadata {search.same!r}, by which other documents are to be the same"
+        )
+    clue = Clue(profile, collection, _text(document))
+    found = find_holders(store, profile, clue, name=collection.stored_id(document.id), oldest=oldest)
+    documents = found.documents
+    if search.same is not None:
+        documents = [holder for holder in documents if (holder.metadata or {}).get(search.same) == same]
+    held = np.array([holder.held for holder in documents]).reshape(len(documents), len(clue.hashes))
+    stretches = list(_stretches(clue, held, search.at_least))
+    passages = []
+    for first, last in stretches:
+        numbers = np.unique(clue.numbers[first : last + 1])
+        counts = held[:, numbers].sum(axis=1)
+        owners = np.flatnonzero(counts).tolist()
+        earliest = min(owners, key=lambda at: (documents[at].added, documents[at].id))
+        most = min(owners, key=lambda at: (-counts[at], documents[at].added, documents[at].id))
+        span = clue.span(first, last)
+        passages.append(
+            Passage(
+                start=span.start,
+                stop=span.stop,
+                documents=len(owners),
+                at_least=found.is_cut or bool(found.crowded[numbers].any()),
+                first=own_id(documents[earliest].id),
+                most=own_id(documents[most].id),
+            )
+        )
+    share = rounded(clue.characters(stretches) / len(clue.starts))
+    return PassagesAnswer(document.id, passages, share, found.is_cut or bool(found.crowded.any()))
+
+
+def _stretches(clue: Clue, held: NDArray[np.bool_], at_least: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last run of each stretch in which neighbours are in so many documents, the same ones."""
+    is_shared = (held.sum(axis=0) >= at_least) if len(held) else np.zeros(len(clue.hashes), np.bool_)
+    lacking = np.cumsum(clue.kept[clue.numbers] & ~is_shared[clue.numbers])
+    begun = before = None
+    for at in np.flatnonzero(is_shared[clue.numbers]).tolist():
+        if begun is not None and before is not None:
+            both = held[:, clue.numbers[before]] & held[:, clue.numbers[at]]
+            is_near = clue.places[at] - clue.places[before] <= clue.window and lacking[at] == lacking[before]
+            is_over = clue.places[at] < clue.places[before] + clue.gram and both.any()
+            if not (is_near and (both.sum() >= at_least or is_over)):
+                yield begun, before
+                begun = at
+        else:
+            begun = at
+        before = at
+    if begun is not None and before is not None:
+        yield begun, before
+
+
+def _text(document: Document) -> str:
+    if document.text is None:
+        raise InvalidArgument(f"{document.id!r} comes without a text: passages are parts of texts")
+    return document.text
+
+
+def check_kept(profile: Profile) -> None:
+    """Raise `InvalidArgument` for an index that keeps no passages."""
+    _lengths(profile)
+
+
+def _lengths(profile: Profile) -> tuple[int, int]:
+    if profile.passages is None or profile.passage_gram is None:
+        raise InvalidArgument("the index keeps no passages: create one with `passages=50`")
+    return profile.passages, profile.passage_gram

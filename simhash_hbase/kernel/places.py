@@ -1,0 +1,50 @@
+"""Places: from which characters of a text each character of its normal form comes."""
+
+import unicodedata
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.kernel import kinds as characters
+from simhash_hbase.kernel.normal import joining
+from simhash_hbase.kernel.tables import kernel_tables
+from simhash_hbase.kernel.texts import normalize
+from simhash_hbase.profile.defaults import FORM, TextForm
+
+
+def normal_places(text: str, form: TextForm = FORM) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each character of the normal form where the characters of the text that it is made of start and stop.
+
+    Characters that a normal form may join are one cluster: all that comes of it comes from the whole of it.
+
+    Returns
+    -------
+    starts, stops : ndarray of int64, shape (characters of the normal form,)
+        Half-open ranges in the text, ascending.
+
+    Examples
+    --------
+    >>> starts, stops = normal_places("“ㅎㅏㄴ”, ㎡")
+    >>> starts.tolist(), stops.tolist()
+    ([1, 3, 7, 7], [3, 4, 8, 8])
+    """
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    distinct, where = np.unique(points, return_inverse=True)
+    letters = [chr(point) for point in distinct.tolist()]
+    sizes = np.array([len(normalize(letter, form)) for letter in letters], np.int64)[where]
+    joins = np.array([_joins(letter, form) for letter in letters], np.bool_)[where]
+    starts = np.flatnonzero(~joins)
+    if len(text) and (not len(starts) or starts[0]):
+        starts = np.concatenate([[0], starts])
+    stops = np.append(starts[1:], len(text))[: len(starts)]
+    lengths = np.add.reduceat(sizes, starts) if len(starts) else sizes
+    for cluster in np.flatnonzero(stops - starts > 1).tolist():
+        lengths[cluster] = len(normalize(text[starts[cluster] : stops[cluster]], form))
+    return np.repeat(starts, lengths), np.repeat(stops, lengths)
+
+
+def _joins(letter: str, form: TextForm) -> bool:
+    """Return whether a normal form may join a character with one before it, or leaves it out before it joins others."""
+    if form.version > 1 and kernel_tables()["kinds"][ord(letter)] & characters.IGNORABLE:
+        return True
+    return unicodedata.normalize("NFKC", letter)[0] in joining()

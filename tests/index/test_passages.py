@@ -1,0 +1,206 @@
+"""Clues are found in long texts, and spans of texts that stand in other documents; brute force says which."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from support.plain_schema import normalized
+
+from simhash_hbase import EmptyDocument, InvalidArgument, create_index
+from simhash_hbase.index import passages as passages_module
+from simhash_hbase.index.answers import Span
+
+LENGTH, GRAM = 20, 12
+SENTENCE = "延安西路的老房子，进门左边第三棵树，有一个一百三十年前的门牌，里面住着一位老人。"
+
+
+def text(seed, *, count=300):
+    chosen = random.Random(seed)
+    return "".join(chr(chosen.randrange(0x4E00, 0x9FA5)) for _ in range(count))
+
+
+@pytest.fixture
+def index():
+    """Return an index of three documents, of which two hold the sentence."""
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
+        made.add("a", text(1) + SENTENCE + text(2), metadata={"site": "x"})
+        made.add("b", SENTENCE + text(3), metadata={"site": "y"})
+        made.add("c", text(4), metadata={"site": "x"})
+        yield made
+
+
+def found(answer):
+    return [(match.id, match.share) for match in answer.matches]
+
+
+@pytest.mark.parametrize("clue", [SENTENCE, f"“{SENTENCE}”", SENTENCE.replace("，", " \n"), SENTENCE[6:-4]])
+def test_all_documents_that_hold_a_clue_are_found(index, clue):
+    answer = index.find(clue)
+    assert (found(answer), answer.complete, answer.truncated) == ([("a", 1.0), ("b", 1.0)], True, False)
+
+
+def test_a_clue_with_an_edit_is_found_with_a_smaller_share(index):
+    answer = index.find(SENTENCE.replace("树", "花"))
+    assert [name for name, _ in found(answer)] == ["a", "b"]
+    assert all(0.3 < share < 1 for _, share in found(answer))
+    for match in answer.matches:
+        assert all("花" not in SENTENCE.replace("树", "花")[span.start : span.stop] for span in match.spans)
+
+
+def test_the_document_with_more_of_the_clue_comes_first(index):
+    clue = SENTENCE + text(3)[:60]
+    assert [name for name, _ in found(index.find(clue))] == ["b", "a"]
+    limited = index.find(clue, limit=1)
+    assert ([match.id for match in limited.matches], limited.truncated, limited.complete) == (["b"], True, False)
+
+
+def test_a_clue_shorter_than_passages_is_not_complete(index):
+    answer = index.find("进门左边第三棵树，有一个一百三十年前的")
+    assert (found(answer)[0][0], answer.complete) == ("a", False)
+
+
+def test_a_clue_that_cannot_be_found_is_refused(index):
+    with pytest.raises(InvalidArgument, match="the text has 8 letters, numbers and marks: 12 at least are found"):
+        index.find("进门左边 第三棵树")
+    with pytest.raises(EmptyDocument):
+        index.find("……")
+    with create_index("memory:", analyzer="shingle") as other, pytest.raises(InvalidArgument, match="no passages"):
+        other.find(SENTENCE)
+
+
+def test_removed_and_changed_documents_and_other_collections_hold_no_clue(index):
+    index.remove("a")
+    index.add("b", text(5))
+    index.in_collection("news").add("d", SENTENCE + text(6))
+    assert found(index.find(SENTENCE)) == []
+    assert found(index.in_collection("news").find(SENTENCE)) == [("d", 1.0)]
+
+
+def test_texts_of_one_fingerprint_are_told_apart():
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as index:
+        first, second = text(1, count=3_000), text(1, count=3_000)
+        cut = 1_400
+        second = second[:cut] + text(9, count=30) + second[cut + 30 :]
+        index.add("first", first)
+        index.add("second", second)
+        assert found(index.find(first[cut - 5 : cut + 35]))[0] == ("first", 1.0)
+        assert dict(found(index.find(first[cut : cut + 30]))) == {"first": 1.0}
+
+
+def test_a_passage_says_where_it_stands_and_in_which_documents(index):
+    asked = "“引言”" + text(7) + SENTENCE + text(8)
+    answer = index.passages(asked)
+
+    [passage] = answer.passages
+    span = asked[passage.start : passage.stop]
+    assert span in SENTENCE
+    assert len(normalized(SENTENCE)) - len(normalized(span)) <= 2 * (LENGTH - GRAM)
+    assert (passage.documents, passage.at_least, passage.first, passage.most) == (2, False, "a", "a")
+    assert 0 < answer.share < 0.1
+    assert index.passages(asked, at_least=3).passages == []
+
+
+def test_a_document_does_not_count_itself_and_only_those_of_its_site(index):
+    whole = text(1) + SENTENCE + text(2)
+    [passage] = index.passages(whole, document_id="a").passages
+    assert (passage.documents, passage.first) == (1, "b")
+    assert index.passages(whole, document_id="a", metadata={"site": "x"}, same="site").passages == []
+    assert index.passages(whole, document_id="a", metadata={"site": "y"}, same="site").passages == [passage]
+    with pytest.raises(InvalidArgument, match="has no metadata 'site'"):
+        index.passages(whole, document_id="a", same="site")
+
+
+def test_spans_are_in_characters_of_the_text_as_it_came():
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as index:
+        index.add("a", "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+        asked = (
+            "İ ① ㎡ — " + " ".join("ＡＢＣＤＥＦＧＨＩＪＫＬＭＮＯＰＱＲＳＴＵＶＷＸＹＺ０１２３４５６７８９") + " ﬃ"
+        )
+        [passage] = index.passages(asked).passages
+        span = asked[passage.start : passage.stop]
+        assert normalized(span) in "abcdefghijklmnopqrstuvwxyz0123456789"
+        assert len(normalized(span)) >= 36 - 2 * (LENGTH - GRAM)
+
+
+def test_a_line_of_many_documents_is_counted_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(passages_module, "CROWD", 5)
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as index:
+        for number in range(20):
+            index.add(f"d{number}", text(number) + SENTENCE)
+        rare = text(3)[:60]
+
+        answer = index.passages(SENTENCE + text(99))
+        [passage] = answer.passages
+        assert (passage.at_least, answer.truncated) == (True, True)
+        assert passage.documents >= 5
+        # The rare part of a clue finds its document, whatever the other part has.
+        assert index.find(rare + SENTENCE).matches[0].id == "d3"
+        assert (index.find(SENTENCE).complete, index.find(SENTENCE).truncated) == (False, True)
+        monkeypatch.setattr(passages_module, "MOST_ROWS", 8)
+        assert index.find(rare + SENTENCE).matches[0].id == "d3"
+
+
+letters = st.text("天地玄黄宇宙", min_size=1, max_size=90)
+marked = st.lists(letters | st.sampled_from(["，", " ", "\u0301"]), max_size=6).map("".join)
+
+
+def shared_runs(a, b, length):
+    """Yield where the maximal runs of so many characters or more that stand in both texts start and stop in `a`."""
+    for start in range(len(a) - length + 1):
+        for other in range(len(b) - length + 1):
+            if start and other and a[start - 1] == b[other - 1]:
+                continue
+            size = 0
+            while start + size < len(a) and other + size < len(b) and a[start + size] == b[other + size]:
+                size += 1
+            if size >= length:
+                yield start, start + size
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(marked, min_size=1, max_size=3), marked)
+def test_brute_force_finds_no_other_passages(texts, asked):
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as index:
+        index.add_many([])
+        kept = {f"d{at}": each for at, each in enumerate(texts) if normalized(each)}
+        for name, each in kept.items():
+            index.add(name, each)
+        plain = normalized(asked)
+        if len(plain) < GRAM:
+            return
+        answer = index.passages(asked)
+        spans = [(len(normalized(asked[: p.start])), len(normalized(asked[: p.stop]))) for p in answer.passages]
+
+        for other in map(normalized, kept.values()):
+            for start, stop in shared_runs(plain, other, LENGTH):
+                # Of a run of enough characters a span has at least a hashed run.
+                assert any(min(stop, b) - max(start, a) >= GRAM for a, b in spans), (plain, other)
+        for (a, b), passage in zip(spans, answer.passages, strict=True):
+            assert b - a >= GRAM
+            assert any(plain[a : a + GRAM] in normalized(each) for each in kept.values())
+            assert any(plain[b - GRAM : b] in normalized(each) for each in kept.values())
+            assert {passage.first, passage.most} <= kept.keys()
+        holders = {match.id for match in index.find(asked).matches if match.share == 1.0}
+        assert {name for name, each in kept.items() if len(plain) >= LENGTH and plain in normalized(each)} <= holders
+
+
+def test_spans_of_a_match_do_not_overlap(index):
+    [match, *_] = index.find(text(1)[100:250] + SENTENCE + text(3)[40:200]).matches
+    assert match.spans == sorted(match.spans, key=lambda span: span.start)
+    assert all(isinstance(span, Span) and span.start < span.stop for span in match.spans)
+
+
+def test_all_runs_of_a_short_clue_are_asked(index):
+    whole = text(1)
+    clues = [whole[at : at + 14] + "某" + whole[at + 15 : at + 29] for at in range(0, 270, 3)]
+    hits = sum("a" in dict(found(index.find(clue))) for clue in clues)
+    # Those that winnowing keeps of such a clue alone find fewer.
+    assert hits >= 0.65 * len(clues)
+
+
+def test_the_share_is_that_of_the_characters_in_spans(index):
+    asked = text(7, count=80) + SENTENCE + text(8, count=80) + text(4)[50:120]
+    answer = index.passages(asked)
+    inside = sum(len(normalized(asked[passage.start : passage.stop])) for passage in answer.passages)
+    assert len(answer.passages) == 2
+    assert answer.share == round(inside / len(normalized(asked)), 4)

@@ -31,9 +31,11 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: obj
     """Put a page together."""
     # The service's console has these, too.
     static = files("simhash_hbase.report") / "static"
-    drawing, style = ((static / name).read_text(encoding="utf-8") for name in ("texts.js", "page.css"))
+    names = ("texts.js", "chinese.js", "page.css")
+    drawing, chinese, style = ((static / name).read_text(encoding="utf-8") for name in names)
     style += resource("page.css").template
-    script = f'"use strict";\n{drawing.replace("export ", "")}{resource("page.js").template}'
+    shared = f"{drawing}{chinese}".replace("export ", "")
+    script = f'"use strict";\n{shared}{resource("page.js").template}'
     style_hash, script_hash = (b64encode(sha256(each.encode()).digest()).decode() for each in (style, script))
     policy = (
         f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; img-src data:;"

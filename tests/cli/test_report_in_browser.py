@@ -1,12 +1,13 @@
 """The report in a real browser: its figures, marks, search, links and keys; pictures of it to look at."""
 
 import json
+import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from demo import documents
 from playwright.sync_api import expect
-from support.chromium import NARROW, WIDE, open_page
+from support.chromium import IN_LATIN, NARROW, WIDE, open_page
 from support.corpus import near_copies, write_jsonl
 from support.picture import take
 from support.results import run
@@ -116,6 +117,27 @@ def test_pictures_are_taken_and_the_page_fits(browser, quickstart, screenshots, 
         left, right = (page.locator(f".row.differs > :{at}-child").first.bounding_box() for at in ("first", "last"))
         assert (left["y"] == right["y"]) == (name != "narrow")
         assert left["width"] > 0.4 * size["width"]
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize(("name", "size", "dark"), [("wide", WIDE, False), ("narrow", NARROW, True)])
+def test_the_page_is_in_chinese_where_the_browser_asks_for_it(browser, quickstart, screenshots, name, size, dark):
+    screenshots.mkdir(exist_ok=True)
+    with open_page(browser, size=size, dark=dark, locale="zh-CN") as page:
+        show(page, quickstart)
+        page.evaluate(OPEN_ALL)
+        said = " ".join(page.evaluate(IN_LATIN))
+        page.screenshot(path=screenshots / f"report-chinese-{name}.png")
+
+        known = {"Jaccard", "UTC", "KB", "corpus", "jsonl", "id", "file", "rejects", "FILE", "simhash", "hbase"}
+        profile = {"verified", "learned"}
+        assert {word for word in re.findall(r"[A-Za-z]{2,}", said.replace(str(quickstart), ""))} <= known | profile | {
+            "index"
+        }
+        assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+        assert re.search(r"占 8\.\d%，分成 195 组", page.text_content("#duplicates"))
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from support.chromium import NARROW, WIDE, open_page
+from support.chromium import IN_LATIN, NARROW, WIDE, open_page
 from support.corpus import text
 from support.serving import new_index, serving
 
@@ -153,6 +153,27 @@ def test_a_text_gets_the_answer_of_the_library(browser, server, url, words):
         count = len(answer.matches)
         seen = f"Seen: {count} near-duplicate{'s' if count > 1 else ''}."
         assert page.text_content("#verdict").startswith(seen if count else "Not seen: no near-duplicate.")
+
+
+@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (NARROW, True)])
+def test_the_console_is_in_chinese_where_the_browser_asks_for_it(browser, server, size, dark):
+    with console(browser, server, size=size, dark=dark, locale="zh-CN") as page:
+        look_up(page, KEPT)
+        # The id is a word of the pages, too, and stays what it is.
+        assert page.text_content("#matches h3 .id") == "kept"
+        assert page.text_content("#verdict") == "见过：1 篇近重复的文档。"
+        page.locator("#matches li button").first.click()
+        settled(page, "compared")
+        # The segments of prefixes are hexadecimal.
+        said = re.sub(r"\b[0-9a-f]{8}\b", "", " ".join(page.evaluate(IN_LATIN)))
+
+        known = {"API", "OpenAPI", "Ctrl", "Enter", "id", "kept", "simhash", "hbase", "shingle", "verified", "distance"}
+        units = {"UTC", "KB", "MB", "read"}
+        assert set(re.findall(r"[A-Za-z]{2,}", said)) - known - units == set()
+        assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
 
 
 def test_a_stored_document_and_another_rule_get_the_answer_of_the_library(browser, server, url):

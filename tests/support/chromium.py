@@ -17,6 +17,21 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 
 
+# What a page says in Latin letters, without what users brought: words of the program are in it, too.
+IN_LATIN = """
+() => {
+  const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const others = "script, style, noscript, bdi, textarea, code, time, .row, .id, .title, .data, #refused-records td";
+  while (nodes.nextNode()) {
+    const text = nodes.currentNode.data.trim();
+    if (/[a-z]{2}/i.test(text) && !nodes.currentNode.parentElement.closest(others)) found.push(text);
+  }
+  return found.concat([...document.querySelectorAll("[aria-label], [placeholder]")].map(
+    (node) => node.ariaLabel ?? node.placeholder));
+}
+"""
+
+
 @contextmanager
 def launch() -> Iterator["Browser"]:
     """Start the system's Chromium; without one the test is skipped, but never in CI."""
@@ -33,9 +48,12 @@ def launch() -> Iterator["Browser"]:
 
 
 @contextmanager
-def open_page(browser: "Browser", *, size: dict[str, int] = WIDE, dark: bool = False) -> Iterator["Page"]:
+def open_page(
+    browser: "Browser", *, size: dict[str, int] = WIDE, dark: bool = False, locale: str = "en-US"
+) -> Iterator["Page"]:
     """Open an empty page that fails the test for any error it prints, throws, or cannot load."""
-    page = browser.new_page(viewport=size, color_scheme="dark" if dark else "light")
+    scheme = "dark" if dark else "light"
+    page = browser.new_page(viewport=size, color_scheme=scheme, locale=locale)
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))

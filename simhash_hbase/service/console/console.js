@@ -1,6 +1,7 @@
 // The console: looking up, comparing, the figures, and the key for all of them.
 
 import { bits } from "./bits.js";
+import "./chinese.js";
 import { followWidth } from "./charts.js";
 import { markedTexts } from "./differences.js";
 import { $, button, element, idOf, plural, shape, similarity, time } from "./elements.js";

@@ -41,8 +41,9 @@ def test_all_documents_that_hold_a_clue_are_found(index, clue):
 
 def test_a_clue_with_an_edit_is_found_with_a_smaller_share(index):
     answer = index.find(SENTENCE.replace("树", "花"))
-    assert [name for name, _ in found(answer)] == ["a", "b"]
-    assert all(0.3 < share < 1 for _, share in found(answer))
+    names, shares = zip(*found(answer), strict=True)
+    assert (set(names), list(shares)) == ({"a", "b"}, sorted(shares, reverse=True))
+    assert all(0.3 < share < 1 for share in shares)
     for match in answer.matches:
         assert all("花" not in SENTENCE.replace("树", "花")[span.start : span.stop] for span in match.spans)
 
@@ -95,7 +96,9 @@ def test_a_passage_says_where_it_stands_and_in_which_documents(index):
     span = asked[passage.start : passage.stop]
     assert span in SENTENCE
     assert len(normalized(SENTENCE)) - len(normalized(span)) <= 2 * (LENGTH - GRAM)
-    assert (passage.documents, passage.at_least, passage.first, passage.most) == (2, False, "a", "a")
+    assert (passage.documents, passage.at_least, passage.first) == (2, False, "a")
+    # Which runs of the sentence each of them has kept depends on the text around it.
+    assert passage.most in {"a", "b"}
     assert 0 < answer.share < 0.1
     assert index.passages(asked, at_least=3).passages == []
 

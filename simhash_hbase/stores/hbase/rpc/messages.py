@@ -34,7 +34,7 @@ _MORE = 0x80
 MOST_ACTIONS = 4_096
 
 
-class Call(NamedTuple):
+class RpcCall(NamedTuple):
     """One call of one server."""
 
     server: Gateway
@@ -46,7 +46,7 @@ class Call(NamedTuple):
     priority: int = 0  # 0: that of ordinary calls.
 
 
-class Answer(NamedTuple):
+class RpcAnswer(NamedTuple):
     """The answer to a call."""
 
     message: bytes
@@ -63,7 +63,7 @@ def connection_header(user: str, service: str) -> bytes:
     return header + bytes_field(2, service.encode()) + bytes_field(3, _CODEC) + bytes_field(5, version)
 
 
-def request(number: int, call: Call, timeout_ms: int) -> bytes:
+def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
     """Return a call without its cells, from the length in front on."""
     header = number_field(1, number) + bytes_field(3, call.method.encode()) + number_field(4, True)
     if call.cells:
@@ -357,7 +357,7 @@ def _read_pairs(message: Message, number: int) -> dict[str, str]:
     return {pair.text(1): pair.text(2) for pair in message.messages(number)}
 
 
-def read_answer(frame: bytes) -> tuple[Message, Answer]:
+def read_answer(frame: bytes) -> tuple[Message, RpcAnswer]:
     """Read the header of an answer, then its message and its cells, which are empty for an error."""
     size, at = read_varint(frame, 0)
     if at + size > len(frame):
@@ -365,9 +365,9 @@ def read_answer(frame: bytes) -> tuple[Message, Answer]:
     header = Message(frame[at : at + size])
     at += size
     if header.has(2):
-        return header, Answer(b"", b"")
+        return header, RpcAnswer(b"", b"")
     size, at = read_varint(frame, at)
     cells = at + size
     if header.message(3).number(1) != len(frame) - cells:
         raise ValueError("an answer has another length than its header says")
-    return header, Answer(frame[at:cells], frame[cells:])
+    return header, RpcAnswer(frame[at:cells], frame[cells:])

@@ -6,7 +6,7 @@ files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ _STREAM, _PREAD = 1, 2  # Scan.ReadType
 _DISABLED, _DISABLING = 1, 2  # TableState.State
 _COUNT = 0x08  # The key of field 1 with a number: cells_per_result.
 _MORE = 0x80
+_LONG_BYTES = 64  # From here on numpy reads counts in less time.
 # Actions of one call; a server warns above 5,000.
 MOST_ACTIONS = 4_096
 
@@ -87,6 +88,7 @@ class Scan(NamedTuple):
     cached: bool = True  # Whether what is read goes into the servers' cache.
 
 
+@lru_cache
 def _region(name: bytes) -> bytes:
     return bytes_field(1, number_field(1, _REGION_NAME) + bytes_field(2, name))
 
@@ -129,7 +131,9 @@ class ScanAnswer:
 
 
 def _leading_counts(message: bytes) -> tuple[list[int], int]:
-    """Return the counts below 128 at the beginning of a message, and the position behind them."""
+    """Return the counts below 128 at the beginning of a long message, and the position behind them."""
+    if len(message) < _LONG_BYTES:
+        return [], 0
     pairs = np.frombuffer(message, np.uint8, count=len(message) // 2 * 2).reshape(-1, 2)
     other = (pairs[:, 0] != _COUNT) | (pairs[:, 1] >= _MORE)
     most = int(other.argmax()) if other.any() else len(pairs)

@@ -24,6 +24,7 @@ def measure_claim(sizes: Sizes) -> list[Table]:
         places = {
             "`file:`": lambda: f"file:{folder}/{secrets.token_hex(4)}",
             "HBase, Thrift 2": lambda: f"hbase://{instance.thrift2}/{instance.new_table()}",
+            "HBase, without a gateway": lambda: f"hbase+rpc://{instance.region_server}/{instance.new_table()}",
         }
         rows = [_row(place, url, copies, sizes) for place, url in places.items() for copies in (False, True)]
     title = "`claim` beside `query` + `add` of the same documents"

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.documents import load_made, made_entries
 from bench.hbase_clients import IN_FLIGHT, Java, Ours, clients_of, rewrite
-from bench.hbase_instance import Instance, running_hbase
+from bench.hbase_instance import Instance, Way, running_hbase
 from bench.measuring import Table, count, fixed, microseconds, percentile, rate, times
 from bench.queries import PROFILE, Planted, Simhashes
 from bench.sizes import Sizes
@@ -29,16 +29,17 @@ HAPPYBASE_BATCH = 1_000
 def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tuple[str, str, Table]:
     """Write in all ways, each into a table of its own; keep the one with all block rows, and the one with documents."""
     few = simhashes[: sizes.documents]
-    puts = [_in_new_index(instance, put, few, version) for put, version in ((_happybase, 1), (_put, 1), (_put, 2))]
+    ways: list[tuple[Callable[..., None], Way]] = [(_happybase, 1), (_put, 1), (_put, 2), (_put, "rpc")]
+    puts = [_in_new_index(instance, put, few, way) for put, way in ways]
     blocks = _new_index(instance)
     writer, start = instance.writer(blocks), perf_counter()
     writer.write([], sorted_rows(Corpus.of(PROFILE.blocks, simhashes)), timestamp=TIMESTAMP)
     blocks_seconds = perf_counter() - start
-    added = _in_new_index(instance, _add, few, 2)
+    added, added_by_rpc = (_in_new_index(instance, _add, few, way) for way in (2, "rpc"))
     documents = _new_index(instance)
     with LocalIndex(HBaseStore.open(instance.options(2, documents))) as index:
         documents_seconds = load_made(index, made_entries(few), instance.writer(documents), perf_counter)
-    faster = min(puts[1:]) / len(few)
+    faster = min(puts[1:3]) / len(few)
     table = Table(
         title="Writing into HBase, from ready fingerprints",
         columns=["what", "documents", "seconds", "documents /s", "as fast as puts"],
@@ -46,11 +47,16 @@ def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tupl
             _row("`b`: happybase, `batch(1000)`", len(few), puts[0], faster),
             _row("`b`: `put_rows`, Thrift 1", len(few), puts[1], faster),
             _row("`b`: `put_rows`, Thrift 2", len(few), puts[2], faster),
+            _row("`b`: `put_rows`, without a gateway", len(few), puts[3], faster),
             _row("`b`: `load`, HFiles", len(simhashes), blocks_seconds, faster),
             _row("all: `Index.add_entries`, Thrift 2", len(few), added, added / len(few)),
+            _row("all: `Index.add_entries`, without a gateway", len(few), added_by_rpc, added / len(few)),
             _row("all: `load`, HFiles", len(few), documents_seconds, added / len(few)),
         ],
-        notes=["The ratio of “`b`”, block rows, is to the faster `put_rows`; that of “all” to `Index.add_entries`."],
+        notes=[
+            "The ratio of “`b`”, block rows, is to the faster `put_rows` through a gateway; that of “all” to "
+            "`Index.add_entries` through one."
+        ],
     )
     return blocks, documents, table
 
@@ -65,11 +71,11 @@ def _new_index(instance: Instance) -> str:
     return table
 
 
-def _in_new_index(instance: Instance, write: Callable[..., None], simhashes: Simhashes, version: int) -> float:
+def _in_new_index(instance: Instance, write: Callable[..., None], simhashes: Simhashes, way: Way) -> float:
     """Return the seconds that it takes to write into a table of its own."""
     table = _new_index(instance)
     start = perf_counter()
-    write(instance, table, simhashes, version)
+    write(instance, table, simhashes, way)
     seconds = perf_counter() - start
     instance.drop(table)
     return seconds
@@ -85,15 +91,15 @@ def _happybase(instance: Instance, table: str, simhashes: Simhashes, _: int) -> 
             batch.put(packed[at : at + BLOCK_ROW_BYTES], {b"b:": b""})
 
 
-def _put(instance: Instance, table: str, simhashes: Simhashes, version: int) -> None:
-    with closing(HBaseStore.open(instance.options(version, table))) as store:
+def _put(instance: Instance, table: str, simhashes: Simhashes, way: Way) -> None:
+    with closing(HBaseStore.open(instance.options(way, table))) as store:
         for at in range(0, len(simhashes), BATCH_DOCUMENTS):
             rows = block_rows(PROFILE.blocks, simhashes[at : at + BATCH_DOCUMENTS])
             store.put_rows(rows, timestamp=TIMESTAMP)
 
 
-def _add(instance: Instance, table: str, simhashes: Simhashes, version: int) -> None:
-    with LocalIndex(HBaseStore.open(instance.options(version, table))) as index:
+def _add(instance: Instance, table: str, simhashes: Simhashes, way: Way) -> None:
+    with LocalIndex(HBaseStore.open(instance.options(way, table))) as index:
         for entries in made_entries(simhashes):
             index.add_entries(entries)
 
@@ -110,8 +116,8 @@ def query_tables(instance: Instance, table: str, planted: Planted, sizes: Sizes)
             if any(answer != expected for answer in answers):
                 raise SimhashError(f"{client.name} does not answer what comparing with all of them does")
         baseline, singles = _singles(clients, planted, sizes)
-        _, _, one, two, _, java = clients
-        return [singles, _batches((one, two, java), baseline, planted, sizes)]
+        _, _, one, two, rpc, _, java = clients
+        return [singles, _batches((one, two, rpc, java), baseline, planted, sizes)]
 
 
 def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[float, Table]:
@@ -150,13 +156,15 @@ def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[fl
 
 
 def _batches(clients: Sequence[Any], baseline: float, planted: Planted, sizes: Sizes) -> Table:
-    one, two, java = clients
+    one, two, rpc, java = clients
     small, middle, large = (max(1, sizes.queries // share) for share in (100, 10, 1))
-    plan = [(java, small), (one, small), (two, small), (two, middle), (two, large)]
+    plan = [(java, small), (one, small), (two, small), (rpc, small)]
+    plan += [(client, number) for number in (middle, large) for client in (two, rpc)]
     rounds = []
     for _ in range(sizes.repeats):
         taken, answers = zip(*(client.batch(planted.queries[:number]) for client, number in plan), strict=True)
-        if any(pairs != answers[0] for pairs in answers[1:3]):
+        first: dict[int, Any] = {}
+        if any(pairs != first.setdefault(number, pairs) for (_, number), pairs in zip(plan, answers, strict=True)):
             raise SimhashError("the answers of two clients to a batch differ")
         rounds.append(taken)
     names = [f"Java `AsyncConnection`, {IN_FLIGHT} queries in flight", *(client.name for client, _ in plan[1:])]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.hbase_instance import CACHE, Instance
+from bench.hbase_instance import CACHE, Instance, Way
 from bench.measuring import peer
 from bench.queries import DISTANCE, LIMIT, PROFILE, Pairs, Simhashes, find, pairs_of
 from simhash_hbase.errors import StoreRefused
@@ -115,11 +115,11 @@ class HappyBasePool(_InPython):
 
 
 class Ours(_InPython):
-    """This package, over one version of the Thrift interface."""
+    """This package, over one version of the Thrift interface or without a gateway."""
 
-    def __init__(self, instance: Instance, table: str, version: int) -> None:
-        self.name = f"ours, Thrift {version}"
-        self._store = HBaseStore.open(instance.options(version, table))
+    def __init__(self, instance: Instance, table: str, way: Way) -> None:
+        self.name = "ours, without a gateway" if way == "rpc" else f"ours, Thrift {way}"
+        self._store = HBaseStore.open(instance.options(way, table))
 
     def one(self, query: Simhashes) -> Simhashes:
         return find(self._store, query).simhashes
@@ -188,17 +188,20 @@ def _java(instance: Instance, table: str, how: str, threads: str) -> Iterator[Ja
 
 
 @contextmanager
-def clients_of(instance: Instance, table: str) -> Iterator[tuple[HappyBase, HappyBasePool, Ours, Ours, Java, Java]]:
+def clients_of(
+    instance: Instance, table: str
+) -> Iterator[tuple[HappyBase, HappyBasePool, Ours, Ours, Ours, Java, Java]]:
     """Connect all clients to a table; the first is the baseline."""
     with (
         closing(HappyBase(instance, table)) as first,
         closing(HappyBasePool(instance, table)) as pool,
         closing(Ours(instance, table, 1)) as one,
         closing(Ours(instance, table, 2)) as two,
+        closing(Ours(instance, table, "rpc")) as rpc,
         _java(instance, table, "pool", "completed in a pool") as pooled,
         _java(instance, table, "direct", "completed in its own threads") as direct,
     ):
-        yield first, pool, one, two, pooled, direct
+        yield first, pool, one, two, rpc, pooled, direct
 
 
 def _prefixes(query: Simhashes) -> Sequence[bytes]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from bench.measuring import peer
 from simhash_hbase.bulk import HFileWriter
@@ -20,6 +20,8 @@ from simhash_hbase.stores.hbase.table import TableSchema
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "hbase"
 CACHE = ROOT / ".cache" / "hbase"
+Way: TypeAlias = Literal[1, 2, "rpc"]
+"""A Thrift version, or HBase's own RPC."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +30,18 @@ class Instance:
 
     thrift1: str  # ``host:port``.
     thrift2: str
+    region_server: str
     conf: Path  # Folder of ``hbase-site.xml``.
     tools: Tools  # Java, HBase's jars, and the class that writes HFiles.
     pids: Mapping[str, int]  # ``master``, which holds the region server too, ``thrift1`` and ``thrift2``.
     made: list[str] = field(default_factory=list)  # Tables.
 
-    def options(self, version: int, table: str) -> HBaseOptions:
-        gateway = self.thrift1 if version == 1 else self.thrift2
-        return parse_url(f"hbase://{gateway}/{table}?version={version}")
+    def options(self, way: Way, table: str) -> HBaseOptions:
+        """Return the options of a table, through Thrift 1 or 2, or for ``rpc`` without a gateway."""
+        if way == "rpc":
+            return parse_url(f"hbase+rpc://{self.region_server}/{table}")
+        gateway = self.thrift1 if way == 1 else self.thrift2
+        return parse_url(f"hbase://{gateway}/{table}?version={way}")
 
     def new_table(self) -> str:
         """Make a table of the default schema: four regions, FAST_DIFF."""
@@ -69,6 +75,7 @@ def running_hbase() -> Iterator[Instance]:
         instance = Instance(
             thrift1=status["thrift1"],
             thrift2=status["thrift2"],
+            region_server=f"127.0.0.1:{status['ports']['regionserver']}",
             conf=Path(status["conf"]),
             tools=find_tools(jars=Path(status["jars"]), cache=CACHE / "classes"),
             pids=status["pids"],

@@ -25,7 +25,7 @@ from simhash_hbase.stores.hbase.rpc.cells import (
 )
 from simhash_hbase.stores.hbase.rpc.connection import RpcConnection
 from simhash_hbase.stores.hbase.rpc.errors import NotDone, ServerException, of_exception
-from simhash_hbase.stores.hbase.rpc.messages import CLIENT, Call
+from simhash_hbase.stores.hbase.rpc.messages import CLIENT, RpcCall
 from simhash_hbase.stores.hbase.rpc.servers import Servers
 from simhash_hbase.stores.hbase.thrift.channel import MOST_BYTES, OtherServer, UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
@@ -36,7 +36,7 @@ SWAP = Swap(b"row", b"s", b"old", b"new")
 
 
 def call(options, method="Get"):
-    return Call(options.gateways[0], CLIENT, method, b"")
+    return RpcCall(options.gateways[0], CLIENT, method, b"")
 
 
 def soon():

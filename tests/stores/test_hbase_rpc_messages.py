@@ -150,7 +150,7 @@ def test_headers_are_those_of_the_definitions(definitions):
     assert (header["user_info"], header["service_name"]) == ({"effective_user": b"me"}, b"ClientService")
     assert header["version_info"]["version_major"] == 2
 
-    call = messages.Call(Gateway("h", 1), messages.CLIENT, "Multi", b"parameter", b"cells", priority=200)
+    call = messages.RpcCall(Gateway("h", 1), messages.CLIENT, "Multi", b"parameter", b"cells", priority=200)
     written = messages.request(300, call, 1500)
     assert int.from_bytes(written[:4]) == len(written) - 4 + len(b"cells")
     assert definitions.read("RequestHeader", written[5 : 5 + written[4]]) == {

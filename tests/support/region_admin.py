@@ -41,7 +41,7 @@ class RegionAdmin:
 
         def ask():
             meta = yield from servers.driver._locator.find_meta()
-            [answer] = yield [messages.Call(meta, messages.CLIENT, "Scan", parameter)]
+            [answer] = yield [messages.RpcCall(meta, messages.CLIENT, "Scan", parameter)]
             return unpack_cells(answer.cells, "info").cells()
 
         with closing(Servers(self._options)) as servers:
@@ -56,11 +56,13 @@ class RegionAdmin:
     def _change(self, method, parameter):
         def ask():
             master = yield from servers.driver._locator.master()
-            [answer] = yield [messages.Call(master, messages.MASTER, method, parameter)]
+            [answer] = yield [messages.RpcCall(master, messages.MASTER, method, parameter)]
             return master, Message(answer.message).number(1)
 
         def result():
-            [answer] = yield [messages.Call(master, messages.MASTER, "getProcedureResult", number_field(1, procedure))]
+            [answer] = yield [
+                messages.RpcCall(master, messages.MASTER, "getProcedureResult", number_field(1, procedure))
+            ]
             return Message(answer.message)
 
         with closing(Servers(self._options)) as servers:

@@ -101,14 +101,13 @@ def pack_block_rows(keys: Sequence[bytes], timestamp: int, kind: int) -> bytes:
 
 def unpack_block_rows(block: bytes) -> list[bytes]:
     """Return the keys of block rows; raise `ValueError` for cells that are none."""
+    if not block:
+        return []
     if len(block) % BLOCK_ROW_CELL_BYTES:
         raise ValueError("a cell of a block row has another length")
     cells = np.frombuffer(block, np.uint8).reshape(-1, BLOCK_ROW_CELL_BYTES)
-    alike = np.frombuffer(_block_row(0, PUT), np.uint8)
-    time = BLOCK_ROW_CELL_BYTES - _TIME_AND_KIND.size
-    for part in (slice(_LENGTHS.size), slice(_BLOCK_FAMILY, time), slice(BLOCK_ROW_CELL_BYTES - 1, None)):
-        if (cells[:, part] != alike[part]).any():
-            raise ValueError("a cell came that is no block row")
+    if (cells[:, _ALIKE] != _ALIKE_BYTES).any():
+        raise ValueError("a cell came that is no block row")
     keys = np.ascontiguousarray(cells[:, _LENGTHS.size : _BLOCK_FAMILY])
     # As values without a type, of which a list has bytes; as strings they would lose zeros at their end.
     return cast(list[bytes], keys.view(np.dtype((np.void, BLOCK_ROW_BYTES))).ravel().tolist())
@@ -120,3 +119,7 @@ def _block_row(timestamp: int, kind: int) -> bytes:
 
 BLOCK_ROW_CELL_BYTES = len(_block_row(0, PUT))
 _BLOCK_FAMILY = _LENGTHS.size + BLOCK_ROW_BYTES
+# The bytes in which all cells of block rows are alike: all but the row and the time.
+_BLOCK_TIME = BLOCK_ROW_CELL_BYTES - _TIME_AND_KIND.size
+_ALIKE = np.r_[: _LENGTHS.size, _BLOCK_FAMILY:_BLOCK_TIME, BLOCK_ROW_CELL_BYTES - 1]
+_ALIKE_BYTES = np.frombuffer(_block_row(0, PUT), np.uint8)[_ALIKE]

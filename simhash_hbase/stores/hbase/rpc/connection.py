@@ -57,7 +57,7 @@ class RpcConnection:
         self._changed = threading.Condition()
         self._reading = False
         self._number = 0
-        self._awaited: dict[int, messages.Answer | ServerException | None] = {}
+        self._awaited: dict[int, messages.RpcAnswer | ServerException | None] = {}
         self._given_up: set[int] = set()
         self._received, self._frames = bytearray(), bytearray()
         self._seal: Seal | None = None
@@ -101,7 +101,7 @@ class RpcConnection:
             self._stop_reading()
         return self._failure is None
 
-    def send(self, calls: Sequence[messages.Call], timeout_s: float) -> list[int]:
+    def send(self, calls: Sequence[messages.RpcCall], timeout_s: float) -> list[int]:
         """Send calls, and return their numbers, by which `answer` finds the answers."""
         with self._sending:
             with self._changed:
@@ -122,7 +122,7 @@ class RpcConnection:
             self.used = time.monotonic()
         return numbers
 
-    def answer(self, number: int, deadline: float) -> messages.Answer | ServerException:
+    def answer(self, number: int, deadline: float) -> messages.RpcAnswer | ServerException:
         """Wait for the answer to a call; raise `TimeoutError` when the clock shows the deadline.
 
         A late answer is dropped. If nothing at all came since, the connection is taken for dead.

@@ -131,13 +131,13 @@ class RpcDriver(driver.Driver):
     def create(self, schema: TableSchema) -> Conversation[None]:
         master = yield from self._locator.master()
         parameter = messages.create_table(self._table, schema, TABLE_ATTRIBUTES)
-        [answer] = yield [messages.Call(master, messages.MASTER, "CreateTable", parameter)]
+        [answer] = yield [messages.RpcCall(master, messages.MASTER, "CreateTable", parameter)]
         yield from self._finished(master, Message(answer.message).number(1))
 
     def describe(self) -> Conversation[driver.TableDescription | None]:
         master = yield from self._locator.master()
         parameter = bytes_field(1, messages.table_name(self._table))
-        [answer] = yield [messages.Call(master, messages.MASTER, "GetTableDescriptors", parameter)]
+        [answer] = yield [messages.RpcCall(master, messages.MASTER, "GetTableDescriptors", parameter)]
         settings = messages.table_settings(answer.message)
         if settings is None:
             return None
@@ -151,7 +151,7 @@ class RpcDriver(driver.Driver):
         """Wait for the end of a procedure of the master."""
         while True:
             parameter = number_field(1, procedure)
-            [answer] = yield [messages.Call(master, messages.MASTER, "getProcedureResult", parameter)]
+            [answer] = yield [messages.RpcCall(master, messages.MASTER, "getProcedureResult", parameter)]
             result = Message(answer.message)
             if result.number(1) != _PROCEDURE_RUNNING:
                 break
@@ -223,7 +223,7 @@ class RpcDriver(driver.Driver):
                 named = (
                     (region.name, [gets[at] for at in some]) for (region, _), some in zip(groups, numbered, strict=True)
                 )
-                calls.append(messages.Call(server, messages.CLIENT, "Multi", messages.multi_gets(named)))
+                calls.append(messages.RpcCall(server, messages.CLIENT, "Multi", messages.multi_gets(named)))
                 places.append(numbered)
             before = len(answers)
             errors: list[SimhashError] = []
@@ -266,7 +266,7 @@ class RpcDriver(driver.Driver):
             named = ((region.name, len(positions)) for region, positions in groups)
             block = packed([items[at] for _, positions in groups for at in positions])
             parameter = messages.multi_mutations(named, delete=delete)
-            calls.append(messages.Call(server, messages.CLIENT, "Multi", parameter, block))
+            calls.append(messages.RpcCall(server, messages.CLIENT, "Multi", parameter, block))
         errors = [
             self._error(error, call)
             for call, count, answer in zip(calls, counts, (yield calls), strict=True)
@@ -279,7 +279,7 @@ class RpcDriver(driver.Driver):
             raise StoreUnavailable(f"{len(errors)} of {len(items)} changes were not made: {worst}")
         raise worst
 
-    def _error(self, error: messages.ActionError, call: messages.Call) -> SimhashError:
+    def _error(self, error: messages.ActionError, call: messages.RpcCall) -> SimhashError:
         exception = ServerException(error.java_class, error.trace)
         what = f"{call.method} at {call.server}"
         if exception.name in UNFINISHED:
@@ -291,9 +291,9 @@ class _LeftOut(NotDone):
     """A server left out a get, since its answer was large enough without it."""
 
 
-def _call(region: Region, method: str, parameter: bytes, block: bytes = b"") -> messages.Call:
+def _call(region: Region, method: str, parameter: bytes, block: bytes = b"") -> messages.RpcCall:
     assert region.server is not None
-    return messages.Call(region.server, messages.CLIENT, method, parameter, block)
+    return messages.RpcCall(region.server, messages.CLIENT, method, parameter, block)
 
 
 def _check_counts(answer: messages.ScanAnswer, block: bytes, found: int) -> None:

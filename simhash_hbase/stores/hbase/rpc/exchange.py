@@ -12,7 +12,7 @@ from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
 from simhash_hbase.stores.hbase.rpc.connection import RpcConnection
 from simhash_hbase.stores.hbase.rpc.errors import NotDone, ServerException, connection_errors, of_exception
-from simhash_hbase.stores.hbase.rpc.messages import Answer, Call
+from simhash_hbase.stores.hbase.rpc.messages import RpcAnswer, RpcCall
 from simhash_hbase.stores.hbase.rpc.regions import Locator
 from simhash_hbase.stores.hbase.thrift import exchange
 from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
@@ -79,7 +79,7 @@ class Connections:
 class _Ticket(NamedTuple):
     """A call under way, or the error that kept it from being sent."""
 
-    call: Call
+    call: RpcCall
     connection: RpcConnection | None
     number: int
     deadline: float
@@ -163,7 +163,7 @@ class _Round(Generic[T]):
         try:
             while self._talking or (waiting and not self._failures):
                 # What begins together is sent together.
-                asked: list[tuple[int, exchange.Conversation[T], Sequence[Call]]] = []
+                asked: list[tuple[int, exchange.Conversation[T], Sequence[RpcCall]]] = []
                 while waiting and len(self._talking) + len(asked) < most and not self._failures:
                     number = waiting.popleft()
                     conversation = self._tasks[number]()
@@ -181,7 +181,7 @@ class _Round(Generic[T]):
     def _advance(self) -> None:
         """Wait for the answers of the oldest question and go on."""
         number, conversation, tickets = self._talking.popleft()
-        answers: list[Answer] = []
+        answers: list[RpcAnswer] = []
         errors: list[SimhashError] = []
         for at, ticket in enumerate(tickets):
             try:
@@ -196,8 +196,8 @@ class _Round(Generic[T]):
             self._send([(number, conversation, calls)])
 
     def _step(
-        self, number: int, conversation: exchange.Conversation[T], answer: list[Answer] | SimhashError | None
-    ) -> Sequence[Call] | None:
+        self, number: int, conversation: exchange.Conversation[T], answer: list[RpcAnswer] | SimhashError | None
+    ) -> Sequence[RpcCall] | None:
         """Take a conversation on; return its next calls, or None when it has ended with a result or with a failure."""
         try:
             if isinstance(answer, SimhashError):
@@ -213,9 +213,9 @@ class _Round(Generic[T]):
             self._failures.append(StoreUnavailable(f"HBase: an answer is damaged or not complete: {error}"))
         return None
 
-    def _send(self, asked: Sequence[tuple[int, exchange.Conversation[T], Sequence[Call]]]) -> None:
+    def _send(self, asked: Sequence[tuple[int, exchange.Conversation[T], Sequence[RpcCall]]]) -> None:
         """Send the calls of conversations, those of one connection at once."""
-        places: dict[tuple[Gateway, str], list[Call]] = {}
+        places: dict[tuple[Gateway, str], list[RpcCall]] = {}
         for *_, calls in asked:
             for call in calls:
                 places.setdefault((call.server, call.service), []).append(call)
@@ -224,7 +224,7 @@ class _Round(Generic[T]):
             tickets = [next(sent[call.server, call.service]) for call in calls]
             self._talking.append((number, conversation, tickets))
 
-    def _send_to(self, place: tuple[Gateway, str], calls: Sequence[Call]) -> list[_Ticket]:
+    def _send_to(self, place: tuple[Gateway, str], calls: Sequence[RpcCall]) -> list[_Ticket]:
         now = time.monotonic()
         try:
             connection = self._connections.to(*place)
@@ -237,7 +237,7 @@ class _Round(Generic[T]):
             for call, number in zip(calls, numbers, strict=True)
         ]
 
-    def _answer(self, ticket: _Ticket) -> Answer:
+    def _answer(self, ticket: _Ticket) -> RpcAnswer:
         call = ticket.call
         if ticket.error is not None or ticket.connection is None:
             raise ticket.error or StoreUnavailable(f"{call.method} at {call.server}: not sent")
@@ -254,7 +254,7 @@ def _forget(tickets: Sequence[_Ticket]) -> None:
             ticket.connection.forget([ticket.number])
 
 
-def _worst(errors: Sequence[SimhashError], answers: Sequence[Answer]) -> SimhashError | None:
+def _worst(errors: Sequence[SimhashError], answers: Sequence[RpcAnswer]) -> SimhashError | None:
     """Return the error of a question: one that forbids a repetition first; `NotDone` only if no server has begun."""
     for harmless in (Retryable, NotDone):
         if worse := [error for error in errors if not isinstance(error, harmless)]:

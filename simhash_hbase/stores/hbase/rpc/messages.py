@@ -6,7 +6,7 @@ files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,11 +30,12 @@ _STREAM, _PREAD = 1, 2  # Scan.ReadType
 _DISABLED, _DISABLING = 1, 2  # TableState.State
 _COUNT = 0x08  # The key of field 1 with a number: cells_per_result.
 _MORE = 0x80
+_LONG_BYTES = 64  # From here on numpy reads counts in less time.
 # Actions of one call; a server warns above 5,000.
 MOST_ACTIONS = 4_096
 
 
-class Call(NamedTuple):
+class RpcCall(NamedTuple):
     """One call of one server."""
 
     server: Gateway
@@ -46,7 +47,7 @@ class Call(NamedTuple):
     priority: int = 0  # 0: that of ordinary calls.
 
 
-class Answer(NamedTuple):
+class RpcAnswer(NamedTuple):
     """The answer to a call."""
 
     message: bytes
@@ -63,7 +64,7 @@ def connection_header(user: str, service: str) -> bytes:
     return header + bytes_field(2, service.encode()) + bytes_field(3, _CODEC) + bytes_field(5, version)
 
 
-def request(number: int, call: Call, timeout_ms: int) -> bytes:
+def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
     """Return a call without its cells, from the length in front on."""
     header = number_field(1, number) + bytes_field(3, call.method.encode()) + number_field(4, True)
     if call.cells:
@@ -87,6 +88,7 @@ class Scan(NamedTuple):
     cached: bool = True  # Whether what is read goes into the servers' cache.
 
 
+@lru_cache
 def _region(name: bytes) -> bytes:
     return bytes_field(1, number_field(1, _REGION_NAME) + bytes_field(2, name))
 
@@ -129,7 +131,9 @@ class ScanAnswer:
 
 
 def _leading_counts(message: bytes) -> tuple[list[int], int]:
-    """Return the counts below 128 at the beginning of a message, and the position behind them."""
+    """Return the counts below 128 at the beginning of a long message, and the position behind them."""
+    if len(message) < _LONG_BYTES:
+        return [], 0
     pairs = np.frombuffer(message, np.uint8, count=len(message) // 2 * 2).reshape(-1, 2)
     other = (pairs[:, 0] != _COUNT) | (pairs[:, 1] >= _MORE)
     most = int(other.argmax()) if other.any() else len(pairs)
@@ -357,7 +361,7 @@ def _read_pairs(message: Message, number: int) -> dict[str, str]:
     return {pair.text(1): pair.text(2) for pair in message.messages(number)}
 
 
-def read_answer(frame: bytes) -> tuple[Message, Answer]:
+def read_answer(frame: bytes) -> tuple[Message, RpcAnswer]:
     """Read the header of an answer, then its message and its cells, which are empty for an error."""
     size, at = read_varint(frame, 0)
     if at + size > len(frame):
@@ -365,9 +369,9 @@ def read_answer(frame: bytes) -> tuple[Message, Answer]:
     header = Message(frame[at : at + size])
     at += size
     if header.has(2):
-        return header, Answer(b"", b"")
+        return header, RpcAnswer(b"", b"")
     size, at = read_varint(frame, at)
     cells = at + size
     if header.message(3).number(1) != len(frame) - cells:
         raise ValueError("an answer has another length than its header says")
-    return header, Answer(frame[at:cells], frame[cells:])
+    return header, RpcAnswer(frame[at:cells], frame[cells:])

@@ -155,13 +155,13 @@ class Locator:
                 raise StoreUnavailable("hbase:meta has no server now")
         return server
 
-    def _ask_meta(self, method: str, parameter: bytes) -> Conversation[messages.Answer]:
+    def _ask_meta(self, method: str, parameter: bytes) -> Conversation[messages.RpcAnswer]:
         server = yield from self.find_meta()
-        call = messages.Call(server, messages.CLIENT, method, parameter, priority=_META_PRIORITY)
+        call = messages.RpcCall(server, messages.CLIENT, method, parameter, priority=_META_PRIORITY)
         [answer] = yield [call]
-        return cast(messages.Answer, answer)
+        return cast(messages.RpcAnswer, answer)
 
-    def _ask_registry(self, method: str) -> Conversation[messages.Answer]:
+    def _ask_registry(self, method: str) -> Conversation[messages.RpcAnswer]:
         """Ask one server after the other, those of the address first."""
         given = random.sample(self._options.gateways, len(self._options.gateways))
         others = [server for server in self._others if server not in given]
@@ -169,11 +169,11 @@ class Locator:
         for server in [*given, *random.sample(others, len(others))]:
             soon_s = self._options.connect_timeout_s
             try:
-                [answer] = yield [messages.Call(server, messages.REGISTRY, method, b"", timeout_s=soon_s)]
+                [answer] = yield [messages.RpcCall(server, messages.REGISTRY, method, b"", timeout_s=soon_s)]
             except Retryable as error:
                 failures.append(error)
             else:
-                return cast(messages.Answer, answer)
+                return cast(messages.RpcAnswer, answer)
         if len(failures) == 1:
             raise failures[0]
         raise StoreUnavailable("; ".join(map(str, failures))) from failures[-1]

@@ -1,13 +1,16 @@
 """HBase's own RPC, with a server of the test that answers in every order, too late, cut, or not at all."""
 
+import ssl
 import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 import pytest
+from support.certificates import make_certificate
 from support.patience import END_S
 from support.region_server import Cluster, failure, frame, response, serving
 
@@ -63,6 +66,26 @@ def test_answers_in_any_order_reach_the_calls_that_they_belong_to():
             assert list(pool.map(ask, "abcdefgh")) == [[f"{name}.{at}" for at in range(5)] for name in "abcdefgh"]
         assert connection.is_open
         assert connection.calls == 0
+
+
+def test_calls_go_through_tls_whose_certificate_is_checked(tmp_path):
+    certificate, key = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    def echo(connection):
+        for request in connection:
+            connection.send(response(request.number, request.cells))
+
+    with serving(echo, tls=context) as options:
+        trusting = replace(options, tls=True, ca_file=str(certificate))
+        block = bytes(range(256)) * 4_000
+        with closing(RpcConnection(trusting.gateways[0], CLIENT, trusting)) as connection:
+            asked = [RpcCall(options.gateways[0], CLIENT, "Get", b"", block)] * 3
+            numbers = connection.send(asked, END_S)
+            assert [connection.answer(number, soon()).message == block for number in numbers] == [True] * 3
+        with pytest.raises(OSError, match="certificate verify failed"):
+            RpcConnection(options.gateways[0], CLIENT, replace(options, tls=True))
 
 
 def test_a_connection_says_who_calls_and_which_version_it_speaks():

@@ -74,16 +74,21 @@ class Connection:
 
 
 @contextmanager
-def serving(handle, **options):
-    """Give each connection to `handle`, in a thread of its own; give the options to reach the server."""
+def serving(handle, *, tls=None, **options):
+    """Give each connection to `handle`, in a thread of its own; give the options to reach the server.
+
+    `tls` is the context of a server that speaks TLS.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     accepted = []
 
     def talk(connected):
-        connection = Connection(connected)
-        with closing(connection), suppress(OSError, ValueError, StopIteration):
-            connection.greet()
-            handle(connection)
+        with suppress(OSError, ValueError, StopIteration):
+            if tls is not None:
+                connected = tls.wrap_socket(connected, server_side=True)
+            with closing(Connection(connected)) as connection:
+                connection.greet()
+                handle(connection)
 
     def accept():
         with suppress(OSError):

@@ -342,6 +342,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.text_form < wanted.text_form or (self.fold is None and wanted.fold):
             # The same sample has other words in another form.
             skipped |= {"text_form", "fold", "fold_table", "idf", "probe"}
+            if self.idf_name and wanted.idf_name:
+                # Each version ships one table.
+                skipped |= {"idf_name", "idf_documents"}
         differing = [name for name in known if mine[name] != theirs[name] and name not in skipped]
         if differing == ["probe"]:
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))

@@ -98,6 +98,15 @@ def test_an_index_of_the_first_form_is_opened_with_the_options_of_a_new_one(tmp_
         create_index(url, analyzer="shingle", shingle=5, if_not_exists=True)
 
 
+def test_an_index_with_the_idf_table_of_a_former_version_is_opened_as_new_ones_are():
+    new = Profile.resolve(analyzer="learned", idf="0" * 32, idf_name="general-2", idf_documents=25_000)
+    old = new.replace(text_form=2, fold=None, fold_table=None, idf="1" * 32, idf_name="general-1")
+
+    old.check_same(new)
+    with pytest.raises(ProfileMismatch, match="idf_name"):
+        new.replace(idf_name=None).check_same(new)
+
+
 def test_a_profile_without_the_field_is_of_the_first_form():
     fields = json.loads(Profile.resolve(analyzer="shingle").encode())
     assert fields.pop("text_form") == 3

@@ -90,3 +90,7 @@ def test_kerberos_without_its_library_names_the_extra(monkeypatch):
 
     with pytest.raises(MissingExtra, match=r"pip install 'simhash-hbase\[kerberos\]'"):
         kerberos.authenticated(None, ONE, "hbase")
+
+
+def test_the_default_namespace_has_no_name_without_a_gateway():
+    assert parse_url("hbase+rpc://one/default:docs").table == parse_url("hbase+rpc://one/docs").table == "docs"

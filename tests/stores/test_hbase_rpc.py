@@ -1,7 +1,6 @@
 """HBase's own RPC, with a server of the test that answers in every order, too late, cut, or not at all."""
 
 import ssl
-import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from support.region_server import Cluster, failure, frame, response, serving
 
 from simhash_hbase.errors import IndexMissing, InvalidArgument, NotAnIndex, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.protobuf import bytes_field, number_field
 from simhash_hbase.stores.hbase.rpc.cells import (
     DELETE_COLUMN,
@@ -27,8 +26,10 @@ from simhash_hbase.stores.hbase.rpc.cells import (
     unpack_cells,
 )
 from simhash_hbase.stores.hbase.rpc.connection import RpcConnection
-from simhash_hbase.stores.hbase.rpc.errors import NotDone, ServerException, of_exception
-from simhash_hbase.stores.hbase.rpc.messages import CLIENT, RpcCall
+from simhash_hbase.stores.hbase.rpc.driver import RpcDriver
+from simhash_hbase.stores.hbase.rpc.errors import NotDone, NotSent, ServerException, connection_errors, of_exception
+from simhash_hbase.stores.hbase.rpc.exchange import Connections
+from simhash_hbase.stores.hbase.rpc.messages import CLIENT, RpcAnswer, RpcCall
 from simhash_hbase.stores.hbase.rpc.servers import Servers
 from simhash_hbase.stores.hbase.thrift.channel import MOST_BYTES, OtherServer, UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
@@ -165,6 +166,54 @@ def test_a_server_that_refuses_the_connection_is_an_error_at_once(refusal, words
             Servers(options)
 
 
+def test_garbage_that_comes_while_a_large_call_is_sent_is_unreadable():
+    def garbage(connection):
+        connection.send(b"\0\0\0\x01\x80")
+        for _ in connection:
+            pass
+
+    with serving(garbage) as options, closing(RpcConnection(options.gateways[0], CLIENT, options)) as connection:
+        large = RpcCall(options.gateways[0], CLIENT, "Multi", b"", bytes(64 << 20))
+        # The server may have closed the connection before the garbage is read.
+        with pytest.raises((UnreadableAnswer, ConnectionError)):
+            connection.send([large], END_S)
+        with pytest.raises(NotSent):
+            connection.send([call(options)], END_S)
+
+
+def test_a_call_that_no_byte_was_sent_of_may_be_repeated():
+    gateway = Gateway("127.0.0.1", 1)
+    with pytest.raises(NotDone), connection_errors("Mutate", gateway, 1.0):
+        raise NotSent("the server was silent for too long")
+    with pytest.raises(StoreRefused, match="no name of a host"), connection_errors("connecting", gateway, 1.0):
+        "x..y".encode("idna")
+
+
+def test_a_child_process_leaves_the_connections_of_its_parent_open():
+    def echo(connection):
+        for request in connection:
+            connection.send(response(request.number))
+
+    with serving(echo) as options:
+        connections = Connections(options)
+        mine = connections.to(options.gateways[0], CLIENT)
+        connections._process = -1  # As in a child, whose copy has the number of its parent.
+        connections.close()
+        assert mine.is_open
+        [number] = mine.send([call(options)], END_S)
+        assert mine.answer(number, soon()).message == b""
+        mine.close()
+
+
+def test_a_table_that_the_master_never_finishes_is_a_timeout():
+    driver = RpcDriver("t", None, deadline_s=-1.0)
+    waiting = driver._finished(Gateway("127.0.0.1", 1), 7)
+    next(waiting)
+    running = RpcAnswer(number_field(1, 1), b"")
+    with pytest.raises(StoreTimeout, match="table t is not made within -1 s"):
+        waiting.send([running])
+
+
 def test_a_late_answer_is_dropped_and_a_silent_server_is_given_up():
     late = threading.Event()
 
@@ -203,6 +252,11 @@ def test_a_late_answer_is_dropped_and_a_silent_server_is_given_up():
         ("org.apache.hadoop.hbase.exceptions.RegionMovedException", False, NotDone),
         ("org.apache.hadoop.hbase.CallQueueTooBigException", False, NotDone),
         ("org.apache.hadoop.hbase.RegionTooBusyException", False, NotDone),
+        ("org.apache.hadoop.hbase.exceptions.ScannerResetException", True, NotDone),
+        ("org.apache.hadoop.hbase.UnknownScannerException", True, NotDone),
+        ("org.apache.hadoop.hbase.regionserver.LeaseException", True, NotDone),
+        ("org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException", True, NotDone),
+        ("org.apache.hadoop.hbase.regionserver.RegionServerAbortedException", False, NotDone),
         ("org.apache.hadoop.hbase.ipc.CallTimeoutException", False, StoreTimeout),
         ("org.apache.hadoop.hbase.security.AccessDeniedException", True, AccessDenied),
         ("org.apache.hadoop.hbase.TableNotFoundException", True, IndexMissing),
@@ -236,7 +290,7 @@ def test_cells_are_written_as_keyvaluecodec_does_and_read_back():
     )
     assert unpack_cells(written, "d").cells() == cells
     for at in range(1, 34):
-        with pytest.raises((ValueError, struct.error, IndexError)):
+        with pytest.raises(ValueError, match=r"not complete|contradict"):
             unpack_cells(written[:at], "d")
     with pytest.raises(ValueError, match="another family"):
         unpack_cells(written, "m")

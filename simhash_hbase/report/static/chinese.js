@@ -34,7 +34,7 @@ const PHRASES = {
   // The console.
   "Skip to the search": "跳到查重", "Have I seen this?": "这篇见过吗？",
   "A near-duplicate index of simhash-hbase.": "simhash-hbase 的近重复索引。", "Look up": "查重", "The index": "索引概况",
-  "API key": "API 密钥", "Use": "使用", "Forget the key": "忘掉密钥", "One with the scope read.": "需要有 read 权限。",
+  "API key": "API 密钥", "Use": "使用", "Forget the key": "清除密钥", "One with the scope read.": "需要有 read 权限。",
   "Kept in this page only, until it is closed or loaded again.": "只留在本页，关闭或刷新后即消失。",
   "What to look for": "查什么", "A text": "一段正文", "A stored document": "已存的文档", "Text": "正文", "Id": "id",
   "Ctrl + Enter looks it up. Nothing is stored.": "按 Ctrl + Enter 查重。不会存下任何内容。",
@@ -51,12 +51,12 @@ const PHRASES = {
   "Figures come with a key.": "有密钥才能看统计。", "Every row was counted.": "已逐行统计。",
   "Estimated from a sample of the rows.": "由部分行抽样估计。", "This key is not known.": "密钥不对。",
   "The service does not answer.": "服务没有应答。", "Documents": "文档", "Duplicates": "重复", "Rows": "行",
-  "Regions": "区域", "Cut prefixes": "被截断的前缀", "that queries find": "可以查到的", "every query reads all": "查询全部读完",
+  "Regions": "Region", "Cut prefixes": "被截断的前缀", "that queries find": "可以查到的", "every query reads all": "查询全部读完",
   "queries do not read all of them": "查询没有全部读完", "Documents over time": "各时段的文档",
   "Distances of duplicates": "重复文档的距离", "to their originals, in bits": "与原文相差的位数", "first": "首个",
-  "Hottest prefixes": "最拥挤的前缀", "Crowding": "拥挤程度", "prefixes by the number of their rows": "前缀，按所含行数",
+  "Hottest prefixes": "热点前缀", "Crowding": "拥挤程度", "prefixes by the number of their rows": "前缀，按所含行数",
   "rows that a query of this table reads; table · segment": "查询这张表时读的行数；表 · 段",
-  "rows and cells of each, by its first key": "各区域的行和单元格，按起始行键",
+  "rows and cells of each, by its first key": "各 Region 的行和单元格，按起始行键",
 };
 
 const BARS = { "a bar a day": "一柱一天", "a bar for seven days": "一柱七天", "a bar for 30 days": "一柱三十天",
@@ -70,6 +70,7 @@ const MORE = {
   "Their words are the same.": "两篇的词完全相同。",
 };
 const RULES = { first: "第一篇", longest: "最长的一篇" };
+const chosen = (kept) => RULES[kept.replace("the ", "")] ?? `按 ${kept.replace("that of ", "")} 排在最前的一篇`;
 const similar = (value) => (value === "unknown" ? "未知" : value);
 
 // Sentences with figures in them.
@@ -80,7 +81,7 @@ const SENTENCES = [
   [/^similarity ([\d.]+|unknown)$/, (value) => `相似度 ${similar(value)}`],
   [/^· ([\d,]+) characters?$/, (n) => `· ${n} 字`],
   [/^Show ([\d,]+) equal characters?$/, (n) => `展开相同的 ${n} 字`],
-  [/^Show ([\d,]+) more of ([\d,]+)$/, (n, all) => `再显示 ${n} 项，共 ${all} 项`],
+  [/^Show ([\d,]+) more of ([\d,]+)$/, (n, rest) => `再显示 ${n} 项，还剩 ${rest} 项`],
   [/^([\d,]+) equal characters? left out of this page$/, (n) => `本页略去相同的 ${n} 字`],
   [/^left out of this page: ([\d,]+) characters? of the kept text, ([\d,]+) of the duplicate$/,
     (left, right) => `本页略去保留文档的 ${left} 字、重复文档的 ${right} 字`],
@@ -120,7 +121,7 @@ const SENTENCES = [
     (names, index, time, bits, least, rule, analyzer, scheme, kept) =>
       `${names} 对照${index === "a temporary index" ? "临时索引" : ` ${index}`}，${dated(time)}（UTC）。判为重复的条件：${[bits && `汉明距离不超过 ${bits}`,
         least && `估计的相似度不低于 ${least}`].filter(Boolean).join("，")}（规则 ${rule}，分析器 ${analyzer}，方案 ${scheme}）；`
-      + `近重复的几篇里留下${RULES[kept.replace("the ", "")] ?? ` ${kept} `}。`],
+      + `近重复的几篇里留下${chosen(kept)}。`],
   [/^Made by simhash-hbase (\S+)\. Nothing was loaded from elsewhere.*$/,
     (version) => `由 simhash-hbase ${version} 生成。本页没有从别处加载任何内容，可以原样保存和转发。`],
   [/^Seen: ([\d,]+) near-duplicates?\.$/, (n) => `见过：${n} 篇近重复的文档。`],
@@ -132,8 +133,9 @@ const SENTENCES = [
   [/^(A query for one .*? the other\.) Their words differ in ([\d,]+) places?\.$/, (reach, n) => `${MORE[reach]}两篇有 ${n} 处不同。`],
   [/^The fingerprints differ in ([\d,]+) bits?, in (\d+) of (\d+) blocks\.$/,
     (n, differing, all) => `两个指纹有 ${n} 位不同，落在 ${all} 块中的 ${differing} 块里。`],
-  [/^An index of ([\d,]+) documents?: analyzer (\w+), scheme (\w+), (?:similarity from|distance up to) ([\d.]+)\.$/,
-    (n, analyzer, scheme, value) => `索引里有 ${n} 篇文档：分析器 ${analyzer}，方案 ${scheme}，阈值 ${value}。`],
+  [/^An index of ([\d,]+) documents?: analyzer (\w+), scheme (\w+), (similarity from|distance up to) ([\d.]+)\.$/,
+    (n, analyzer, scheme, limit, value) =>
+      `索引里有 ${n} 篇文档：分析器 ${analyzer}，方案 ${scheme}，${limit.startsWith("sim") ? "相似度不低于" : "距离不超过"} ${value}。`],
   [/^([\d.]+) % of all that came$/, (share) => `占全部提交的 ${share} %`],
   [/^([\d.]+ [KMGT]?B) on disk$/, (size) => `占磁盘 ${size}`],
   [/^the largest has ([\d.]+) × the mean$/, (times) => `最大的是平均的 ${times} 倍`],

@@ -145,6 +145,8 @@ def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOpti
     settings = _settings(url.partition("?")[0], scheme, query)
     if scheme in RPC_SCHEMES:
         user = (variables or {}).get(HADOOP_USER) or _own_name()
+        # Meta has the tables of this namespace without its name.
+        table = table.removeprefix("default:")
         settings = {"rpc": True, "tls": scheme == "hbase+rpcs", "user": user, **settings}
     elif scheme != "hbase":
         headers = _headers(settings.get("access", ""), variables or {})

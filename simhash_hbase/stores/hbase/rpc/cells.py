@@ -72,6 +72,8 @@ def unpack_cells(block: bytes, family: str) -> CellColumns:
     rows, qualifiers, values, timestamps = columns
     at = 0
     while at < len(block):
+        if len(block) - at < _LENGTHS.size:
+            raise ValueError("a cell is not complete")
         size, key_bytes, value_bytes, row_bytes = _LENGTHS.unpack_from(block, at)
         row = at + _LENGTHS.size
         qualifier = row + row_bytes + len(name)

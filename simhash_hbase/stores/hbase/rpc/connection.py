@@ -15,7 +15,7 @@ from typing import Protocol
 
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.rpc import messages
-from simhash_hbase.stores.hbase.rpc.errors import ServerException
+from simhash_hbase.stores.hbase.rpc.errors import NotSent, ServerException
 from simhash_hbase.stores.hbase.thrift.channel import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
 
 _PREAMBLE = b"HBas\0"
@@ -105,7 +105,8 @@ class RpcConnection:
         """Send calls, and return their numbers, by which `answer` finds the answers."""
         with self._sending:
             with self._changed:
-                self._check_open()
+                if self._failure is not None:
+                    raise NotSent(self._failure)
                 numbers = [(self._number + at) % _LAST_CALL + 1 for at in range(len(calls))]
                 self._number = numbers[-1]
                 self._awaited.update(dict.fromkeys(numbers))
@@ -118,6 +119,8 @@ class RpcConnection:
             except BaseException as error:
                 # The server may have got a part of a call.
                 self.close(str(error))
+                if isinstance(error, ValueError):
+                    raise UnreadableAnswer(str(error)) from error
                 raise
             self.used = time.monotonic()
         return numbers
@@ -166,7 +169,8 @@ class RpcConnection:
             self._changed.notify_all()
         # Wakes a thread that waits for bytes.
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # That of a TLS socket would leave other threads with a socket that is not encrypted.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         with self._socket_lock:
             self._socket.close()
 

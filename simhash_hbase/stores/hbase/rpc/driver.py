@@ -3,12 +3,13 @@
 import operator
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import SimhashError, StoreUnavailable
+from simhash_hbase.errors import Retryable, SimhashError, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
@@ -38,16 +39,17 @@ _PROCEDURE_POLL_S = 0.05
 
 
 class RpcDriver(driver.Driver):
-    """All calls for one table."""
+    """All calls for one table; a procedure of the master has `deadline_s` to end."""
 
     prefixes_per_scan = 4_000
     rows_per_get = 2_000
     scanned_rows = 256
     makes_everything = True
 
-    def __init__(self, table: str, locator: Locator) -> None:
+    def __init__(self, table: str, locator: Locator, *, deadline_s: float) -> None:
         self._table = table
         self._locator = locator
+        self._deadline_s = deadline_s
 
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
@@ -149,12 +151,16 @@ class RpcDriver(driver.Driver):
 
     def _finished(self, master: Gateway, procedure: int) -> Conversation[None]:
         """Wait for the end of a procedure of the master."""
+        deadline = time.monotonic() + self._deadline_s
         while True:
             parameter = number_field(1, procedure)
             [answer] = yield [messages.RpcCall(master, messages.MASTER, "getProcedureResult", parameter)]
             result = Message(answer.message)
             if result.number(1) != _PROCEDURE_RUNNING:
                 break
+            if time.monotonic() > deadline:
+                made = f"table {self._table} is not made within {self._deadline_s:g} s"
+                raise StoreTimeout(f"{made}; the master at {master} goes on: are there region servers?")
             time.sleep(_PROCEDURE_POLL_S)
         if result.has(5):
             thrown = result.message(5).message(2)
@@ -206,7 +212,9 @@ class RpcDriver(driver.Driver):
                 return found
             scanner = answer.scanner or scanner
             if len(found) >= parts:
-                yield [_call(region, "Scan", messages.go_on_scanning(scanner, 0, 0))]
+                # A scanner that is not closed is closed by the server after a minute.
+                with suppress(Retryable):
+                    yield [_call(region, "Scan", messages.go_on_scanning(scanner, 0, 0))]
                 return found
             parameter = messages.go_on_scanning(scanner, parts - len(found), sequence)
             sequence += 1

@@ -27,6 +27,12 @@ _NOT_DONE = frozenset(
         "MasterNotRunningException",
         "MasterStoppedException",
         "RegionServerStoppedException",
+        "RegionServerAbortedException",
+        # The server has closed the scanner: a scan begins again.
+        "LeaseException",
+        "OutOfOrderScannerNextException",
+        "ScannerResetException",
+        "UnknownScannerException",
     }
 )
 _TIMEOUTS = frozenset({"CallTimeoutException", "TimeoutIOException", "SocketTimeoutException"})
@@ -37,6 +43,10 @@ _MOST_TEXT = 300
 
 class NotDone(errors.StoreUnavailable):
     """A server did not begin with a call, or never received it: repeating it is safe whatever it is."""
+
+
+class NotSent(ConnectionAbortedError):
+    """A connection was closed before a byte of a call was sent."""
 
 
 class ServerException(NamedTuple):
@@ -99,9 +109,12 @@ class connection_errors:  # reads as a statement; a class, since a generator cos
         """Translate."""
         if isinstance(error, OtherServer):
             raise errors.StoreRefused(f"{self._what}: {error}") from error
+        if isinstance(error, UnicodeError):
+            raise errors.StoreRefused(f"{self._what}: this is no name of a host") from error
         if not isinstance(error, (OSError, UnreadableAnswer)):
             return
-        unavailable = errors.StoreUnavailable if self._begun else NotDone
+        is_begun = self._begun and not isinstance(error, NotSent)
+        unavailable = errors.StoreUnavailable if is_begun else NotDone
         if isinstance(error, TimeoutError):
             known = errors.StoreTimeout if self._begun else NotDone
             raise known(f"{self._what}: no answer within {self._timeout_s:g} s") from error

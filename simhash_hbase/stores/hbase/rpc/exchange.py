@@ -35,8 +35,7 @@ class Connections:
 
     def to(self, server: Gateway, service: str) -> RpcConnection:
         """Return a connection that can take calls; errors on the way to one are `NotDone`."""
-        if os.getpid() != self._process:
-            self._start_empty()
+        self._start_after_fork()
         with self._lock:
             if self._closed:
                 raise IndexClosed(f"{format_url(self._options)}: this index was closed")
@@ -58,17 +57,24 @@ class Connections:
 
     def counts(self) -> tuple[int, int]:
         """Count the open connections, and those with calls under way."""
+        self._start_after_fork()
         with self._lock:
             connections = [each for each in self._open.values() if each.is_open]
         return len(connections), sum(each.calls > 0 for each in connections)
 
     def close(self) -> None:
         """Close all; calls under way get an error, and later ones raise `IndexClosed`."""
+        self._start_after_fork()
         with self._lock:
             self._closed = True
             connections, self._open = list(self._open.values()), {}
         for connection in connections:
             connection.close()
+
+    def _start_after_fork(self) -> None:
+        """Leave the connections to the parent process, which goes on with them."""
+        if os.getpid() != self._process:
+            self._start_empty()
 
     def _start_empty(self) -> None:
         self._process = os.getpid()

@@ -14,7 +14,7 @@ class Servers:
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options
         locator = Locator(options)
-        self.driver = RpcDriver(options.table, locator)
+        self.driver = RpcDriver(options.table, locator, deadline_s=options.deadline_s)
         self.exchange = RpcExchange(options, locator)
 
         def greet() -> Conversation[None]:

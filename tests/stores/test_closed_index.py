@@ -7,7 +7,7 @@ from support.bruteforce import entries
 
 from simhash_hbase.errors import IndexClosed, Permanent
 from simhash_hbase.features.chunks import whole_chunk
-from simhash_hbase.index.arguments import OWN_RULE, given_document
+from simhash_hbase.index.arguments import OWN_RULE, PassageSearch, given_document
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 
@@ -43,6 +43,12 @@ CALLS = {
     "query_simhash": lambda index: index.query_simhash(1),
     "query_id": lambda index: index.query_id("a"),
     "entries_of": lambda index: index.entries_of("a"),
+    "find": lambda index: index.find(TEXT),
+    "find_many": lambda index: list(index.find_many([("b", TEXT)])),
+    "found": lambda index: list(index.found(prepared(index))),
+    "passages": lambda index: index.passages(TEXT),
+    "passages_many": lambda index: list(index.passages_many([("b", TEXT)])),
+    "repeated": lambda index: list(index.repeated(prepared(index), PassageSearch())),
     "get": lambda index: index.get("a"),
     "get_many": lambda index: index.get_many([]),
     "copies": lambda index: index.copies("a"),
@@ -58,7 +64,7 @@ CALLS = {
 
 @pytest.fixture
 def closed(make_store):
-    index = LocalIndex.create(make_store(), Profile.resolve(analyzer="shingle"))
+    index = LocalIndex.create(make_store(), Profile.resolve(analyzer="shingle", passages=30))
     index.add("a", TEXT)
     index.query(TEXT)
     index.close()

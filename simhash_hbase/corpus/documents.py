@@ -466,7 +466,12 @@ class Documents:
         return analyse_parts(parted, analysis, pool, workers=workers, soon=self._soon)
 
     def acted(
-        self, index: Index, act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]], *, writes: bool = False
+        self,
+        index: Index,
+        act: Callable[[Chunk], Iterable[tuple[Document, T | SimhashError]]],
+        *,
+        writes: bool = False,
+        with_texts: bool = False,
     ) -> Iterator[Iterator[tuple[Document, T]]]:
         """Read, analyse and act: yield for each chunk its documents with results.
 
@@ -479,6 +484,8 @@ class Documents:
             refused.
         writes : bool
             Whether it writes: of files of this machine the batches are gathered then.
+        with_texts : bool
+            Whether the act needs the texts of the documents; see `chunks`.
         """
         waiting: deque[list[tuple[Document, T]]] = deque()
         repeated = RepeatedIds()
@@ -491,7 +498,7 @@ class Documents:
         gathers = writes and are_files_here(self._sources) and are_made_here(filter(None, [self._reading.rejects]))
         with index.write_groups(gathers=gathers) as groups:
             try:
-                for chunk in self.chunks(index.analysis, index.profile, with_texts=False):
+                for chunk in self.chunks(index.analysis, index.profile, with_texts=with_texts):
                     if is_looked_for:
                         repeated.look(chunk.kept)
                     if not groups.gathers:

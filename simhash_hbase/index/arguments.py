@@ -72,6 +72,10 @@ class PassageOptions(TypedDict, total=False):
     same: str | None
 
 
+PASSAGE_DOCUMENTS = 1_000
+"""Documents that are read of those that share one passage: a line that more have is counted as in at least so many."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassageSearch:
     """Which passages of a text are wanted; see `Index.passages`."""
@@ -82,6 +86,8 @@ class PassageSearch:
     def __post_init__(self) -> None:
         if not isinstance(self.at_least, int) or self.at_least < 1:
             raise InvalidArgument(f"at_least {self.at_least!r}: wanted 1 or more documents")
+        if self.at_least > PASSAGE_DOCUMENTS:
+            raise InvalidArgument(f"at_least {self.at_least:,}: {PASSAGE_DOCUMENTS:,} documents of a passage are read")
         if not isinstance(self.same, str | None):
             raise InvalidArgument(f"same {self.same!r}: wanted the name of a field of metadata")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
 from simhash_hbase.index.answers import ClueAnswer, ClueMatch, Passage, PassagesAnswer, Span
-from simhash_hbase.index.arguments import PassageSearch
+from simhash_hbase.index.arguments import PASSAGE_DOCUMENTS, PassageSearch
 from simhash_hbase.index.search import Members, found_since
 from simhash_hbase.inputs import Document
 from simhash_hbase.kernel.places import normal_places
@@ -30,8 +30,6 @@ from simhash_hbase.rows.collections import Collection, collection_of, own_id
 from simhash_hbase.rows.documentcells import passages_of
 from simhash_hbase.stores.base import Store
 
-# Documents that are read of those that share one passage: a line that more have is counted as in at least so many.
-CROWD = 1_000
 # Rows of one text that are followed to their documents, those of its rarest passages first: some seconds in a folder.
 MOST_ROWS = 100_000
 MEMBERS_AT_ONCE = 4_096
@@ -127,7 +125,7 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
     Three rounds of calls, and two more for each 4,096 fingerprints: passage rows, members, document cells.
     """
     prefixes = keys.passage_prefixes(clue.hashes)
-    scan = store.scan(keys.distinct(prefixes), limit=min(CROWD, profile.max_rows_per_prefix))
+    scan = store.scan(keys.distinct(prefixes), limit=min(PASSAGE_DOCUMENTS, profile.max_rows_per_prefix))
     rows, crowded = scan.rows, np.isin(prefixes, scan.truncated)
     if len(rows.prefixes) > MOST_ROWS:
         asked, counts = np.unique(rows.prefixes, return_counts=True)

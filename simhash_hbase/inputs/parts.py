@@ -87,10 +87,13 @@ def read_ranges(source: Source, ranges: NDArray[np.int64]) -> list[bytes]:
     Raises
     ------
     InvalidInput
-        When the file has become shorter meanwhile.
+        When the file has become shorter meanwhile, or cannot be read any more.
     """
-    with open(source.path or "", "rb", buffering=0) as file:
-        records = [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges.tolist()]
+    try:
+        with open(source.path or "", "rb", buffering=0) as file:
+            records = [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges.tolist()]
+    except OSError as error:
+        raise InvalidInput(f"{source.name}: {error.strerror or error}") from error
     lengths = np.fromiter(map(len, records), np.int64, len(records))
     if (lengths != ranges[:, 1] - ranges[:, 0]).any():
         raise InvalidInput(f"{source.name}: the file became shorter while it was read")

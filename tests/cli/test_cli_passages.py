@@ -9,6 +9,9 @@ import pytest
 from support.corpus import write_jsonl
 from support.fresh_clone import ROOT, blocks, split
 
+from simhash_hbase.api import open_index
+from simhash_hbase.corpus import Documents, Reading, RunListener
+
 ARTICLES = runpy.run_path(str(ROOT / "examples" / "articles.py"))
 METRO, HEAT = ARTICLES["METRO"], ARTICLES["HEAT"]
 QUOTE = METRO[METRO.index("交通局负责人") : METRO.index("工程费用")]
@@ -120,4 +123,23 @@ def test_texts_are_written_without_passages_and_with_them_marked(cli, index, tmp
     assert marked.count("⟦") == len(record["passages"]) == 2
     [longest] = cli("passages", index, asked, "--longest").record["passages"]
     assert longest["first"] == "heat"
-    assert "both name" in cli(*words[:3], "--cut", "x", "--mark", "x").usage_error
+    assert "--cut and --mark both name" in cli(*words[:3], "--cut", "x", "--mark", "./x").usage_error
+    assert "--cut" in cli(*words[:3], "--cut", asked).usage_error
+    assert json.loads(asked.read_text("utf-8"))["text"] == text
+    assert "1,000 documents of a passage are read" in cli(*words[:3], "--at-least", 1001).usage_error
+
+
+def test_texts_of_large_inputs_are_there_with_several_processes(index, tmp_path):
+    lines = [{"id": str(number), "text": f"第{number}篇。{QUOTE}"} for number in range(12)]
+    asked = str(write_jsonl(tmp_path / "asked.jsonl", lines))
+    with (
+        open_index(index) as opened,
+        Documents("find", [asked], Reading(workers=2, part_bytes=300), RunListener()) as documents,
+    ):
+        found = [
+            (document.id, bool(answer.matches))
+            for answers in documents.acted(opened, opened.found, with_texts=True)
+            for document, answer in answers
+        ]
+
+    assert found == [(line["id"], True) for line in lines]

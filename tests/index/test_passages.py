@@ -126,7 +126,7 @@ def test_spans_are_in_characters_of_the_text_as_it_came():
 
 
 def test_a_line_of_many_documents_is_counted_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(passages_module, "CROWD", 5)
+    monkeypatch.setattr(passages_module, "PASSAGE_DOCUMENTS", 5)
     with create_index("memory:", analyzer="shingle", passages=LENGTH) as index:
         for number in range(20):
             index.add(f"d{number}", text(number) + SENTENCE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase import corpus
+from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.errors import InvalidArgument
@@ -60,7 +60,7 @@ def find(
             return exits.DONE
         found = 0
         with corpus.Documents("find", files, reading, output.listener) as documents:
-            for answers in documents.acted(index, partial(index.found, limit=choice.limit)):
+            for answers in documents.acted(index, partial(index.found, limit=choice.limit), with_texts=True):
                 for document, answer in answers:
                     found += bool(answer.matches)
                     _print_found(output, document.id, answer)
@@ -124,9 +124,9 @@ def passages(
     from simhash_hbase.index.passages import check_kept
 
     search = PassageSearch(choice.at_least, choice.same)
-    if choice.cut is not None and choice.cut == choice.mark:
-        raise InvalidArgument(f"--cut and --mark both name {choice.cut}")
-    found = 0
+    written_files = {"`cut`": choice.cut, "`mark`": choice.mark, "`rejects`": reading.rejects}
+    corpus.documents.check_destinations(inputs.as_sources(files), written_files)
+    found = truncated = 0
     with (
         output,
         ExitStack() as stack,
@@ -139,17 +139,19 @@ def passages(
             for between, path in ((("", ""), choice.cut), (MARKS, choice.mark))
             if path is not None
         }
-        for answers in documents.acted(index, partial(index.repeated, search=search)):
+        for answers in documents.acted(index, partial(index.repeated, search=search), with_texts=True):
             for document, answer in answers:
                 shown = _longest(answer) if choice.longest else answer
                 found += bool(shown.passages)
+                truncated += answer.truncated
                 text = document.text or ""
                 output.line(REPEATED.write(shown), rows=partial(_passage_rows, shown, text))
                 for (before, after), file in written.items():
                     rewritten = _rewritten(text, shown, before, after)
                     file.write(json_line({"id": document.id, "text": rewritten}))
             output.flush()
-    output.summary("passages", documents.read, with_passages=found, refused=documents.refused)
+    cut_short = {"truncated": truncated} if truncated else {}
+    output.summary("passages", documents.read, with_passages=found, **cut_short, refused=documents.refused)
     return exits.after(documents.refused)
 
 
@@ -183,4 +185,4 @@ def _passage_rows(answer: PassagesAnswer, text: str) -> Iterator[Mapping[str, ob
             "most": passage.most,
         }
     if not answer.passages:
-        yield {"id": answer.id, "passage": "none"}
+        yield {"id": answer.id, "passage": "there may be some" if answer.truncated else "none"}

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError, StoreFull, StoreReadonly
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.arguments import MOST_MATCHES, PassageSearch, Search
+from simhash_hbase.index.arguments import MOST_MATCHES, PASSAGE_DOCUMENTS, PassageSearch, Search
 from simhash_hbase.index.forms import plain
 from simhash_hbase.index.operations import FIND, PASSAGES, QUERY
 from simhash_hbase.inputs.records import checked_text
@@ -222,7 +222,9 @@ async def find_clue(
 async def find_passages(
     request: Request,
     service: ReadingService,
-    at_least: Annotated[int, Query(ge=1, description="Only passages that stand in so many other documents.")] = 1,
+    at_least: Annotated[
+        int, Query(ge=1, le=PASSAGE_DOCUMENTS, description="Only passages that stand in so many other documents.")
+    ] = 1,
     same: Annotated[
         str | None,
         Query(min_length=1, max_length=200, description="Count documents with the same value in this metadata field."),

@@ -243,6 +243,11 @@ def test_a_parameter_out_of_range_is_refused(client, query):
     assert len(answer.text) < 500
 
 
+@pytest.mark.parametrize("query", ["at_least=0", "at_least=1001", "same="])
+def test_a_search_for_passages_out_of_range_is_refused(client, query):
+    assert told(client.post(f"/v1/passages?{query}", json={"text": "some text"})) == (422, "invalid_argument")
+
+
 LONGEST_ID = 16_384
 
 

@@ -178,12 +178,12 @@ def find_passages(
     store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
 ) -> PassagesAnswer:
     """Find the spans of a text that stand in other documents."""
+    clue = Clue(profile, collection, _text(document))
     same = (document.metadata or {}).get(search.same) if search.same is not None else None
     if same is None and search.same is not None:
         raise InvalidArgument(
             f"{document.id!r} has no metadata {search.same!r}, by which other documents are to be the same"
         )
-    clue = Clue(profile, collection, _text(document))
     found = find_holders(store, profile, clue, name=collection.stored_id(document.id), oldest=oldest)
     documents = found.documents
     if search.same is not None:

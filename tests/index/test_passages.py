@@ -111,6 +111,9 @@ def test_a_document_does_not_count_itself_and_only_those_of_its_site(index):
     assert index.passages(whole, document_id="a", metadata={"site": "y"}, same="site").passages == [passage]
     with pytest.raises(InvalidArgument, match="has no metadata 'site'"):
         index.passages(whole, document_id="a", same="site")
+    # As a service says it, which sees the text before the index.
+    with pytest.raises(EmptyDocument):
+        index.passages("……", same="site")
 
 
 def test_spans_are_in_characters_of_the_text_as_it_came():

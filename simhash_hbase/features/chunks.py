@@ -74,14 +74,16 @@ class Chunk:
     @property
     def is_full(self) -> bool:
         """Whether the chunk has enough records or characters."""
-        return self.share * self.records >= CHUNK_DOCUMENTS or self.share * self.characters >= CHUNK_CHARACTERS
+        return bool(self._is_enough(self.records, self.characters))
 
     def fitting(self, characters: NDArray[np.int64]) -> int:
         """Return how many of the next records, with so many characters each, it takes until it is full."""
         records = self.records + np.arange(1, len(characters) + 1)
-        total = self.characters + np.cumsum(characters)
-        is_full = (self.share * records >= CHUNK_DOCUMENTS) | (self.share * total >= CHUNK_CHARACTERS)
+        is_full = self._is_enough(records, self.characters + np.cumsum(characters))
         return int(is_full.argmax()) + 1 if is_full.any() else len(characters)
+
+    def _is_enough(self, records: Any, characters: Any) -> Any:  # noqa: ANN401 - numbers or arrays
+        return (self.share * records >= CHUNK_DOCUMENTS) | (self.share * characters >= CHUNK_CHARACTERS)
 
     @property
     def entries(self) -> Entries:
@@ -116,7 +118,7 @@ def analyse(
     records = iter(records)
     if soon:
         for chunk in chunked(records, SHARES):
-            yield _analysed(chunk, analysis)
+            yield analysed(chunk, analysis)
     chunks = chunked(records)
     if pool is None and workers > 1 and analysis:
         first = list(islice(chunks, 2))
@@ -128,7 +130,7 @@ def analyse(
             pool = Workers(workers - 1)
     if pool is None or analysis is None:
         for chunk in chunks:
-            yield _analysed(chunk, analysis)
+            yield analysed(chunk, analysis)
         return
     jobs = (Job(analyse_chunk, payload(chunk.documents), partial(finish, chunk)) for chunk in chunks)
     yield from run_jobs(jobs, analysis, pool, workers=workers)
@@ -162,8 +164,11 @@ def run_jobs(jobs: Iterable[Job[T]], analysis: Analysis, pool: Workers, *, worke
 
 
 def whole_chunk(documents: Sequence[Document], analysis: Analysis | None) -> Chunk:
-    """Make one analysed chunk of documents that have all a text, all features or all a fingerprint."""
-    return _analysed(Chunk(list(documents), records=len(documents)), analysis)
+    """Make one analysed chunk of documents that have all a text, all features or all a fingerprint.
+
+    Without an analysis, of documents of any kinds.
+    """
+    return analysed(Chunk(list(documents), records=len(documents)), analysis)
 
 
 def _next(waiting: deque[tuple[Job[T], Future[Any]]], analysis: Analysis) -> T:
@@ -177,7 +182,8 @@ def _next(waiting: deque[tuple[Job[T], Future[Any]]], analysis: Analysis) -> T:
     return first.receive(first.result if future.cancelled() else future.result())
 
 
-def _analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
+def analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
+    """Return the chunk after its analysis in this process."""
     return finish(chunk, analyse_chunk(analysis, *payload(chunk.documents)))
 
 

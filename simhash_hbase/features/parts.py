@@ -18,6 +18,7 @@ from simhash_hbase.features.chunks import (
     ChunkResults,
     Job,
     analyse_chunk,
+    analysed,
     characters_of,
     chunked,
     finish,
@@ -117,8 +118,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
 
     for chunk in chunked(scan_part(part, options, progress)):
         outline = Outline.of(chunk)
-        finish(chunk, analyse_chunk(analysis, *payload(chunk.documents)))
-        outlines.append(outline.analysed(chunk))
+        outlines.append(outline.analysed(analysed(chunk, analysis)))
         entries.append(chunk.entries)
         rejects += chunk.rejects if options.keep_raw else [Reject(r.place, r.reason, b"", r.id) for r in chunk.rejects]
         for document in chunk.kept:

@@ -14,11 +14,10 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
-import numpy as np
 
 from simhash_hbase.errors import ClaimContended, Retryable, SimhashError
 from simhash_hbase.features.analysis import Analysed, Analysis
-from simhash_hbase.features.chunks import Chunk, analyse_chunk, payload
+from simhash_hbase.features.chunks import analyse_chunk, payload, whole_chunk
 from simhash_hbase.index import operations
 from simhash_hbase.index.answers import Added, Removed
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES, PassageSearch, Search
@@ -249,7 +248,7 @@ def find(limit: int) -> BatchOperation:
     """Make the operation that finds the documents which hold clues."""
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
-        for document, found in index.found(unanalysed(texts), limit=limit):
+        for document, found in index.found(whole_chunk(texts, None), limit=limit):
             if isinstance(found, SimhashError):
                 yield of_error(found)
             else:
@@ -269,7 +268,7 @@ def passages(search: PassageSearch) -> BatchOperation:
     """Make the operation that finds the spans of texts which stand in other documents."""
 
     def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
-        for _, answer in index.repeated(unanalysed(texts), search):
+        for _, answer in index.repeated(whole_chunk(texts, None), search):
             yield of_error(answer) if isinstance(answer, SimhashError) else operations.PASSAGES.form.write(answer)
 
     return BatchOperation(
@@ -279,14 +278,6 @@ def passages(search: PassageSearch) -> BatchOperation:
         is_shared=True,
         outcome=lambda record: "matched" if record["passages"] else "unmatched",
     )
-
-
-def unanalysed(documents: Sequence[Document]) -> Chunk:
-    """Make a chunk of documents of any kind."""
-    chunk = Chunk(list(documents), records=len(documents))
-    nothing = Entries.of_fingerprints([], np.empty(0, np.uint64))
-    chunk.analysed = Analysed(nothing, list(range(len(documents))), {})
-    return chunk
 
 
 MOST_TOGETHER = 64  # Requests of one batch.

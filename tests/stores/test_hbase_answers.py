@@ -19,7 +19,7 @@ from simhash_hbase.stores.hbase import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.gateways import ask_version
 from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift import channel, wire
-from simhash_hbase.stores.hbase.thrift.exchange import Exchange
+from simhash_hbase.stores.hbase.thrift.exchange import GatewayExchange
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 
@@ -88,7 +88,7 @@ def answered(options, answer, monkeypatch):
 def outcome(options, answer, task, monkeypatch):
     """Return the result or the error of the package; raise any other."""
     with answered(options, answer, monkeypatch) as connection:
-        exchange = Exchange(OneConnection(connection), options, None)
+        exchange = GatewayExchange(OneConnection(connection), options, None)
         try:
             return exchange.one(task, repeat=False)
         except SimhashError as error:
@@ -274,6 +274,6 @@ def test_an_answer_without_an_end_is_refused(how, monkeypatch):
     with theirs, closing(wire.GatewayConnection(GATEWAY, options)) as connection:
         theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 21)
         assert theirs.send(good) > 1 << 17
-        exchange = Exchange(OneConnection(connection), options, None)
+        exchange = GatewayExchange(OneConnection(connection), options, None)
         with pytest.raises(StoreUnavailable, match=r"above the limit of 262,144|no answer"):
             exchange.one(CALLS["has"][0], repeat=False)

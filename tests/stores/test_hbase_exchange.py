@@ -18,7 +18,7 @@ from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, reader
 from simhash_hbase.stores.hbase.store import latest_writes
 from simhash_hbase.stores.hbase.thrift import retry
-from simhash_hbase.stores.hbase.thrift.exchange import ANSWERS_TO_GROW, Exchange, PageSize
+from simhash_hbase.stores.hbase.thrift.exchange import ANSWERS_TO_GROW, GatewayExchange, PageSize
 from simhash_hbase.stores.hbase.thrift.retry import DEADLINES_IN_ALL
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
@@ -71,7 +71,7 @@ def asking(count=1):
 
 
 def exchange(lender):
-    return Exchange(lender, OPTIONS, asking()[0])
+    return GatewayExchange(lender, OPTIONS, asking()[0])
 
 
 def test_what_failed_is_repeated_and_what_was_answered_is_not(clock):
@@ -98,7 +98,7 @@ def test_what_was_not_even_begun_is_tried_again_though_it_may_not_be_repeated(cl
 
 
 def test_without_any_answer_the_deadline_ends_it(clock):
-    impatient = Exchange(Lender([StoreUnavailable("cut")]), replace(OPTIONS, deadline_s=0.01), asking()[0])
+    impatient = GatewayExchange(Lender([StoreUnavailable("cut")]), replace(OPTIONS, deadline_s=0.01), asking()[0])
     with pytest.raises(StoreUnavailable, match=r"^cut$"):
         impatient.hold(asking(), sockets=1)
     lender = Lender([StoreUnavailable("cut") for _ in range(10_000)])

@@ -45,7 +45,7 @@ class Gateways:
             if self._version == 1
             else thrift2.Thrift2(options.table, framed=options.transport == "framed")
         )
-        self.exchange = exchange.Exchange(self._pool, options, self.driver.is_disabled)
+        self.exchange = exchange.GatewayExchange(self._pool, options, self.driver.is_disabled)
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,5 +1,6 @@
 """Many calls under way at once without threads, retried where that is safe, in smaller parts after a time-out."""
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -66,25 +67,10 @@ class PageSize:
         return answer, size
 
 
-class Exchange:
-    """Holds conversations with gateways."""
+class Exchange(ABC):
+    """Holds conversations, with gateways or with the servers themselves."""
 
-    def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
-        self._pool = pool
-        self._options = options
-        self._is_disabled = is_disabled
-        self._retries = 0
-
-    def traffic(self) -> Traffic:
-        """Count connections and retries."""
-        idle, lent = self._pool.counts()
-        return Traffic(idle + lent, lent, self._options.max_connections, self._retries)
-
-    def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
-        """Hold one conversation; see `hold`."""
-        [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
-        return result
-
+    @abstractmethod
     def hold(
         self,
         tasks: Sequence[Task[T]],
@@ -95,22 +81,26 @@ class Exchange:
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Hold many conversations."""
-        retries = RetryTimer(self._options.deadline_s)
-        work = _TaskQueue(tasks)
-        doubt = self._refuse_if_disabled if writes else None
-        while waiting := work.start_over():
-            answered = len(work.results)
-            try:
-                with self._pool.lend(min(sockets, waiting)) as connections:
-                    _talk([_Line(each, self._options.table, timeout_s, doubt) for each in connections], work, window)
-            except Retryable as error:
-                if isinstance(error, StoreBusy) or (work.begun and not repeat):
-                    raise
-                retries.wait(error, progress=len(work.results) > answered)
-                # Threads share the count; a lost one does no harm.
-                self._retries += 1
-        return [work.results[number] for number in range(len(tasks))]
+        """Hold many conversations, and return their results in their order.
+
+        Parameters
+        ----------
+        tasks : sequence of callable
+            Each begins a conversation.
+        sockets, window : int
+            Most connections, and most conversations at a time on each.
+        repeat : bool
+            Whether conversations of which a server may have begun something are repeated.
+        writes : bool
+            Whether they write, which a disabled table may leave without an answer.
+        timeout_s : float, optional
+            Seconds for an answer; that of the options if it is left out.
+        """
+
+    def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
+        """Hold one conversation; see `hold`."""
+        [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
+        return result
 
     def hold_in_parts(
         self,
@@ -139,6 +129,48 @@ class Exchange:
                 answers[number].append(answer)
             left = [(n, items[size:]) for (n, items), (_, size) in zip(left, parts, strict=True) if len(items) > size]
         return [answer for group in answers for answer in group]
+
+
+class GatewayExchange(Exchange):
+    """Holds conversations with gateways."""
+
+    def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
+        self._pool = pool
+        self._options = options
+        self._is_disabled = is_disabled
+        self._retries = 0
+
+    def traffic(self) -> Traffic:
+        """Count connections and retries."""
+        idle, lent = self._pool.counts()
+        return Traffic(idle + lent, lent, self._options.max_connections, self._retries)
+
+    def hold(
+        self,
+        tasks: Sequence[Task[T]],
+        *,
+        sockets: int,
+        window: int = 1,
+        repeat: bool = True,
+        writes: bool = False,
+        timeout_s: float | None = None,
+    ) -> list[T]:
+        """Hold many conversations; see `Exchange.hold`."""
+        retries = RetryTimer(self._options.deadline_s)
+        work = _TaskQueue(tasks)
+        doubt = self._refuse_if_disabled if writes else None
+        while waiting := work.start_over():
+            answered = len(work.results)
+            try:
+                with self._pool.lend(min(sockets, waiting)) as connections:
+                    _talk([_Line(each, self._options.table, timeout_s, doubt) for each in connections], work, window)
+            except Retryable as error:
+                if isinstance(error, StoreBusy) or (work.begun and not repeat):
+                    raise
+                retries.wait(error, progress=len(work.results) > answered)
+                # Threads share the count; a lost one does no harm.
+                self._retries += 1
+        return [work.results[number] for number in range(len(tasks))]
 
     def _refuse_if_disabled(self, gateway: Gateway) -> None:
         """Ask on a separate connection; a gateway that does not answer there either proves nothing about the table."""

@@ -70,7 +70,10 @@ class Connection:
         self._socket.close()
 
     def _frame(self):
-        return self._stream.read(int.from_bytes(self._stream.read(4)))
+        """Return the next frame, b"" where the client has left before its end."""
+        size = int.from_bytes(self._stream.read(4))
+        body = self._stream.read(size)
+        return body if len(body) == size else b""
 
 
 @contextmanager

@@ -44,12 +44,12 @@ def choose(duplicates: Sequence[Duplicate], count: int = SHOWN) -> list[Duplicat
 
 
 def choose_of_both(duplicates: Sequence[Duplicate], count: int = SHOWN) -> list[Duplicate]:
-    """Choose half of the pairs among ids in another script than Latin, where there are such."""
+    """Choose half of the pairs, the first ones, among ids in another script than Latin, where there are such."""
     latin = [pair for pair in duplicates if pair.id.isascii()]
     other = [pair for pair in duplicates if not pair.id.isascii()]
     if not latin or not other:
         return choose(duplicates, count)
-    return [*choose(latin, count - count // 2), *choose(other, count // 2)]
+    return [*choose(other, count // 2), *choose(latin, count - count // 2)]
 
 
 def first_difference(a: str, b: str) -> tuple[str, str]:
@@ -99,7 +99,8 @@ def main(arguments: Sequence[str]) -> None:
     chosen = choose_of_both(duplicates)
     texts = texts_of(documents, {name for pair in chosen for name in (pair.id, pair.of or "")})
     print("\n".join(lines(chosen, texts)))
-    record = {"id": "my document", "text": texts[chosen[-1].id]}
+    asked = [pair for pair in chosen if not pair.id.isascii()] or chosen
+    record = {"id": "my document", "text": texts[asked[-1].id]}
     Path(example).write_bytes(msgspec.json.encode(record) + b"\n")
 
 

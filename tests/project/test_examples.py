@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -92,6 +93,30 @@ def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
     assert 0 < len(articles) < len(RECORDS)
     assert len({article["url"] for article in articles}) == len(articles)
     assert all("<article>" in article["html"] for article in articles)
+
+
+def test_the_crawler_of_news_stores_each_article_once_whatever_its_encoding(url, tmp_path):
+    pages = tmp_path / "site"
+    pages.mkdir()
+    for name, text, charset in [("地铁", METRO, "gbk"), ("高温", HEAT, "utf-8"), ("转载", COPY, "gb18030")]:
+        page = f"<html><head><meta charset={charset}><title>{name}</title></head><body><p>{text}</p></body></html>"
+        (pages / f"{name}.html").write_bytes(page.encode(charset))
+    (pages / "robots.txt").write_text("User-agent: *\nDisallow: /private.html\n")
+    (pages / "private.html").write_text(f"<p>{LIBRARY}</p>", encoding="utf-8")
+    listing = "<a href=地铁.html> <a href='/高温.html#top'> <a href=转载.html> <a href=private.html>"
+    (pages / "index.html").write_bytes(f"<meta charset=gb18030>{listing}<a href=gone.html>".encode("gb18030"))
+
+    with folder_served(pages) as site:
+        said = call("crawl_news.py", f"{site}/", tmp_path / "pages", NEWS_INDEX=url)
+        again = call("crawl_news.py", f"{site}/", tmp_path / "pages", NEWS_INDEX=url)
+
+    assert again == said
+    assert [line.split()[0] for line in said] == ["refused", "stored", "stored", "seen"]
+    assert "地铁" in unquote(said[3].partition("is near")[2])
+    stored = [unquote(line.split()[1]).rpartition("/")[2] for line in said if line.startswith("stored")]
+    assert stored == ["地铁.html", "高温.html"]
+    kept = [(tmp_path / "pages" / line.split()[-1]).read_bytes() for line in said if line.startswith("stored")]
+    assert kept == [(pages / name).read_bytes() for name in stored]
 
 
 def test_tables_of_three_libraries_lose_their_near_copies(tmp_path):

@@ -135,7 +135,8 @@ CROWD = 20_000
 @pytest.fixture
 def crowded(tmp_path, monkeypatch):
     """Return an index of one document, with a crowd of rows under one of its prefixes."""
-    monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", 500)
+    for module in ("maintenance", "walk"):
+        monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 500)
     store = EmbeddedStore.create(str(tmp_path / "index"), EmbeddedOptions(durable=False))
     with LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0)) as index:
         index.add_entries(entries({"a": BASE}))
@@ -155,6 +156,21 @@ def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
     assert found[0].rows > CROWD * 9
     assert (after.incomplete, after.wrong) == (0, 0)
     assert after.rows == 10 if act is LocalIndex.vacuum else after.orphan_rows > CROWD * 9
+
+
+@pytest.mark.parametrize("act", [LocalIndex.verify, LocalIndex.vacuum])
+def test_a_member_is_read_a_few_times_and_not_for_each_page_of_its_passage_rows(monkeypatch, act):
+    for module in ("maintenance", "walk"):
+        monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 20)
+    store = NotingStore()
+    index = make(store, passages=20, match="verified")
+    index.add("book", " ".join(f"word{number * number % 9973}" for number in range(4_000)))
+    assert index.stats(exact=True).rows > 100 * 20
+    store.take()
+
+    act(index)
+
+    assert store.take_names().count("get_rows") < 20
 
 
 @pytest.mark.parametrize("hide", [lambda store: store, SwappingOnly])

@@ -7,18 +7,16 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
 from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock, stamp_above
-from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
+from simhash_hbase.index.upkeep.orphans import memberless
+from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import clock, documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
-from simhash_hbase.stores.columns import columns_of
 
 # A delete hides cells that are written below its timestamp later, as a load writes them: MARGIN_MS behind the server's
 # clock, which may itself be as far behind the one that vacuum goes by.
@@ -26,8 +24,6 @@ LEAST_GRACE_MS = 2 * MARGIN_MS
 # Vacuum asks before it deletes more than so many documents that have expired, and more than this share of all.
 FEW_EXPIRED = 10
 MOST_EXPIRED = 0.5
-# Members of one fingerprint that are read first; nearly all fingerprints have one.
-MEMBERS_AT_ONCE = 100
 
 
 @dataclass(slots=True)
@@ -103,7 +99,8 @@ def verify(
 ) -> Verified:
     """Check that rows, members and document cells agree.
 
-    Memory is bounded by a page, and where it repairs by the number of documents without a member. While others write,
+    Memory is bounded by a page, in an index of passages by 500,000 rows (100 MB), and where it repairs by the number of
+    documents without a member. While others write,
     their unfinished documents may be counted.
 
     Raises
@@ -122,7 +119,7 @@ def verify(
     for cells in both.cells(pages, before=int(repair)):
         with atomically(store) if repair else nullcontext():
             verification.check_cells(up_to_date(store, cells) if repair else cells)
-    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1 + int(repair)):
+    for rows in both.rows(all_rows(store, profile), before=1 + int(repair)):
         verification.check_block_rows(rows)
     return verification.result
 
@@ -425,22 +422,27 @@ def vacuum(
         with atomically(store):
             _vacuum_cells(store, profile, up_to_date(store, cells), now, result)
     cutoff = cutoff_of(store, profile, now)
-    for rows in both.rows(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE), before=1 + int(asks)):
-        with atomically(store):
-            doomed = rows.where(memberless(store, profile, rows))
-            if not len(doomed.prefixes):
-                continue
-            store.delete_rows(doomed, timestamp=cutoff)
-            # Inside a transaction no member of these rows can have appeared since they were read.
-            if isinstance(store, Transactional):
-                result.rows += len(doomed.prefixes)
-                continue
-            back = ~memberless(store, profile, doomed)
-            if back.any():
-                # Above the delete, which hides cells that are written at its own time.
-                store.put_rows(doomed.where(back), timestamp=server_clock.writing_time(now))
-            result.rows += int((~store.has_rows(doomed)).sum())
+    for rows in both.rows(all_rows(store, profile), before=1 + int(asks)):
+        orphans = rows.where(memberless(store, profile, rows))
+        for start in range(0, len(orphans.prefixes), PAGE):
+            page = keys.BlockRows(*(column[start : start + PAGE] for column in orphans))
+            with atomically(store):
+                result.rows += _delete_rows(store, profile, page, cutoff, server_clock.writing_time(now))
     return result
+
+
+def _delete_rows(store: Store, profile: Profile, rows: keys.BlockRows, cutoff: int, writing: int) -> int:
+    """Delete the rows that have no member still; return how many are gone."""
+    doomed = rows.where(memberless(store, profile, rows))
+    store.delete_rows(doomed, timestamp=cutoff)
+    # Inside a transaction no member of these rows can have appeared since they were read.
+    if isinstance(store, Transactional):
+        return len(doomed.prefixes)
+    back = ~memberless(store, profile, doomed)
+    if back.any():
+        # Above the delete, which hides cells that are written at its own time.
+        store.put_rows(doomed.where(back), timestamp=writing)
+    return int((~store.has_rows(doomed)).sum())
 
 
 def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
@@ -562,49 +564,6 @@ def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
             if cell is None or text not in documentcells.decode_document(cell.value).member_texts():
                 stale.append(member)
     return stale
-
-
-def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of rows without a document of their fingerprint, and for other than block rows of their segment."""
-    is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
-    lonely = np.empty(len(is_sketch), np.bool_)
-    simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
-    members = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=1)
-    lonely[~is_sketch] = (np.array(columns_of(members).counts) == 0)[where]
-    # Sketch and passage rows are compared with those that the members of their fingerprints have.
-    sketch_rows = rows.where(is_sketch)
-    simhashes, owners = np.unique(sketch_rows.simhashes, return_inverse=True)
-    found = list(store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=MEMBERS_AT_ONCE))
-    held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
-    own = _keys(sketch_rows.prefixes, owners)
-    alone = ~np.isin(own, held)
-    for number in np.unique(owners[alone]).tolist():
-        cells = found[number]
-        while len(cells) == MEMBERS_AT_ONCE and alone[owners == number].any():
-            after, row = cells[-1].qualifier, keys.member_row(int(simhashes[number]))
-            cells = store.read_row(layout.FAMILY_DOCUMENTS, row, after=after, limit=MEMBERS_AT_ONCE)
-            alone &= ~np.isin(own, _keys_of_members(profile, np.full(len(cells), number), [cells]))
-    lonely[is_sketch] = alone
-    return lonely
-
-
-def _keys_of_members(
-    profile: Profile, owners: NDArray[np.intp], members: Sequence[Sequence[Cell]]
-) -> NDArray[np.uint64]:
-    """List the sketch and passage rows of members; one that does not decode has none."""
-    values = [cell.value for cells in members for cell in cells]
-    fields = documentcells.decode_row_fields(values, bands=profile.bands)
-    sketches = Sketches.unpacked(fields.sketches, profile.bands)
-    prefixes = keys.band_prefixes(profile.blocks, sketches.segments, sketches.present)
-    of_sketches = _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
-    counts = [len(packed) // layout.PASSAGE_BYTES for packed in fields.passages]
-    passages = keys.passage_prefixes(keys.unpack_simhashes(b"".join(fields.passages)))
-    return np.concatenate([of_sketches, _keys(passages, np.repeat(owners, counts))])
-
-
-def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """Put prefix and place of the fingerprint, of which a page has few, into one integer."""
-    return prefixes << np.uint64(64 - layout.PREFIX_BITS) | owners.astype(np.uint64)
 
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:

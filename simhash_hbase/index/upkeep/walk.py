@@ -4,13 +4,20 @@ The progress of a walk is computed from its keys: these spread evenly, so nothin
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
+import numpy as np
+
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.profile import Profile
 from simhash_hbase.rows import documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store
 
 PAGE = 10_000  # Cells or rows that are read at a time.
+PASSAGE_ROWS = 1 << 19
+"""Rows that are checked at a time in an index that keeps passages. A member is read once for all of its rows among
+them: of a book of 100,000 passages, page by page, its 800 kB would be read for nearly every row."""
 
 T = TypeVar("T")
 
@@ -46,6 +53,15 @@ class Walk:
             self._count += count
             if self._watch is not None:
                 self._watch(self._count, (before + prefix / keys.ALL_PREFIXES) / self._passes)
+
+
+def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
+    """Read all block rows, a page at a time, or many pages where the index keeps passages."""
+    pages = iter(store.scan_range(0, keys.ALL_PREFIXES, page=PAGE))
+    if profile.passages is None:
+        yield from pages
+    while held := list(islice(pages, PASSAGE_ROWS // PAGE)):
+        yield keys.BlockRows(*map(np.concatenate, zip(*held, strict=True)))
 
 
 def scan_documents(

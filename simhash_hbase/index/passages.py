@@ -33,6 +33,8 @@ from simhash_hbase.stores.base import Store
 # Rows of one text that are followed to their documents, those of its rarest passages first: some seconds in a folder.
 MOST_ROWS = 100_000
 MEMBERS_AT_ONCE = 4_096
+# Hashes that documents have in common with one text, of all documents together: 128 MB.
+MOST_HELD = 1 << 25
 
 
 class Clue:
@@ -71,14 +73,24 @@ class Clue:
         self.kept = np.isin(self.hashes, collection.masked_passages(kept.hashes)) & self.is_whole
         """Which of the hashes each document has that holds the whole clue, shape (hashes,)."""
 
-    def runs(self, held: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    def held_of(self, passages: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return the numbers of its hashes that are among those of a document, which ascend; they ascend, too."""
+        at = np.searchsorted(self.hashes, passages)
+        is_inside = at < len(self.hashes)
+        at = at[is_inside]
+        held: NDArray[np.int32] = at[self.hashes[at] == passages[is_inside]].astype(np.int32)
+        return held
+
+    def runs(self, held: NDArray[np.int32]) -> list[tuple[int, int]]:
         """Return the first and last run of each stretch of the clue of which a document holds these hashes.
 
         Between two runs of a stretch the document has kept none that it lacks of the clue: it may differ there in less
         than a window.
         """
-        at = np.flatnonzero(held[self.numbers])
-        lacking = np.cumsum(self.kept[self.numbers] & ~held[self.numbers])
+        is_held = np.zeros(len(self.hashes), np.bool_)
+        is_held[held] = True
+        at = np.flatnonzero(is_held[self.numbers])
+        lacking = np.cumsum(self.kept[self.numbers] & ~is_held[self.numbers])
         apart = (np.diff(self.places[at]) > self.window) | (np.diff(lacking[at]) > 0)
         edges = [0, *(np.flatnonzero(apart) + 1).tolist(), len(at)]
         return [(int(at[start]), int(at[stop - 1])) for start, stop in pairwise(edges) if start < stop]
@@ -96,9 +108,9 @@ class Clue:
             covered[self.places[last] + self.gram] -= 1
         return int((np.cumsum(covered) > 0).sum())
 
-    def share(self, held: NDArray[np.bool_], runs: Sequence[tuple[int, int]]) -> float:
+    def share(self, held: NDArray[np.int32], runs: Sequence[tuple[int, int]]) -> float:
         """Return the share of the clue that a document with these hashes holds: 1 if it has all that are kept."""
-        of_kept = float(held[self.kept].mean()) if self.kept.any() else 0.0
+        of_kept = float(self.kept[held].sum() / self.kept.sum()) if self.kept.any() else 0.0
         return max(of_kept, self.characters(runs) / len(self.starts))
 
 
@@ -108,7 +120,7 @@ class Holder(NamedTuple):
     id: str  # The stored id.
     added: int  # In ms since 1970.
     metadata: Metadata | None
-    held: NDArray[np.bool_]  # Which hashes of the clue it has.
+    held: NDArray[np.int32]  # Numbers of the clue's hashes that it has, ascending.
 
 
 class Holders(NamedTuple):
@@ -116,7 +128,26 @@ class Holders(NamedTuple):
 
     documents: list[Holder]
     crowded: NDArray[np.bool_]  # Hashes of the clue that more documents may have than were read.
-    is_cut: bool  # Some fingerprint has more documents than were read.
+    is_cut: bool  # Some fingerprint has more documents than were read, or the documents hold too much in all.
+
+    def of_hashes(self, chosen: Sequence[Holder]) -> "HoldersOfHashes":
+        """List for each hash of the clue which of the chosen documents have it."""
+        numbers = np.concatenate([np.empty(0, np.int32), *(holder.held for holder in chosen)])
+        owners = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(holder.held) for holder in chosen])
+        order = np.argsort(numbers, kind="stable")
+        ends = np.searchsorted(numbers[order], np.arange(len(self.crowded) + 1))
+        return HoldersOfHashes(owners[order], ends)
+
+
+class HoldersOfHashes(NamedTuple):
+    """Which documents have each hash of a clue."""
+
+    owners: NDArray[np.int32]  # Numbers of documents, by hash, ascending within one.
+    ends: NDArray[np.intp]  # Where those of each hash begin, and where the last ones end, shape (hashes + 1,).
+
+    def of(self, number: int) -> NDArray[np.int32]:
+        """Return the documents that have a hash."""
+        return self.owners[self.ends[number] : self.ends[number + 1]]
 
 
 def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldest: int) -> Holders:
@@ -133,7 +164,8 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
         left_out = asked[order[np.cumsum(counts[order]) > MOST_ROWS]]
         rows, crowded = rows.where(~np.isin(rows.prefixes, left_out)), crowded | np.isin(prefixes, left_out)
     simhashes, collection = keys.distinct(rows.simhashes), collection_of(name)
-    documents, is_cut = [], False
+    documents: list[Holder] = []
+    is_cut, size = False, 0
     for start in range(0, len(simhashes), MEMBERS_AT_ONCE):
         members = Members(
             store, profile, found_since(oldest), limit=profile.max_members, collections=frozenset({collection})
@@ -146,8 +178,11 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
             if document is None or document[0].id == name or collection_of(document[0].id) != collection:
                 continue
             member, state = document
-            held = np.isin(clue.hashes, keys.unpack_simhashes(passages_of(member)))
-            if held.any():
+            held = clue.held_of(keys.unpack_simhashes(passages_of(member)))
+            size += len(held)
+            if size > MOST_HELD:
+                return Holders(documents, crowded, is_cut=True)
+            if len(held):
                 documents.append(Holder(member.id, state.order[0], member.metadata, held))
     return Holders(documents, crowded, is_cut)
 
@@ -160,12 +195,12 @@ def find_clue(
     found = find_holders(store, profile, clue, name=collection.stored_id(document.id), oldest=oldest)
     ranked = []
     for holder in found.documents:
-        runs = clue.runs(holder.held)
-        ranked.append((-clue.share(holder.held, runs), holder.added, own_id(holder.id), runs))
+        share = clue.share(holder.held, clue.runs(holder.held))
+        ranked.append((-share, holder.added, own_id(holder.id), holder.held))
     ranked.sort(key=lambda each: each[:3])
     matches = [
-        ClueMatch(name, rounded(-share), [clue.span(*run) for run in runs], rfc3339(added))
-        for share, added, name, runs in ranked[:limit]
+        ClueMatch(name, rounded(-share), [clue.span(*run) for run in clue.runs(held)], rfc3339(added))
+        for share, added, name, held in ranked[:limit]
     ]
     is_limited = len(matches) < len(ranked)
     # A document that holds all of it has the rows of each kept hash, so one that was read whole is enough.
@@ -188,15 +223,17 @@ def find_passages(
     documents = found.documents
     if search.same is not None:
         documents = [holder for holder in documents if (holder.metadata or {}).get(search.same) == same]
-    held = np.array([holder.held for holder in documents]).reshape(len(documents), len(clue.hashes))
-    stretches = list(_stretches(clue, held, search.at_least))
+    of_hashes = found.of_hashes(documents)
+    stretches = list(_stretches(clue, of_hashes, search.at_least))
     passages = []
     for first, last in stretches:
         numbers = np.unique(clue.numbers[first : last + 1])
-        counts = held[:, numbers].sum(axis=1)
-        owners = np.flatnonzero(counts).tolist()
-        earliest = min(owners, key=lambda at: (documents[at].added, documents[at].id))
-        most = min(owners, key=lambda at: (-counts[at], documents[at].added, documents[at].id))
+        owners, counts = np.unique(np.concatenate(list(map(of_hashes.of, numbers.tolist()))), return_counts=True)
+        holders = [documents[at] for at in owners.tolist()]
+        earliest = min(holders, key=lambda each: (each.added, each.id))
+        most, _ = min(
+            zip(holders, counts.tolist(), strict=True), key=lambda each: (-each[1], each[0].added, each[0].id)
+        )
         span = clue.span(first, last)
         passages.append(
             Passage(
@@ -204,25 +241,25 @@ def find_passages(
                 stop=span.stop,
                 documents=len(owners),
                 at_least=found.is_cut or bool(found.crowded[numbers].any()),
-                first=own_id(documents[earliest].id),
-                most=own_id(documents[most].id),
+                first=own_id(earliest.id),
+                most=own_id(most.id),
             )
         )
     share = rounded(clue.characters(stretches) / len(clue.starts))
     return PassagesAnswer(document.id, passages, share, found.is_cut or bool(found.crowded.any()))
 
 
-def _stretches(clue: Clue, held: NDArray[np.bool_], at_least: int) -> Iterator[tuple[int, int]]:
+def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[tuple[int, int]]:
     """Yield the first and last run of each stretch in which neighbours are in so many documents, the same ones."""
-    is_shared = (held.sum(axis=0) >= at_least) if len(held) else np.zeros(len(clue.hashes), np.bool_)
+    is_shared = np.diff(holders.ends) >= at_least
     lacking = np.cumsum(clue.kept[clue.numbers] & ~is_shared[clue.numbers])
     begun = before = None
     for at in np.flatnonzero(is_shared[clue.numbers]).tolist():
         if begun is not None and before is not None:
-            both = held[:, clue.numbers[before]] & held[:, clue.numbers[at]]
+            both = np.intersect1d(holders.of(clue.numbers[before]), holders.of(clue.numbers[at]), assume_unique=True)
             is_near = clue.places[at] - clue.places[before] <= clue.window and lacking[at] == lacking[before]
-            is_over = clue.places[at] < clue.places[before] + clue.gram and both.any()
-            if not (is_near and (both.sum() >= at_least or is_over)):
+            is_over = clue.places[at] < clue.places[before] + clue.gram and len(both) > 0
+            if not (is_near and (len(both) >= at_least or is_over)):
                 yield begun, before
                 begun = at
         else:

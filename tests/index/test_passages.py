@@ -4,6 +4,7 @@ import random
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.cost import peak_bytes
 from support.plain_schema import normalized
 
 from simhash_hbase import EmptyDocument, InvalidArgument, create_index
@@ -190,6 +191,26 @@ def test_brute_force_finds_no_other_passages(texts, asked):
             assert {passage.first, passage.most} <= kept.keys()
         holders = {match.id for match in index.find(asked).matches if match.share == 1.0}
         assert {name for name, each in kept.items() if len(plain) >= LENGTH and plain in normalized(each)} <= holders
+
+
+def test_a_text_that_shares_too_much_with_others_says_that_it_was_not_asked_whole(index, monkeypatch):
+    monkeypatch.setattr(passages_module, "MOST_HELD", 8)
+
+    found_clue, repeated = index.find(SENTENCE), index.passages(SENTENCE)
+
+    assert (len(found_clue.matches), found_clue.truncated, found_clue.complete) == (1, True, False)
+    assert (repeated.truncated, [each.at_least for each in repeated.passages]) == (True, [True])
+
+
+def test_a_long_text_takes_memory_by_what_it_shares_and_not_by_documents_times_length():
+    shared = [text(seed, count=LENGTH) for seed in range(1_000)]
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
+        list(made.add_many((f"d{number}", text(-number, count=40) + part) for number, part in enumerate(shared)))
+        long = "".join(shared)
+
+        # Some 6,000 hashes, of which each of 1,000 documents has a few: 6 MB as a table of them.
+        assert peak_bytes(lambda: made.passages(long)) < 4_000_000
+        assert len(made.passages(long).passages) == len(shared)
 
 
 def test_spans_of_a_match_do_not_overlap(index):

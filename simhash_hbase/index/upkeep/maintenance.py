@@ -100,8 +100,7 @@ def verify(
     """Check that rows, members and document cells agree.
 
     Memory is bounded by a page, in an index of passages by 500,000 rows (100 MB), and where it repairs by the number of
-    documents without a member. While others write,
-    their unfinished documents may be counted.
+    documents without a member. While others write, their unfinished documents may be counted.
 
     Raises
     ------

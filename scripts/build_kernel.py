@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -83,19 +84,21 @@ class KernelHook(BuildHookInterface):
         c, module = copy.with_suffix(".c"), copy.with_suffix(SUFFIX)
         if existing.exists() and digests.encode() in existing.read_bytes():
             return Path(shutil.copy(existing, module))
+        # Names without the folder, which is another one in each build: modules hold them, and builds are to be equal.
+        run = partial(run_in, self.folder)
         cython = [sys.executable, "-m", "cython", "-3", "--module-name", f"{PACKAGE}.{name}"]
         if name == SHARED:
-            run(*cython, f"--generate-shared={c}")
+            run(*cython, f"--generate-shared={c.name}")
         else:
             copy.write_bytes(text.replace(IMPORT, b"import cython"))
             directives = [f"-X{directive}={value}" for directive, value in DIRECTIVES.items()]
-            run(*cython, *directives, "--shared", f"{PACKAGE}.{SHARED}", copy, "-o", c)
+            run(*cython, *directives, "--shared", f"{PACKAGE}.{SHARED}", copy.name, "-o", c.name)
         with c.open("a") as file:
             file.write(f'\nconst char simhash_hbase_digests[] = "{digests}";\n')
         own = machine_compiler()
         compiler = own or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")
         # Nothing of what the modules have in common runs for each character. To Zig -O0 means a build full of checks.
-        run(*compiler, "-O0" if name == SHARED and own else "-O2", *FLAGS, c, "-o", module)
+        run(*compiler, "-O0" if name == SHARED and own else "-O2", *FLAGS, c.name, "-o", module.name)
         return module
 
 
@@ -116,11 +119,11 @@ def machine_compiler() -> list[str] | None:
     return next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
 
 
-def run(*command: object) -> None:
+def run_in(folder: Path, *command: str) -> None:
     """Run a compiler; what it says is the error if it fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(
-            f"{shlex.join(map(str, command))}\n{done.stdout}{done.stderr}"
+            f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
             "The kernel cannot be compiled. SIMHASH_HBASE_PURE=1 installs without compiling it."
         )

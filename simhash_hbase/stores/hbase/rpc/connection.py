@@ -16,7 +16,7 @@ from typing import Protocol
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.rpc import messages
 from simhash_hbase.stores.hbase.rpc.errors import NotSent, ServerException
-from simhash_hbase.stores.hbase.thrift.channel import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
+from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
 
 _PREAMBLE = b"HBas\0"
 _SIMPLE = b"\x50"  # The way of authentication (AuthMethod.java).

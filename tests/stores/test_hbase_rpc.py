@@ -4,7 +4,7 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 
@@ -425,6 +425,43 @@ def test_reads_are_repeated_until_a_server_that_stood_still_answers():
     with cluster.up(timeout_s=0.2) as options, closing(Servers(options)) as servers:
         assert servers.exchange.one(partial(servers.driver.scan_keys, b"", b"", 5)) == KEYS
         assert servers.exchange.traffic().retries == 1
+
+
+def test_a_server_that_stands_still_past_the_deadline_is_an_error_and_is_used_again_later():
+    cluster = Cluster(lambda request: None)
+    with cluster.up(timeout_s=0.1, deadline_s=0.3) as options, closing(Servers(options)) as servers:
+        scan = partial(servers.driver.scan_keys, b"", b"", 5)
+        with pytest.raises(StoreTimeout, match=r"tried \d+ times"):
+            servers.exchange.one(scan)
+
+        cluster.answer = lambda request: scanned(request, KEYS)
+        assert servers.exchange.one(scan) == KEYS
+
+
+def test_a_client_outlives_all_servers_that_it_began_with():
+    def moved(request):
+        return failure(request.number, NOT_SERVING)
+
+    def answer(request):
+        return scanned(request, KEYS)
+
+    first, second, third = (Cluster(answer) for _ in range(3))
+    with ExitStack() as later, third.up(), ExitStack() as sooner:
+        sooner.enter_context(second.up())
+        options = later.enter_context(first.up())
+        # A server says of meta and of the regions that they are at its port.
+        first.port = second.port
+        with closing(Servers(options)) as servers:
+            scan = partial(servers.driver.scan_keys, b"", b"", 5)
+            assert servers.exchange.one(scan) == KEYS
+            later.close()
+            second.port, second.answer = third.port, moved
+            assert servers.exchange.one(scan) == KEYS
+            sooner.close()
+            third.answer = lambda request: answer(request) if len(third.calls) > 2 else moved(request)
+            assert servers.exchange.one(scan) == KEYS
+
+    assert (len(first.calls), len(second.calls), len(third.calls)) == (0, 2, 3)
 
 
 def test_writes_of_which_a_part_was_made_are_repeated_only_with_timestamps():

@@ -18,6 +18,7 @@ class Request(NamedTuple):
     method: str
     parameter: Message
     cells: bytes
+    header: Message
 
 
 def response(number, message=b"", cells=b""):
@@ -62,7 +63,7 @@ class Connection:
             size, at = read_varint(body, at + size)
             assert header.number(4) == 1
             assert len(body) - at - size == header.message(5).number(1)
-            yield Request(header.number(1), header.text(3), Message(body[at : at + size]), body[at + size :])
+            yield Request(header.number(1), header.text(3), Message(body[at : at + size]), body[at + size :], header)
 
     def send(self, data):
         self._socket.sendall(data if self.seal is None else frame(self.seal.wrap(data)))

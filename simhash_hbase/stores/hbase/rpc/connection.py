@@ -17,6 +17,7 @@ from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.rpc import messages
 from simhash_hbase.stores.hbase.rpc.errors import NotSent, ServerException
 from simhash_hbase.stores.hbase.rpc.sasl import authenticate
+from simhash_hbase.stores.hbase.rpc.tracing import trace_info
 from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
 
 _PREAMBLE = b"HBas\0"
@@ -120,9 +121,9 @@ class RpcConnection:
                 numbers = [(self._number + at) % _LAST_CALL + 1 for at in range(len(calls))]
                 self._number = numbers[-1]
                 self._awaited.update(dict.fromkeys(numbers))
-            pieces = []
+            pieces, trace = [], trace_info()
             for number, call in zip(numbers, calls, strict=True):
-                pieces.append(messages.request(number, call, round(1000 * (call.timeout_s or timeout_s))))
+                pieces.append(messages.request(number, call, round(1000 * (call.timeout_s or timeout_s)), trace))
                 pieces.append(call.cells)
             try:
                 self._push(self._sealed(b"".join(pieces)), time.monotonic() + timeout_s)

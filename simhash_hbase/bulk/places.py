@@ -54,14 +54,13 @@ UNPACK = 'mkdir -p "$0" && tar --extract --directory "$0"'
 
 
 def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path | None:
-    """Find the configuration of the server that ``hbase up`` started here, if the gateways are its own."""
+    """Find the configuration of the HBase that ``hbase up`` started here, if these are its gateways or its servers."""
     try:
         ports = json.loads((home / "ports.json").read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    own = {port for name, port in ports.items() if name.startswith("thrift")}
     conf = home / "conf"
-    is_own = all(host in LOOPBACK and port in own for host, port in gateways)
+    is_own = all(host in LOOPBACK and port in ports.values() for host, port in gateways)
     return conf if is_own and (conf / SITE).exists() else None
 
 

@@ -59,9 +59,10 @@ def test_a_cluster_needs_a_staging_folder_and_a_configuration(tmp_path, root, me
 
 def test_the_configuration_of_a_server_here_is_found_by_its_ports(tmp_path):
     conf = configuration(tmp_path / "conf", "")
-    (tmp_path / "ports.json").write_text(json.dumps({"thrift1": 1001, "thrift2": 1002}))
+    (tmp_path / "ports.json").write_text(json.dumps({"regionserver": 1001, "thrift2": 1002}))
 
     assert local_configuration(tmp_path, [("127.0.0.1", 1002)]) == conf
+    assert local_configuration(tmp_path, [("localhost", 1001)]) == conf
     assert local_configuration(tmp_path, [("127.0.0.1", 1003)]) is None
     assert local_configuration(tmp_path, [("elsewhere", 1002)]) is None
     assert local_configuration(tmp_path / "nothing", [("127.0.0.1", 1002)]) is None

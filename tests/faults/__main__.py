@@ -46,7 +46,7 @@ def main(words) -> int:
                 break
             times = given.times or TIMES
             if name in ON_CLUSTER:
-                cluster = cluster or stack.enter_context(Cluster.started(given.dir))
+                cluster = cluster or stack.enter_context(Cluster.started(given.dir, rpc=given.rpc))
                 outcomes.append(ON_CLUSTER[name](cluster, name, times, given.seed, _say))
             elif name == restart.SCENARIO:
                 outcomes.append(restart.run(given.times or 1, given.minutes, given.url, _say))
@@ -72,6 +72,7 @@ def _parser():
     add("--minutes", type=float, default=10, help=f"how long clients ask in {restart.SCENARIO!r} (10)")
     add("--url", help=f"where {restart.SCENARIO!r} makes its index (in a folder)")
     add("--seed", type=int, default=random.randrange(10**6), help="repeat the choices of a run")
+    add("--rpc", action="store_true", help="reach tables of the cluster without a gateway, by one region server")
     add("--dir", type=Path, help="folder of the cluster (the one of ./scripts/faults cluster up)")
     return parser
 

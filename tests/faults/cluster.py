@@ -39,6 +39,7 @@ REGION_ADMIN = HERE / "RegionAdmin.java"
 HDFS = "org.apache.hadoop.hdfs.server"
 FORMAT = (f"{HDFS}.namenode.NameNode", "-format", "-nonInteractive")
 GATEWAYS = ("thrift2", "thrift2-b")
+REGION_SERVERS = ("rs1", "rs2", "rs3")
 DFS_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 # HDFS gives a new block only if a whole one fits: 128 MiB, or 256 MiB for a write-ahead log. Unused memory is free.
 DISK = 8 << 30
@@ -64,7 +65,7 @@ CLUSTER = Layout(
         (
             master("master", "256m", "start", "Master has completed initialization"),
             master("backup", "128m", "-Dhbase.master.port={backup} start --backup", "Adding backup master ZNode"),
-            *map(_region_server, ("rs1", "rs2", "rs3")),
+            *map(_region_server, REGION_SERVERS),
         ),
         tuple(gateway(name, "160m") for name in ("thrift1", "thrift1-b", "thrift2", "thrift2-b")),
     ),
@@ -144,7 +145,8 @@ class ClusterServer(LocalServer):
 class Cluster:
     """A running cluster of ``scripts/faults cluster up``."""
 
-    def __init__(self, folder: Path | None = None):
+    def __init__(self, folder: Path | None = None, *, rpc: bool = False):
+        self.rpc = rpc  # Whether its tables are reached without a gateway.
         self.server = ClusterServer(folder)
         self.folder = self.server.home.path
         self._admin = None
@@ -152,9 +154,9 @@ class Cluster:
 
     @classmethod
     @contextmanager
-    def started(cls, folder: Path | None = None) -> Iterator["Cluster"]:
+    def started(cls, folder: Path | None = None, *, rpc: bool = False) -> Iterator["Cluster"]:
         """Start a cluster and remove it in the end; one that runs already, maybe hurt by others, stays."""
-        cluster = cls(folder)
+        cluster = cls(folder, rpc=rpc)
         was_up = bool(cluster.server.processes())
         os.environ.setdefault("START_TIMEOUT", f"{END_S:.0f}")
         try:
@@ -211,7 +213,9 @@ class Cluster:
         return self.server.home.read_ports()
 
     def url(self, table):
-        return f"hbase://{','.join(f'127.0.0.1:{self.ports[name]}' for name in GATEWAYS)}/{table}"
+        """Return the address of a table: both gateways, or one region server, which clients have to outlive."""
+        scheme, names = ("hbase+rpc", REGION_SERVERS[:1]) if self.rpc else ("hbase", GATEWAYS)
+        return f"{scheme}://{','.join(f'127.0.0.1:{self.ports[name]}' for name in names)}/{table}"
 
     def state(self, name):
         return self.server.started()[name].state()

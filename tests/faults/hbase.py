@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from support.patience import END_S
 
-from faults.cluster import GATEWAYS, Cluster
+from faults.cluster import GATEWAYS, REGION_SERVERS, Cluster
 from faults.outcome import ENDING, Outcome
 from faults.traffic import Traffic
 from simhash_hbase.errors import InvalidArgument
@@ -15,11 +15,12 @@ from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.home import failure
+from simhash_hbase.stores.hbase.rpc.driver import RpcDriver
 from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 
-REGION_SERVERS = ("rs1", "rs2", "rs3")
 MASTERS = ("master", "backup")
+META = "hbase:meta"
 SESSION_S = 10
 REGIONS = 6
 # Its batches read some hundred members of a region; a large index reads them by scans from more on.
@@ -31,7 +32,7 @@ class Lab:
     """A cluster, a table in it, and the traffic on that."""
 
     def __init__(self, cluster: Cluster, table: str, seed: int):
-        Thrift2.scanned_rows = SCANNED_ROWS
+        Thrift2.scanned_rows = RpcDriver.scanned_rows = SCANNED_ROWS
         self.cluster = cluster
         self.table = table
         self.chosen = random.Random(seed)
@@ -110,6 +111,29 @@ def move_region(lab):
     _until_done(lab, move)
 
 
+def move_meta(lab):
+    """Move the table that says where all regions are."""
+
+    def move():
+        ports = [lab.cluster.ports[name] for name in REGION_SERVERS]
+        others = [port for port in ports if str(port) not in (lab.cluster.admin("regions", META) or "")]
+        return lab.cluster.admin("move", META, 0, lab.chosen.choice(others))
+
+    _until_done(lab, move)
+
+
+def replace_region_servers(lab):
+    """Kill one after the other, and start each when the next one is dead: all end that the clients began with."""
+    dead = None
+    for name in REGION_SERVERS:
+        lab.cluster.change("kill", name)
+        if dead is not None:
+            lab.cluster.change("start", dead)
+        dead, since = name, time.monotonic()
+        lab.traffic.await_all(since)
+    lab.revive()
+
+
 def merge_regions(lab):
     """Merge two regions; what was split a moment ago is compacted before."""
 
@@ -168,13 +192,14 @@ def hurt_at_once(lab):
 
 FAULTS = {
     "region server killed": kill_region_server, "region server paused": pause_region_server,
+    "region servers replaced": replace_region_servers, "hbase:meta moved": move_meta,
     "gateway killed": kill_gateway, "gateway paused": pause_gateway, "region split": split_region,
     "region moved": move_region, "regions merged": merge_regions, "masters killed": kill_masters,
     "ZooKeeper paused": pause_zookeeper, "HDFS full": fill_hdfs, "clocks stepped": step_clocks,
     "region server and gateway killed; region moved, split, merged": hurt_at_once,
 }  # fmt: skip
 IN_TURN = "all kinds in turn"
-UNHARMED = {split_region, move_region, merge_regions, step_clocks}
+UNHARMED = {split_region, move_region, move_meta, merge_regions, step_clocks}
 """These end no process."""
 
 

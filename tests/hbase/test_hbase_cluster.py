@@ -122,11 +122,15 @@ def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster, tmp_path)
     spark_works(cluster, tmp_path / "spark")
 
     # A short, seeded part of the laboratory, by the program that people use.
-    short = ["gateway killed", "region split", "region server killed"]
-    done = faults(*short, "--times", "1", "--dir", str(cluster.folder), "--seed", str(SEED))
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()[-len(short) :]
-    assert [line.split(" | ")[:2] for line in lines] == [[f"| {name}", "1"] for name in short]
+    short = {
+        (): ["gateway killed", "region split", "region server killed"],
+        ("--rpc",): ["region server killed", "hbase:meta moved"],
+    }
+    for way, names in short.items():
+        done = faults(*names, *way, "--times", "1", "--dir", str(cluster.folder), "--seed", str(SEED))
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()[-len(names) :]
+        assert [line.split(" | ")[:2] for line in lines] == [[f"| {name}", "1"] for name in names]
     assert states(cluster) == dict.fromkeys(CLUSTER.roles, "alive")
     pids = [process.pid for process in cluster.server.started().values()]
     hbase(cluster, "pause", "regionserver")

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 from support.corpus import near_copies, text
-from support.hbase_server import address
+from support.hbase_server import hbase_options
 from support.serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import open_index
@@ -16,6 +16,7 @@ from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.hbase import format_url
 
 CLIENTS = 8
 GROUPS = 12
@@ -86,11 +87,11 @@ def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(cl
     assert "example.org" not in server.log_text()
 
 
-@pytest.mark.parametrize("place", ["file", pytest.param("hbase", marks=pytest.mark.hbase)])
+@pytest.mark.parametrize("place", ["file", *(pytest.param(way, marks=pytest.mark.hbase) for way in (2, "rpc"))])
 def test_of_near_copies_claimed_at_once_exactly_one_becomes_the_original(request, tmp_path, place):
     url = request.getfixturevalue("url")
-    if place == "hbase":
-        url = f"hbase://{address(2)}/{request.getfixturevalue('table')}"
+    if place != "file":
+        url = format_url(hbase_options(place, request.getfixturevalue("table")))
     with serving(url, tmp_path, "--workers", "2") as server, ThreadPoolExecutor(CLIENTS) as pool:
         decisions = list(chain.from_iterable(pool.map(lambda at: _claim_all(server, at), range(CLIENTS))))
 

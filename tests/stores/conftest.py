@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 from support.hbase_server import hbase_options, tables
+from support.kerberos_realm import own_realm
 from support.own_hbase import http_address, stop_http_gateways
 
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
@@ -133,3 +134,18 @@ def wide_store():
     """Return a store of a table of seven regions, through Thrift 2."""
     with closing(HBaseStore.create(hbase_options(2, tables().name()), TableSchema(regions=7))) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def realm(tmp_path_factory):
+    """Start a KDC, once for all tests of Kerberos."""
+    with own_realm(tmp_path_factory.mktemp("realm")) as made:
+        yield made
+
+
+@pytest.fixture
+def ticket(realm, monkeypatch):
+    """Let this process be the user ``crawler``, who gets tickets when they are needed."""
+    monkeypatch.setenv("KRB5_CONFIG", realm.environment["KRB5_CONFIG"])
+    monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "tickets"))
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(realm.keytab("crawler")))

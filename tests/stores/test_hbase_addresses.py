@@ -5,8 +5,7 @@ import getpass
 import pytest
 
 from simhash_hbase.errors import InvalidArgument, MissingExtra
-from simhash_hbase.stores.hbase import Gateway, HBaseOptions, format_url, parse_url
-from simhash_hbase.stores.hbase.thrift import kerberos
+from simhash_hbase.stores.hbase import Gateway, HBaseOptions, format_url, kerberos, parse_url
 
 ONE = Gateway("one", 9091)
 
@@ -89,7 +88,7 @@ def test_kerberos_without_its_library_names_the_extra(monkeypatch):
     monkeypatch.setattr(kerberos, "gssapi", None)
 
     with pytest.raises(MissingExtra, match=r"pip install 'simhash-hbase\[kerberos\]'"):
-        kerberos.authenticated(None, ONE, "hbase")
+        kerberos.KerberosClient("hbase", ONE)
 
 
 def test_the_default_namespace_has_no_name_without_a_gateway():

@@ -15,7 +15,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.errors import SimhashError, StoreUnavailable
 from simhash_hbase.stores.base import Swap
-from simhash_hbase.stores.hbase import Gateway, HBaseOptions
+from simhash_hbase.stores.hbase import Gateway, HBaseOptions, sockets
 from simhash_hbase.stores.hbase.gateways import ask_version
 from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift import channel, wire
@@ -265,7 +265,8 @@ def test_an_answer_by_http_takes_no_memory_for_a_length_that_is_only_announced(l
 
 @pytest.mark.parametrize("how", WAYS, ids=lambda how: "-".join(map(str, how.values())))
 def test_an_answer_without_an_end_is_refused(how, monkeypatch):
-    monkeypatch.setattr(channel, "MOST_BYTES", 1 << 18)
+    for module in (sockets, channel):
+        monkeypatch.setattr(module, "MOST_BYTES", 1 << 18)
     options = options_for(**how)
     good = good_answers(options, [(IDL.Cells, "existsAll", {"success": [True] * (1 << 19)})])
     ours, theirs = socket.socketpair()

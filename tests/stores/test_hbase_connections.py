@@ -18,8 +18,9 @@ from support.rows import found_by, pairs_of, rows_of
 from simhash_hbase.errors import Retryable, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.gateways import ask_version
+from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.pool import FIRST_REST_S, LONGEST_REST_S, Pool, Resting
-from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, UnreadableAnswer, interface
+from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, interface
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
 ASK = "getThriftServerType"

@@ -15,11 +15,11 @@ from simhash_hbase.errors import IndexMissing, StoreBusy, StoreRefused, StoreTim
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows, packed_rows
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, reader
+from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, reader, retry
+from simhash_hbase.stores.hbase.exchange import ANSWERS_TO_GROW, PageSize
+from simhash_hbase.stores.hbase.retry import DEADLINES_IN_ALL
 from simhash_hbase.stores.hbase.store import latest_writes
-from simhash_hbase.stores.hbase.thrift import retry
-from simhash_hbase.stores.hbase.thrift.exchange import ANSWERS_TO_GROW, GatewayExchange, PageSize
-from simhash_hbase.stores.hbase.thrift.retry import DEADLINES_IN_ALL
+from simhash_hbase.stores.hbase.thrift.exchange import GatewayExchange
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import make_protocol, thrift_errors

@@ -19,9 +19,9 @@ from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, Store
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase import Gateway, HBaseStore, retry
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift import exchange, retry
+from simhash_hbase.stores.hbase.thrift import exchange
 
 pytestmark = pytest.mark.hbase
 

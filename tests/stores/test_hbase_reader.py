@@ -16,11 +16,11 @@ from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import member_rows, pack_rows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.columns import CellRows, columns_of
+from simhash_hbase.stores.hbase import exchange as exchanging
+from simhash_hbase.stores.hbase.exchange import Exchange
 from simhash_hbase.stores.hbase.filters import ranges_filter, rows_filter
 from simhash_hbase.stores.hbase.reader import REMEMBER_S, HBaseReader, ReadSizes, Regions, by_region, in_one_region
-from simhash_hbase.stores.hbase.thrift import exchange as exchanging
 from simhash_hbase.stores.hbase.thrift.channel import Channel
-from simhash_hbase.stores.hbase.thrift.exchange import Exchange
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
 

@@ -4,11 +4,12 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 
 import pytest
+from opentelemetry import trace
 from support.certificates import make_certificate
 from support.patience import END_S
 from support.region_server import Cluster, failure, frame, response, serving
@@ -16,6 +17,7 @@ from support.region_server import Cluster, failure, frame, response, serving
 from simhash_hbase.errors import IndexMissing, InvalidArgument, NotAnIndex, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase.driver import AccessDenied
 from simhash_hbase.stores.hbase.protobuf import bytes_field, number_field
 from simhash_hbase.stores.hbase.rpc.cells import (
     DELETE_COLUMN,
@@ -31,8 +33,7 @@ from simhash_hbase.stores.hbase.rpc.errors import NotDone, NotSent, ServerExcept
 from simhash_hbase.stores.hbase.rpc.exchange import Connections
 from simhash_hbase.stores.hbase.rpc.messages import CLIENT, RpcAnswer, RpcCall
 from simhash_hbase.stores.hbase.rpc.servers import Servers
-from simhash_hbase.stores.hbase.thrift.channel import MOST_BYTES, OtherServer, UnreadableAnswer
-from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
+from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer
 
 KEYS = [bytes([n]) * 12 + b"\0" for n in (1, 2, 0xF0)]
 NOT_SERVING = "org.apache.hadoop.hbase.NotServingRegionException"
@@ -106,6 +107,25 @@ def test_a_connection_says_who_calls_and_which_version_it_speaks():
     assert (header.message(1).text(1), header.text(2)) == ("me", "ClientService")
     assert header.text(3) == "org.apache.hadoop.hbase.codec.KeyValueCodec"
     assert (header.message(5).number(7), header.message(5).number(8)) == (2, 6)
+
+
+def test_the_active_span_of_opentelemetry_is_passed_on_with_every_call():
+    span = trace.NonRecordingSpan(trace.SpanContext(0xABC, 0xDEF, False, trace.TraceFlags(1)))
+    traced = []
+
+    def note(connection):
+        for request in connection:
+            pairs = request.header.message(2).messages(3)
+            traced.append({pair.text(1): pair.text(2) for pair in pairs})
+            connection.send(response(request.number))
+
+    with serving(note) as options, closing(RpcConnection(options.gateways[0], CLIENT, options)) as connection:
+        for context in (nullcontext(), trace.use_span(span)):
+            with context:
+                [number] = connection.send([call(options)], END_S)
+            connection.answer(number, soon())
+
+    assert traced == [{}, {"traceparent": f"00-{0xABC:032x}-{0xDEF:016x}-01"}]
 
 
 UNREADABLE = {
@@ -425,6 +445,43 @@ def test_reads_are_repeated_until_a_server_that_stood_still_answers():
     with cluster.up(timeout_s=0.2) as options, closing(Servers(options)) as servers:
         assert servers.exchange.one(partial(servers.driver.scan_keys, b"", b"", 5)) == KEYS
         assert servers.exchange.traffic().retries == 1
+
+
+def test_a_server_that_stands_still_past_the_deadline_is_an_error_and_is_used_again_later():
+    cluster = Cluster(lambda request: None)
+    with cluster.up(timeout_s=0.1, deadline_s=0.3) as options, closing(Servers(options)) as servers:
+        scan = partial(servers.driver.scan_keys, b"", b"", 5)
+        with pytest.raises(StoreTimeout, match=r"tried \d+ times"):
+            servers.exchange.one(scan)
+
+        cluster.answer = lambda request: scanned(request, KEYS)
+        assert servers.exchange.one(scan) == KEYS
+
+
+def test_a_client_outlives_all_servers_that_it_began_with():
+    def moved(request):
+        return failure(request.number, NOT_SERVING)
+
+    def answer(request):
+        return scanned(request, KEYS)
+
+    first, second, third = (Cluster(answer) for _ in range(3))
+    with ExitStack() as later, third.up(), ExitStack() as sooner:
+        sooner.enter_context(second.up())
+        options = later.enter_context(first.up())
+        # A server says of meta and of the regions that they are at its port.
+        first.port = second.port
+        with closing(Servers(options)) as servers:
+            scan = partial(servers.driver.scan_keys, b"", b"", 5)
+            assert servers.exchange.one(scan) == KEYS
+            later.close()
+            second.port, second.answer = third.port, moved
+            assert servers.exchange.one(scan) == KEYS
+            sooner.close()
+            third.answer = lambda request: answer(request) if len(third.calls) > 2 else moved(request)
+            assert servers.exchange.one(scan) == KEYS
+
+    assert (len(first.calls), len(second.calls), len(third.calls)) == (0, 2, 3)
 
 
 def test_writes_of_which_a_part_was_made_are_repeated_only_with_timestamps():

@@ -18,11 +18,10 @@ from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase import Gateway, HBaseStore, retry
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.rpc import connection
 from simhash_hbase.stores.hbase.table import TableSchema
-from simhash_hbase.stores.hbase.thrift import retry
 
 pytestmark = pytest.mark.hbase
 

@@ -5,14 +5,16 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.own_hbase import server_status
+from support.gates import absent
 
+from simhash_hbase.errors import SimhashError
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.hbase.options import Gateway
 from simhash_hbase.stores.hbase.protobuf import Message, bytes_field, number_field
 from simhash_hbase.stores.hbase.rpc import messages
 from simhash_hbase.stores.hbase.table import TABLE_ATTRIBUTES, TableSchema
 
-pytestmark = pytest.mark.hbase
+pytestmark = pytest.mark.server
 
 FILES = ("RPC", "Client", "Comparator", "Filter", "HBase", "Master", "Registry", "ErrorHandling")
 FIELD = re.compile(r"(required|optional|repeated)\s+([\w.]+)\s+(\w+)\s*=\s*(\d+)")
@@ -26,8 +28,10 @@ class Definitions:
     def __init__(self, jar):
         self.fields, self.enums, self.methods = {}, set(), {}
         with zipfile.ZipFile(jar) as packed:
-            for name in FILES:
-                self._read(packed.read(f"{name}.proto").decode())
+            # Version 3 has folders, and 2.4 no file for the registry: its messages are in that of the master.
+            for name in packed.namelist():
+                if name.endswith(".proto") and Path(name).stem in FILES:
+                    self._read(packed.read(name).decode())
 
     def _read(self, text):
         text = re.sub(r"/\*.*?\*/", "", re.sub(r"//.*", "", text), flags=re.S)
@@ -67,10 +71,20 @@ class Definitions:
         return found
 
 
+LOCK = Path(__file__).parents[1] / "support" / "protocols.lock"
+
+
 @pytest.fixture(scope="module")
-def definitions():
-    [jar] = Path(server_status()["jars"]).rglob("hbase-protocol-shaded-*.jar")
-    return Definitions(jar)
+def jars():
+    try:
+        return Downloads(cache_folder()).jars(LOCK)
+    except SimhashError as error:
+        absent(f"the messages of HBase cannot be fetched: {error}")
+
+
+@pytest.fixture(scope="module", params=["2.4.17", "2.5.8-hadoop3", "2.6.1-hadoop3", "3.0.0-beta-1"])
+def definitions(request, jars):
+    return Definitions(jars / f"hbase-protocol-shaded-{request.param}.jar")
 
 
 REGION = {"type": 1, "value": b"t,,1"}

@@ -23,10 +23,13 @@ def server_status() -> dict[str, str]:
 
 
 @contextmanager
-def own_server(folder, site):
-    """Start a server of plain processes in a folder; give its status; skip the test where it cannot be started."""
+def own_server(folder, site, variables=()):
+    """Start a server of plain processes in a folder; give its status; skip the test where it cannot be started.
+
+    `variables` are further ones of its environment.
+    """
     own = {"HBASE_SITE": f"\n{site}\n", "HBASE_HEAP": "512m", "SIMHASH_HBASE_HOME": str(folder)}
-    environment = {**ENVIRONMENT, **START, **own}
+    environment = {**ENVIRONMENT, **START, **own, **dict(variables)}
 
     def run(*words):
         return subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False, env=environment)

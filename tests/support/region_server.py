@@ -18,6 +18,7 @@ class Request(NamedTuple):
     method: str
     parameter: Message
     cells: bytes
+    header: Message
 
 
 def response(number, message=b"", cells=b""):
@@ -46,22 +47,26 @@ class Connection:
     def __init__(self, accepted):
         self._socket = accepted
         self._stream = accepted.makefile("rb")
+        self._opened = b""
+        self.seal = None
 
-    def greet(self):
+    def greet(self, login=None):
         self.greeting = self._stream.read(PREAMBLE_BYTES)
-        self.header = Message(self._frame())
+        if login is not None:
+            self.seal = login(self)
+        self.header = Message(self.frame())
 
     def __iter__(self):
-        while body := self._frame():
+        while body := self.frame():
             size, at = read_varint(body, 0)
             header = Message(body[at : at + size])
             size, at = read_varint(body, at + size)
             assert header.number(4) == 1
             assert len(body) - at - size == header.message(5).number(1)
-            yield Request(header.number(1), header.text(3), Message(body[at : at + size]), body[at + size :])
+            yield Request(header.number(1), header.text(3), Message(body[at : at + size]), body[at + size :], header)
 
     def send(self, data):
-        self._socket.sendall(data)
+        self._socket.sendall(data if self.seal is None else frame(self.seal.wrap(data)))
 
     def close(self):
         with suppress(OSError):
@@ -69,18 +74,30 @@ class Connection:
         self._stream.close()
         self._socket.close()
 
-    def _frame(self):
+    def frame(self):
         """Return the next frame, b"" where the client has left before its end."""
-        size = int.from_bytes(self._stream.read(4))
-        body = self._stream.read(size)
+        size = int.from_bytes(self._read(4))
+        body = self._read(size)
         return body if len(body) == size else b""
+
+    def _read(self, size):
+        if self.seal is None:
+            return self._stream.read(size)
+        while len(self._opened) < size:
+            packet = self._stream.read(int.from_bytes(self._stream.read(4)))
+            if not packet:
+                break
+            self._opened += self.seal.unwrap(packet)
+        taken, self._opened = self._opened[:size], self._opened[size:]
+        return taken
 
 
 @contextmanager
-def serving(handle, *, tls=None, **options):
+def serving(handle, *, tls=None, login=None, **options):
     """Give each connection to `handle`, in a thread of its own; give the options to reach the server.
 
-    `tls` is the context of a server that speaks TLS.
+    `tls` is the context of a server that speaks TLS. `login` is what a server with SASL does behind the preamble: it
+    takes the connection, and returns what seals the rest, or None.
     """
     listener = socket.create_server(("127.0.0.1", 0))
     accepted = []
@@ -90,7 +107,7 @@ def serving(handle, *, tls=None, **options):
             if tls is not None:
                 connected = tls.wrap_socket(connected, server_side=True)
             with closing(Connection(connected)) as connection:
-                connection.greet()
+                connection.greet(login)
                 handle(connection)
 
     def accept():

@@ -9,6 +9,7 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsupported
+from simhash_hbase.stores.hbase import sockets
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift import channel, exchange, pool, thrift1, thrift2, wire
 
@@ -76,7 +77,7 @@ def ask_version(connection: wire.GatewayConnection, *, explain: bool = True) -> 
         options = connection.options
         try:
             found = "" if options.kerberos else describe_gateway(connection.gateway, options)
-        except channel.OtherServer as other:
+        except sockets.OtherServer as other:
             raise wire.no_gateway(connection.gateway, other) from error
         if not found:
             # The server is a gateway: it stood still, or that answer was cut off on its way.
@@ -113,7 +114,7 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
     description = description or _describe_bytes(page, options)
     if not description:
         if _first_bytes(gateway, options, _ZOOKEEPER_QUESTION).startswith(_ZOOKEEPER):
-            raise channel.OtherServer("this is ZooKeeper")
+            raise sockets.OtherServer("this is ZooKeeper")
         if _first_bytes(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
             return (
                 "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
@@ -169,7 +170,7 @@ def _describe_bytes(first: bytes, options: HBaseOptions) -> str:
 
 def _speaks_tls(gateway: Gateway, options: HBaseOptions) -> bool:
     try:
-        channel.connect(gateway, replace(options, tls=True), _PROBE_S).close()
+        sockets.connect(gateway, replace(options, tls=True), _PROBE_S).close()
     except SSLCertVerificationError:
         return True
     except OSError:
@@ -192,9 +193,9 @@ def _first_page(gateway: Gateway, options: HBaseOptions) -> bytes:
     """Return how the answer to a request by HTTP begins; raise `OtherServer` for one of HBase's servers."""
     page = _first_bytes(gateway, options, _HTTP_QUESTION, _PAGE_BYTES)
     if any(each in page for each in _PAGES):
-        raise channel.OtherServer("this is a web page of HBase's master or of a region server")
+        raise sockets.OtherServer("this is a web page of HBase's master or of a region server")
     if _HADOOP in page:
-        raise channel.OtherServer("this is an RPC port of Hadoop")
+        raise sockets.OtherServer("this is an RPC port of Hadoop")
     return page
 
 
@@ -202,7 +203,7 @@ def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes, enoug
     """Send some bytes and return how the answer begins; nothing when there is none."""
     answer = b""
     # The bytes that came before the connection closed or fell silent are enough.
-    with suppress(OSError), channel.connect(gateway, options, _PROBE_S) as probe:
+    with suppress(OSError), sockets.connect(gateway, options, _PROBE_S) as probe:
         probe.sendall(question)
         while len(answer) < enough and (part := probe.recv(enough)):
             answer += part

@@ -26,15 +26,15 @@ _SETTINGS = {
     "hbase": ("version", "transport", "protocol", "tls", "kerberos", "ca"),
     "hbase+http": ("version", "access"),
     "hbase+https": ("version", "access", "ca"),
-    "hbase+rpc": (),
-    "hbase+rpcs": ("ca",),
+    "hbase+rpc": ("kerberos",),
+    "hbase+rpcs": ("ca", "kerberos"),
 }
 _FORMS = {
     "hbase": "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact&tls=1&ca=FILE&kerberos=SERVICE]",
     "hbase+http": "wanted hbase+http://host:port[,host:port…]/[namespace:]table[?version=1|2&access=alibaba]",
     "hbase+https": "wanted hbase+https://host:port[,host:port…]/[namespace:]table[?version=1|2&access=alibaba&ca=FILE]",
-    "hbase+rpc": "wanted hbase+rpc://host:port[,host:port…]/[namespace:]table",
-    "hbase+rpcs": "wanted hbase+rpcs://host:port[,host:port…]/[namespace:]table[?ca=FILE]",
+    "hbase+rpc": "wanted hbase+rpc://host:port[,host:port…]/[namespace:]table[?kerberos=SERVICE]",
+    "hbase+rpcs": "wanted hbase+rpcs://host:port[,host:port…]/[namespace:]table[?ca=FILE&kerberos=SERVICE]",
 }
 ACCESS_HEADERS = {"alibaba": ("ACCESSKEYID", "ACCESSSIGNATURE")}
 """The headers in which a cloud's HBase wants user and access key, by the name that an address calls it."""
@@ -77,7 +77,7 @@ class HBaseOptions:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and values of further headers of each request by HTTP; never shown, since they may be secrets."""
     ca_file: str = ""  # Certificates of authorities that are trusted instead of the system's.
-    kerberos: str = ""  # The service in the gateways' principal SERVICE/HOST, such as hbase; empty: no authentication.
+    kerberos: str = ""  # The service in the servers' principal SERVICE/HOST, such as hbase; empty: no authentication.
     connect_timeout_s: float = 3.0  # Seconds for a connection to a gateway and its first answer.
     timeout_s: float = 20.0
     """Seconds until a call must be answered; then its connection is closed, and later calls ask for half as much."""

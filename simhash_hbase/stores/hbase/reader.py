@@ -17,8 +17,8 @@ from simhash_hbase.rows import keys as rowkeys
 from simhash_hbase.rows.layout import PREFIX_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, first_rows
 from simhash_hbase.stores.columns import CellRows
-from simhash_hbase.stores.hbase.thrift.driver import Driver
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange, PageSize
+from simhash_hbase.stores.hbase.driver import Driver
+from simhash_hbase.stores.hbase.exchange import Conversation, Exchange, PageSize
 
 U64 = np.uint64
 K = TypeVar("K")

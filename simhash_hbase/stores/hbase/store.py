@@ -12,12 +12,11 @@ from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, Not
 from simhash_hbase.rows import layout
 from simhash_hbase.rows.keys import BlockRows, packed_rows
 from simhash_hbase.stores import base
-from simhash_hbase.stores.hbase import table
+from simhash_hbase.stores.hbase import driver, exchange, table
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.reader import HBaseReader, Regions, group_cells, group_keys, group_row_keys
 from simhash_hbase.stores.hbase.rpc.servers import Servers
-from simhash_hbase.stores.hbase.thrift import driver, exchange, wire
 
 WRITE_SOCKETS = 3
 SWAP_SOCKETS = 16
@@ -192,7 +191,7 @@ def create_table(gateways: Access, schema: table.TableSchema) -> tuple[str, ...]
     """Make the table, or take over one that an operator made and nobody has used."""
     try:
         found = _describe(gateways)
-    except wire.AccessDenied:
+    except driver.AccessDenied:
         # An operator made it, and the gateway's user may not read its description.
         find_table(gateways)
         _check_unused(gateways)

@@ -16,15 +16,19 @@ from typing import Protocol
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.rpc import messages
 from simhash_hbase.stores.hbase.rpc.errors import NotSent, ServerException
-from simhash_hbase.stores.hbase.thrift.channel import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
+from simhash_hbase.stores.hbase.rpc.sasl import authenticate
+from simhash_hbase.stores.hbase.rpc.tracing import trace_info
+from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
 
 _PREAMBLE = b"HBas\0"
-_SIMPLE = b"\x50"  # The way of authentication (AuthMethod.java).
+_SIMPLE, _KERBEROS = b"\x50", b"\x51"  # Ways of authentication (AuthMethod.java).
 _LENGTH_BYTES = 4
 _RECEIVED_BYTES = 1 << 18
 # The number of an answer that refuses the connection: -1 as an unsigned number.
 _NO_CALL = 0xFFFFFFFF
 _LAST_CALL = 0x7FFFFFFF
+# What a server with Kerberos says to a client without (ServerRpcConnection.java).
+_NEEDS_KERBEROS = "Authentication is required"
 # A sender that waits for room looks this often whether answers have to be read meanwhile.
 _LOOK_S = 0.05
 # Calls without an answer in time that are remembered, so that their late answers are recognised.
@@ -34,8 +38,12 @@ _MOST_GIVEN_UP = 1_000
 class Seal(Protocol):
     """A layer of SASL that signs or encrypts what is sent."""
 
+    @property
+    def most_bytes(self) -> int:
+        """How many bytes `wrap` takes."""
+
     def wrap(self, data: bytes) -> bytes:
-        """Return bytes to send, without their length."""
+        """Return a packet to send, without its length."""
 
     def unwrap(self, data: bytes) -> bytes:
         """Return what a packet contains; raise `UnreadableAnswer` for a forged one."""
@@ -71,8 +79,11 @@ class RpcConnection:
             raise
 
     def _greet(self, service: str, options: HBaseOptions) -> None:
-        self._socket.sendall(_PREAMBLE + _SIMPLE)
-        header = messages.connection_header(options.user, service)
+        self._socket.sendall(_PREAMBLE + (_KERBEROS if options.kerberos else _SIMPLE))
+        if options.kerberos:
+            self._seal = authenticate(self._socket, self.server, options)
+        # The ticket says who calls; another name here would ask for the rights of that user.
+        header = messages.connection_header("" if options.kerberos else options.user, service)
         self._socket.sendall(self._sealed(len(header).to_bytes(_LENGTH_BYTES) + header))
 
     @property
@@ -110,9 +121,9 @@ class RpcConnection:
                 numbers = [(self._number + at) % _LAST_CALL + 1 for at in range(len(calls))]
                 self._number = numbers[-1]
                 self._awaited.update(dict.fromkeys(numbers))
-            pieces = []
+            pieces, trace = [], trace_info()
             for number, call in zip(numbers, calls, strict=True):
-                pieces.append(messages.request(number, call, round(1000 * (call.timeout_s or timeout_s))))
+                pieces.append(messages.request(number, call, round(1000 * (call.timeout_s or timeout_s)), trace))
                 pieces.append(call.cells)
             try:
                 self._push(self._sealed(b"".join(pieces)), time.monotonic() + timeout_s)
@@ -185,9 +196,10 @@ class RpcConnection:
     def _sealed(self, data: bytes) -> bytes:
         if self._seal is None:
             return data
+        most = self._seal.most_bytes
         with self._socket_lock:
-            sealed = self._seal.wrap(data)
-        return len(sealed).to_bytes(_LENGTH_BYTES) + sealed
+            packets = [self._seal.wrap(data[at : at + most]) for at in range(0, len(data), most)]
+        return b"".join(len(packet).to_bytes(_LENGTH_BYTES) + packet for packet in packets)
 
     def _push(self, data: bytes, deadline: float) -> None:
         """Send bytes, and read meanwhile: a server may stop reading until its answers are read."""
@@ -273,7 +285,7 @@ class RpcConnection:
             exception = ServerException(thrown.text(1), thrown.text(2), bool(thrown.number(5)))
         number = header.number(1)
         if number == _NO_CALL:
-            raise OtherServer(exception.line if exception else "the server refuses the connection")
+            raise OtherServer(_refusal(exception))
         with self._changed:
             if number in self._given_up:
                 self._given_up.remove(number)
@@ -282,6 +294,14 @@ class RpcConnection:
                 self._changed.notify_all()
             else:
                 raise UnreadableAnswer(f"an answer to call {number} came, which nobody made")
+
+
+def _refusal(exception: ServerException | None) -> str:
+    if exception is None:
+        return "the server refuses the connection"
+    if _NEEDS_KERBEROS in exception.trace:
+        return "the server asks for Kerberos, so the address needs ?kerberos=SERVICE, as in its principal SERVICE/HOST"
+    return exception.line
 
 
 def _cut_frame(received: bytearray) -> bytes | None:

@@ -13,6 +13,8 @@ from simhash_hbase.errors import Retryable, SimhashError, StoreTimeout, StoreUna
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.hbase import driver
+from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.filters import columns_after_filter, ranges_filter, rows_filter
 from simhash_hbase.stores.hbase.options import Gateway
 from simhash_hbase.stores.hbase.protobuf import Message, bytes_field, number_field
@@ -29,8 +31,6 @@ from simhash_hbase.stores.hbase.rpc.cells import (
 from simhash_hbase.stores.hbase.rpc.errors import UNFINISHED, NotDone, ServerException, of_exception
 from simhash_hbase.stores.hbase.rpc.regions import Locator, Region
 from simhash_hbase.stores.hbase.table import TABLE_ATTRIBUTES, TableSchema
-from simhash_hbase.stores.hbase.thrift import driver
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ import socket
 from typing import NamedTuple
 
 from simhash_hbase import errors
+from simhash_hbase.stores.hbase.driver import AccessDenied
 from simhash_hbase.stores.hbase.options import Gateway
-from simhash_hbase.stores.hbase.thrift.channel import OtherServer, UnreadableAnswer
-from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
+from simhash_hbase.stores.hbase.sockets import OtherServer, UnreadableAnswer
 
 # A server throws these before it does anything, so that every call may be repeated after them, most of them at another
 # server (ClientExceptionsUtil.java; RSRpcServices.java; SimpleRpcScheduler.java).

@@ -9,14 +9,14 @@ from typing import Generic, NamedTuple, TypeVar
 
 from simhash_hbase.errors import IndexClosed, Retryable, SimhashError, StoreBusy, StoreUnavailable
 from simhash_hbase.stores.base import Traffic
+from simhash_hbase.stores.hbase import exchange
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
+from simhash_hbase.stores.hbase.retry import RetryTimer
 from simhash_hbase.stores.hbase.rpc.connection import RpcConnection
 from simhash_hbase.stores.hbase.rpc.errors import NotDone, ServerException, connection_errors, of_exception
 from simhash_hbase.stores.hbase.rpc.messages import RpcAnswer, RpcCall
 from simhash_hbase.stores.hbase.rpc.regions import Locator
-from simhash_hbase.stores.hbase.thrift import exchange
-from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
-from simhash_hbase.stores.hbase.thrift.retry import RetryTimer
+from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
 
 T = TypeVar("T")
 

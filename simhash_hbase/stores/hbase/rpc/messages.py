@@ -64,9 +64,9 @@ def connection_header(user: str, service: str) -> bytes:
     return header + bytes_field(2, service.encode()) + bytes_field(3, _CODEC) + bytes_field(5, version)
 
 
-def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
-    """Return a call without its cells, from the length in front on."""
-    header = number_field(1, number) + bytes_field(3, call.method.encode()) + number_field(4, True)
+def request(number: int, call: RpcCall, timeout_ms: int, trace: bytes = b"") -> bytes:
+    """Return a call without its cells, from the length in front on; `trace` is what `trace_info` returns."""
+    header = number_field(1, number) + trace + bytes_field(3, call.method.encode()) + number_field(4, True)
     if call.cells:
         header += bytes_field(5, number_field(1, len(call.cells)))
     if call.priority:

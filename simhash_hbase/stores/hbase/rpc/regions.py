@@ -12,12 +12,12 @@ from typing import NamedTuple, cast
 
 from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreUnavailable
 from simhash_hbase.stores.base import RegionPlace
+from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.protobuf import Message
 from simhash_hbase.stores.hbase.rpc import messages
 from simhash_hbase.stores.hbase.rpc.cells import unpack_cells
 from simhash_hbase.stores.hbase.rpc.errors import NotDone
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
 _META_REGION = b"hbase:meta,,1"
 _META_PRIORITY = 200

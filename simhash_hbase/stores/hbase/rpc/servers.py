@@ -1,11 +1,11 @@
 """The servers of an HBase, called without a gateway: an exchange and a driver, as `Gateways` has them."""
 
 from simhash_hbase.errors import Retryable, StoreUnavailable
+from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.options import HBaseOptions
 from simhash_hbase.stores.hbase.rpc.driver import RpcDriver
 from simhash_hbase.stores.hbase.rpc.exchange import RpcExchange
 from simhash_hbase.stores.hbase.rpc.regions import Locator
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
 
 class Servers:

@@ -14,8 +14,8 @@ from http.client import BadStatusLine, HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, cast
 
-from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, too_large
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -25,17 +25,7 @@ OK = 200
 MESSAGE = b"\x80\x01"
 # Replies of a batch are megabytes; thriftpy2's default of 4 KB would cost a thousand reads.
 BUFFER_BYTES = 1 << 16
-# Most bytes of an answer, and so of each part: a server of HBase sends 100 MB, unless it is set up otherwise.
-MOST_BYTES = 256 << 20
 RECEIVED_BYTES = 1 << 20  # At a time, however much is announced.
-
-
-class UnreadableAnswer(Exception):
-    """The bytes received are no answer to the call that was made."""
-
-
-class OtherServer(Exception):
-    """An answer of a server that is no Thrift gateway, and will never be one."""
 
 
 # HBase's own RPC refuses unknown calls by an answer to the call -1, behind the lengths of the answer and of its
@@ -48,35 +38,6 @@ def check_no_rpc(first: bytes) -> None:
     """Raise `OtherServer` for the first bytes of an answer of HBase's master or of a region server."""
     if _NO_CALL in first[: _LENGTHS + len(_NO_CALL)]:
         raise OtherServer("this is HBase's own RPC (master or region server)")
-
-
-def too_large(size: int) -> UnreadableAnswer:
-    """Make the error of an answer, or a part of one, that has or announces too many bytes."""
-    return UnreadableAnswer(f"an answer with {size:,} bytes came or was announced, above the limit of {MOST_BYTES:,}")
-
-
-def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket.socket:
-    """Connect to a gateway, by TLS if the address asks for it.
-
-    Certificates are checked with the authorities of the system, or those of a file that the address names.
-    """
-    context = None
-    if options.tls:
-        try:
-            context = ssl.create_default_context(cafile=options.ca_file or None)
-        except OSError as error:
-            sentence = f"{options.ca_file}: no certificates of authorities can be read from it: {error}"
-            raise InvalidArgument(sentence) from error
-    connected = socket.create_connection(gateway, timeout=timeout_s)
-    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if context is None:
-        return connected
-    try:
-        return context.wrap_socket(connected, server_hostname=gateway.host)
-    except BaseException:
-        connected.close()
-        raise
 
 
 class Channel:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
+from simhash_hbase.stores.hbase import driver
+from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.table import TableSchema
-from simhash_hbase.stores.hbase.thrift import driver
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation
+from simhash_hbase.stores.hbase.thrift import answers
 from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface, thrift1
 
 # Calls sent before the first answer is read; the answers, some ten bytes each, must fit into a socket's buffer.
@@ -45,7 +46,7 @@ class Thrift1(driver.Driver):
         """Scan one prefix, which `start` and `stop` define."""
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
-        return driver.block_keys(found)
+        return answers.block_keys(found)
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
         columns = [_column(FAMILY_BLOCKS, b"")]
@@ -63,7 +64,7 @@ class Thrift1(driver.Driver):
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
-        part = {"batchSize": limit, "filterString": driver.after_qualifier(after)}
+        part = {"batchSize": limit, "filterString": answers.after_qualifier(after)}
         scan = self._scan(family, row, row + b"\0", walk=walk, caching=1, **part)
         [found] = yield from self._read_scans([scan], 1)
         return [cell for result in found for cell in _cells(result)]
@@ -114,7 +115,7 @@ class Thrift1(driver.Driver):
 
     def regions(self) -> Conversation[list[RegionPlace]]:
         [found] = yield [self._call("getTableRegions")]
-        return sorted(driver.region_place(region.startKey, region.serverName, region.port) for region in found)
+        return sorted(answers.region_place(region.startKey, region.serverName, region.port) for region in found)
 
     def create(self, schema: TableSchema) -> Conversation[None]:
         families = [
@@ -138,9 +139,9 @@ class Thrift1(driver.Driver):
         settings = {
             name.rstrip(b":").decode(): {
                 "VERSIONS": str(family.maxVersions),
-                "COMPRESSION": driver.decoded(family.compression),
-                "BLOOMFILTER": driver.decoded(family.bloomFilterType),
-                "BLOCKCACHE": driver.boolean(family.blockCacheEnabled),
+                "COMPRESSION": answers.decoded(family.compression),
+                "BLOOMFILTER": answers.decoded(family.bloomFilterType),
+                "BLOCKCACHE": answers.boolean(family.blockCacheEnabled),
                 "TTL": str(family.timeToLive),
             }
             for name, family in families.items()
@@ -203,4 +204,4 @@ def _cells(result: Reply) -> list[Cell]:
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())
     ]
-    return driver.whole(cells)
+    return answers.whole(cells)

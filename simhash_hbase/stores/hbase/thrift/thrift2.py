@@ -10,11 +10,12 @@ from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.hbase import driver
+from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.filters import ranges_filter, rows_filter
+from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
 from simhash_hbase.stores.hbase.table import TABLE_ATTRIBUTES, TableSchema
-from simhash_hbase.stores.hbase.thrift import driver
-from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation
+from simhash_hbase.stores.hbase.thrift import answers
 from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface
 
 
@@ -52,7 +53,7 @@ class Thrift2(driver.Driver):
         )
         arguments = {"table": self._table, "tscan": scan, "numRows": rows}
         [found] = yield [Call(self._idl.Keys, "getScannerResults", arguments)]
-        return driver.block_keys(found)
+        return answers.block_keys(found)
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
         gets = [self._idl.Get(row=key, columns=self._block_cells) for key in keys]
@@ -79,7 +80,7 @@ class Thrift2(driver.Driver):
         get = self._idl.Get(
             row=row,
             columns=[self._idl.Column(family=family.encode())],
-            filterString=driver.after_qualifier(after),
+            filterString=answers.after_qualifier(after),
             storeLimit=limit,
             cacheBlocks=False if walk else None,
         )
@@ -154,7 +155,7 @@ class Thrift2(driver.Driver):
     def regions(self) -> Conversation[list[RegionPlace]]:
         [found] = yield [self._call("getAllRegionLocations")]
         return sorted(
-            driver.region_place(at.regionInfo.startKey, at.serverName.hostName, at.serverName.port) for at in found
+            answers.region_place(at.regionInfo.startKey, at.serverName.hostName, at.serverName.port) for at in found
         )
 
     def create(self, schema: TableSchema) -> Conversation[None]:
@@ -191,7 +192,7 @@ class Thrift2(driver.Driver):
                 "DATA_BLOCK_ENCODING": str(self._idl.Encoding._VALUES_TO_NAMES.get(family.dataBlockEncoding)),
                 "VERSIONS": str(family.maxVersions),
                 "TTL": str(family.timeToLive),
-                "BLOCKCACHE": driver.boolean(family.blockCacheEnabled),
+                "BLOCKCACHE": answers.boolean(family.blockCacheEnabled),
                 "BLOCKSIZE": str(family.blockSize),
                 **_texts(family.configuration),
             }
@@ -224,7 +225,7 @@ class Thrift2(driver.Driver):
 def _cells(result: Reply) -> list[Cell]:
     row = result.row
     cells = [Cell(row, found.qualifier, found.value, found.timestamp) for found in result.columnValues or ()]
-    return driver.whole(cells)
+    return answers.whole(cells)
 
 
 def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
@@ -232,9 +233,9 @@ def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
     counts = list(map(len, found))
     keys = [row + cell.qualifier for row, cells in zip(rows, found, strict=True) for cell in cells]
     cells = list(chain.from_iterable(found))
-    values = driver.present([cell.value for cell in cells])
-    return CellRows(rows, Columns(counts, keys, values), driver.present([cell.timestamp for cell in cells]))
+    values = answers.present([cell.value for cell in cells])
+    return CellRows(rows, Columns(counts, keys, values), answers.present([cell.timestamp for cell in cells]))
 
 
 def _texts(pairs: dict[bytes | str, bytes | str] | None) -> dict[str, str]:
-    return {driver.decoded(name): driver.decoded(value) for name, value in (pairs or {}).items()}
+    return {answers.decoded(name): answers.decoded(value) for name, value in (pairs or {}).items()}

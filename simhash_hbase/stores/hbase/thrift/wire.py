@@ -28,19 +28,10 @@ from thriftpy2.thrift import TApplicationException, TException, TMessageType, TT
 from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 
 from simhash_hbase import errors
+from simhash_hbase.stores.hbase.driver import AccessDenied
 from simhash_hbase.stores.hbase.options import DEFAULT_PORT, Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.thrift.channel import (
-    BUFFER_BYTES,
-    MOST_BYTES,
-    OK,
-    Channel,
-    HttpChannel,
-    HttpRefusal,
-    OtherServer,
-    UnreadableAnswer,
-    connect,
-    too_large,
-)
+from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
+from simhash_hbase.stores.hbase.thrift.channel import BUFFER_BYTES, OK, Channel, HttpChannel, HttpRefusal
 
 # thriftpy2 makes these modules and their classes at run time, so they have no types.
 Interface: TypeAlias = Any
@@ -267,10 +258,6 @@ _MOST_NAME = 40
 _DENIED = "AccessDeniedException"
 # A gateway of Thrift 2 fails in it while a region of a new table has no server.
 _PLACES = "getAllRegionLocations"
-
-
-class AccessDenied(errors.StoreRefused):
-    """HBase does not let the user of the gateway do that."""
 
 
 class NoGateway(errors.StoreRefused):

@@ -1,23 +1,25 @@
-"""The calls that the store needs of either Thrift interface."""
+"""The calls that the store needs of HBase, through either Thrift interface or without a gateway."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
+from simhash_hbase.errors import StoreRefused
 from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
+from simhash_hbase.stores.hbase.exchange import Conversation
+from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
 from simhash_hbase.stores.hbase.table import TableSchema
-from simhash_hbase.stores.hbase.thrift.channel import UnreadableAnswer
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
-T = TypeVar("T")
+
+class AccessDenied(StoreRefused):
+    """HBase does not let the user do that: the one who calls, or the one of the gateway."""
 
 
 class TableDescription(NamedTuple):
-    """A table as a gateway describes it; Thrift 1 leaves out some settings."""
+    """A table as HBase describes it; Thrift 1 leaves out some settings."""
 
     families: Mapping[str, Mapping[str, str]]
     """Settings and configuration of each family, by the names of the HBase shell."""
@@ -26,7 +28,7 @@ class TableDescription(NamedTuple):
 
 
 class Driver(Protocol):
-    """The calls of one Thrift interface, as conversations.
+    """The calls of one interface of HBase, as conversations.
 
     Reads, writes with a timestamp and deletes may be held again from their beginning; `swap` and writes that the
     server stamps may not. Lists are bounded by the caller.
@@ -96,62 +98,8 @@ class Driver(Protocol):
         """Ask whether the table is disabled."""
 
 
-def after_qualifier(qualifier: bytes) -> bytes:
-    """Write the filter for cells after one, in HBase's filter language.
-
-    Examples
-    --------
-    >>> after_qualifier(b"it's")
-    b"ColumnRangeFilter ('it''s', false, '', false)"
-    """
-    return b"ColumnRangeFilter ('" + qualifier.replace(b"'", b"''") + b"', false, '', false)"
-
-
-def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
-    """Make a region's place from the answer of either interface.
-
-    Examples
-    --------
-    >>> region_place(None, b"node7", 16020)
-    RegionPlace(start=b'', server='node7:16020')
-    """
-    return RegionPlace(start or b"", f"{host.decode()}:{port}" if host else "")
-
-
-def present(values: list[T | None]) -> list[T]:
-    """Return parts of an answer that must be there; raise `UnreadableAnswer` if one is absent."""
-    if None in values:
-        raise UnreadableAnswer("a part of an answer is absent")
-    return cast(list[T], values)
-
-
-def whole(cells: list[Cell]) -> list[Cell]:
-    """Return cells, no part of which is absent."""
-    if any(None in cell for cell in cells):
-        raise UnreadableAnswer("a part of a cell is absent")
-    return cells
-
-
-def block_keys(results: Sequence[Any]) -> list[bytes]:
-    """Return the keys of block rows."""
-    keys = present([result.row for result in results])
-    if keys and set(map(len, keys)) != {BLOCK_ROW_BYTES}:
-        raise UnreadableAnswer("a key of a block row has another length")
-    return keys
-
-
 def row_parts(parts: list[list[Cell]]) -> list[list[Cell]]:
     """Return parts of rows, each of which has a cell."""
     if not all(parts):
         raise UnreadableAnswer("a row without cells came")
     return parts
-
-
-def decoded(value: bytes | str) -> str:
-    """Decode a name or a setting, which a gateway may send as either type."""
-    return value if isinstance(value, str) else value.decode("utf-8", "replace")
-
-
-def boolean(value: object) -> str:
-    """Write a setting as the HBase shell does."""
-    return "true" if value else "false"

@@ -1,0 +1,123 @@
+"""Conversations with the servers of HBase: many at once, in smaller parts after a time-out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from simhash_hbase.errors import StoreTimeout
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+Conversation: TypeAlias = Generator[Sequence[Any], list[Any], T]
+"""Yields calls, receives their answers, and returns the result; its driver and its exchange agree on the kind of calls.
+A time-out is thrown into it, and must leave it."""
+Task: TypeAlias = Callable[[], Conversation[T]]  # Starts a conversation, from its beginning each time.
+
+# A page of this many rows or prefixes is not cut further: a gateway that cannot answer it answers nothing.
+LEAST = 16
+MOST_DIVISOR = 1 << 10
+# A page that is too large costs a time-out, so larger ones are tried rarely.
+ANSWERS_TO_GROW = 16
+
+
+class PageSize:
+    """The share of a whole page that is asked for.
+
+    Threads share it without a lock: a lost change is made after the next answer or time-out.
+    """
+
+    def __init__(self) -> None:
+        self._divisor = 1
+        self._answers = 0
+
+    def share(self, most: int) -> int:
+        """Return the size to ask for, where `most` is a whole page."""
+        return max(min(most, LEAST), most // self._divisor)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Learn from the page that is requested inside the block."""
+        try:
+            yield
+        except StoreTimeout:
+            self._divisor = min(2 * self._divisor, MOST_DIVISOR)
+            self._answers = 0
+            raise
+        self._answers += 1
+        if self._answers >= ANSWERS_TO_GROW:
+            self._divisor = max(1, self._divisor // 2)
+            self._answers = 0
+
+    def page(self, most: int, ask: Callable[[int], Conversation[T]]) -> Conversation[tuple[T, int]]:
+        """Ask for one page; return the answer and the size that was asked for."""
+        size = self.share(most)
+        with self.watched():
+            answer = yield from ask(size)
+        return answer, size
+
+
+class Exchange(ABC):
+    """Holds conversations, with gateways or with the servers themselves."""
+
+    @abstractmethod
+    def hold(
+        self,
+        tasks: Sequence[Task[T]],
+        *,
+        sockets: int,
+        window: int = 1,
+        repeat: bool = True,
+        writes: bool = False,
+        timeout_s: float | None = None,
+    ) -> list[T]:
+        """Hold many conversations, and return their results in their order.
+
+        Parameters
+        ----------
+        tasks : sequence of callable
+            Each begins a conversation.
+        sockets, window : int
+            Most connections, and most conversations at a time on each.
+        repeat : bool
+            Whether conversations of which a server may have begun something are repeated.
+        writes : bool
+            Whether they write, which a disabled table may leave without an answer.
+        timeout_s : float, optional
+            Seconds for an answer; that of the options if it is left out.
+        """
+
+    def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
+        """Hold one conversation; see `hold`."""
+        [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
+        return result
+
+    def hold_in_parts(
+        self,
+        page_size: PageSize,
+        groups: Sequence[Sequence[K]],
+        ask: Callable[[Sequence[K]], Conversation[T]],
+        *,
+        sockets: int,
+        repeat: bool = True,
+        writes: bool = False,
+    ) -> list[T]:
+        """Ask for all items of all groups, and return the answers in their order; see `hold`.
+
+        Each group is one call, or several smaller ones after a call that got no answer in time.
+        """
+
+        def ask_first(items: Sequence[K], size: int) -> Conversation[T]:
+            return ask(items[:size])
+
+        answers: list[list[T]] = [[] for _ in groups]
+        left = list(enumerate(groups))
+        while left:
+            tasks = [partial(page_size.page, len(groups[number]), partial(ask_first, items)) for number, items in left]
+            parts = self.hold(tasks, sockets=sockets, repeat=repeat, writes=writes)
+            for (number, _), (answer, _) in zip(left, parts, strict=True):
+                answers[number].append(answer)
+            left = [(n, items[size:]) for (n, items), (_, size) in zip(left, parts, strict=True) if len(items) > size]
+        return [answer for group in answers for answer in group]

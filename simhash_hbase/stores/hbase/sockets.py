@@ -1,0 +1,47 @@
+"""Sockets to the servers of HBase, by TCP or TLS, and the bounds of the answers that come on them."""
+
+import socket
+import ssl
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+
+# Most bytes of an answer, and so of each part: a server of HBase sends 100 MB, unless it is set up otherwise.
+MOST_BYTES = 256 << 20
+
+
+class UnreadableAnswer(Exception):
+    """The bytes received are no answer to the call that was made."""
+
+
+class OtherServer(Exception):
+    """An answer of a server that is of another kind than the address says, and will never be of that kind."""
+
+
+def too_large(size: int) -> UnreadableAnswer:
+    """Make the error of an answer, or a part of one, that has or announces too many bytes."""
+    return UnreadableAnswer(f"an answer with {size:,} bytes came or was announced, above the limit of {MOST_BYTES:,}")
+
+
+def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket.socket:
+    """Connect to a server, by TLS if the address asks for it.
+
+    Certificates are checked with the authorities of the system, or those of a file that the address names.
+    """
+    context = None
+    if options.tls:
+        try:
+            context = ssl.create_default_context(cafile=options.ca_file or None)
+        except OSError as error:
+            sentence = f"{options.ca_file}: no certificates of authorities can be read from it: {error}"
+            raise InvalidArgument(sentence) from error
+    connected = socket.create_connection(gateway, timeout=timeout_s)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if context is None:
+        return connected
+    try:
+        return context.wrap_socket(connected, server_hostname=gateway.host)
+    except BaseException:
+        connected.close()
+        raise

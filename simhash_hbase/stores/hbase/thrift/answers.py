@@ -1,0 +1,64 @@
+"""Parts of the answers of either Thrift interface, checked and decoded."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
+
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
+from simhash_hbase.stores.base import Cell, RegionPlace
+from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
+
+T = TypeVar("T")
+
+
+def after_qualifier(qualifier: bytes) -> bytes:
+    """Write the filter for cells after one, in HBase's filter language.
+
+    Examples
+    --------
+    >>> after_qualifier(b"it's")
+    b"ColumnRangeFilter ('it''s', false, '', false)"
+    """
+    return b"ColumnRangeFilter ('" + qualifier.replace(b"'", b"''") + b"', false, '', false)"
+
+
+def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
+    """Make a region's place from the answer of either interface.
+
+    Examples
+    --------
+    >>> region_place(None, b"node7", 16020)
+    RegionPlace(start=b'', server='node7:16020')
+    """
+    return RegionPlace(start or b"", f"{host.decode()}:{port}" if host else "")
+
+
+def present(values: list[T | None]) -> list[T]:
+    """Return parts of an answer that must be there; raise `UnreadableAnswer` if one is absent."""
+    if None in values:
+        raise UnreadableAnswer("a part of an answer is absent")
+    return cast(list[T], values)
+
+
+def whole(cells: list[Cell]) -> list[Cell]:
+    """Return cells, no part of which is absent."""
+    if any(None in cell for cell in cells):
+        raise UnreadableAnswer("a part of a cell is absent")
+    return cells
+
+
+def block_keys(results: Sequence[Any]) -> list[bytes]:
+    """Return the keys of block rows."""
+    keys = present([result.row for result in results])
+    if keys and set(map(len, keys)) != {BLOCK_ROW_BYTES}:
+        raise UnreadableAnswer("a key of a block row has another length")
+    return keys
+
+
+def decoded(value: bytes | str) -> str:
+    """Decode a name or a setting, which a gateway may send as either type."""
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+def boolean(value: object) -> str:
+    """Write a setting as the HBase shell does."""
+    return "true" if value else "false"

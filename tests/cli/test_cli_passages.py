@@ -1,16 +1,23 @@
 """``find`` and ``passages``: clues that documents hold, and parts of texts that stand in other documents."""
 
+import io
 import json
 import re
 import runpy
+from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 
 import pytest
 from support.corpus import write_jsonl
 from support.fresh_clone import ROOT, blocks, split
+from support.reports import read_report
 
 from simhash_hbase.api import open_index
 from simhash_hbase.corpus import Documents, Reading, RunListener
+from simhash_hbase.index.answers import Passage, PassagesAnswer
+from simhash_hbase.report import passages as passages_page
+from simhash_hbase.report.write import ReportRun
 
 ARTICLES = runpy.run_path(str(ROOT / "examples" / "articles.py"))
 METRO, HEAT = ARTICLES["METRO"], ARTICLES["HEAT"]
@@ -143,6 +150,57 @@ def test_texts_of_large_inputs_are_there_with_several_processes(index, tmp_path)
         ]
 
     assert found == [(line["id"], True) for line in lines]
+
+
+def test_a_report_shows_texts_with_their_passages_coloured(cli, index, tmp_path):
+    hostile = "<script>alert(1)</script>\"'&"
+    more = [{"id": f"copy{number}", "text": f"第{number}份。{HEAT}"} for number in range(2)]
+    assert cli("add", index, write_jsonl(tmp_path / "more.jsonl", more)).code == 0
+    text = f"{hostile}{QUOTE}中间是另一段没有人写过的话，讲的是别的事情。{hostile}{HEAT}"
+    asked = write_jsonl(
+        tmp_path / "asked.jsonl", [{"id": hostile, "text": text}, {"id": "b", "text": "别的话，没有重复。"}]
+    )
+    page = tmp_path / "report.html"
+    [record, _] = cli("passages", index, asked, "--report", page).records
+
+    report = read_report(page)
+    marked = re.findall(r'<mark class="held-(\d)" data-held="(\d+)">(.*?)</mark>', report.html)
+    spans = [text[passage["start"] : passage["stop"]] for passage in record["passages"]]
+    assert [(level, count, unescape(shown)) for level, count, shown in marked] == [
+        ("0", "1", spans[0]),
+        ("1", "3", spans[1]),
+    ]
+    [shown] = re.findall(r'<bdi class="passaged">(.*?)</bdi>', report.html, re.DOTALL)
+    assert unescape(re.sub(r"</?mark[^>]*>", "", shown)) == text
+    assert "alert(1)</script>" not in report.html
+    assert (report.count("texts"), report.count("with-passages"), report.count("passages")) == (2, 1, 2)
+    assert report.histogram("held") == {"1": 1, "2–9": 1, "10–99": 0, "100–999": 0, "1,000 or more": 0}
+    assert (
+        "--report cannot be combined with --against"
+        in cli("passages", index, asked, "--against", "x", "--report", page).usage_error
+    )
+
+
+def test_a_report_is_bounded_and_says_what_it_leaves_out(monkeypatch):
+    for name, number in {"MOST_TEXTS": 3, "TEXT_CHARACTERS": 900, "PAGE_BYTES": 8_000}.items():
+        monkeypatch.setattr(passages_page, name, number)
+    report = passages_page.PassagesReport()
+    for number in range(5):
+        span = Passage(1_000, 1_020 + number, 12, at_least=True, first="f", most="m")
+        long = Passage(2_000, 9_000, 1, at_least=False, first="f", most="m")
+        chosen = [span, long] if number == 1 else [span]
+        report.add(f"text{number}", "字" * 10_000, PassagesAnswer(f"text{number}", chosen, 0.1, truncated=False))
+    page = io.BytesIO()
+    run = ReportRun(index="file:a", time=datetime(2026, 11, 29, tzinfo=UTC))
+    report.write(page, names="a.jsonl", run=run, refused=2)
+
+    html = page.getvalue().decode()
+    assert re.findall(r'<bdi class="id">(text\d)', html) == ["text1", "text4"]
+    assert "In this page are 2 of 5" in html
+    # At its ends each stretch is shown, of the long passage the rest of the room.
+    assert re.findall(r'<p class="gap">([\d,]+) characters', html)[:3] == ["600", "579", "7,921"]
+    assert 'data-held="12+"' in html
+    assert "2 more were refused" in html
 
 
 ITEM = "某实验小学四年级三班共有学生四十六人，其中会游泳的有三十二人，会下棋的有二十七人，两样都会的至少有几人？"

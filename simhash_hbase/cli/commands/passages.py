@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from simhash_hbase.profile.defaults import ITEM_SHARE
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.index.answers import ClueAnswer, HeldItem, PassagesAnswer
+    from simhash_hbase.report.passages import PassagesReport
 
 SHOWN_CHARACTERS = 60
 MARKS = "⟦", "⟧"
@@ -108,6 +110,8 @@ def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]
            help="Write id and text of each document without its passages, as JSON lines."),
     option("--mark", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write id and text of each document with its passages between ⟦ and ⟧, as JSON lines."),
+    option("--report", type=click.Path(dir_okay=False), metavar="FILE.html",
+           help="Write a page for people to FILE.html: the texts, their passages coloured by number of documents."),
     option("--against", multiple=True, metavar="COLLECTION", help="Look for the documents of this collection, such as"
            " items of an evaluation set, or for those of the index at this address. Repeatable."),
     option("--at-share", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE", show_default=f"{ITEM_SHARE:g}",
@@ -139,7 +143,12 @@ def passages(
     if choice.against:
         return _print_items(url, files, choice, reading, output)
     search = PassageSearch(choice.at_least or 1, choice.same)
-    written_files = {"`cut`": choice.cut, "`mark`": choice.mark, "`rejects`": reading.rejects}
+    written_files = {
+        "`cut`": choice.cut,
+        "`mark`": choice.mark,
+        "`report`": choice.report,
+        "`rejects`": reading.rejects,
+    }
     corpus.documents.check_destinations(inputs.as_sources(files), written_files)
     found = truncated = 0
     with (
@@ -154,12 +163,15 @@ def passages(
             for between, path in ((("", ""), choice.cut), (MARKS, choice.mark))
             if path is not None
         }
+        report = stack.enter_context(_report(choice.report, url, files, documents))
         for answers in documents.acted(index, partial(index.repeated, search=search), with_texts=True):
             for document, answer in answers:
                 shown = _longest(answer) if choice.longest else answer
                 found += bool(shown.passages)
                 truncated += answer.truncated
                 text = document.text or ""
+                if report is not None:
+                    report.add(document.id, text, shown)
                 output.line(REPEATED.write(shown), rows=partial(_passage_rows, shown, text))
                 for (before, after), file in written.items():
                     rewritten = _rewritten(text, shown, before, after)
@@ -170,7 +182,27 @@ def passages(
     return exits.after(documents.refused)
 
 
-OF_PASSAGES = ("at_least", "same", "longest", "cut", "mark")
+@contextmanager
+def _report(
+    path: str | None, url: str, files: Sequence[str], documents: corpus.Documents
+) -> Iterator[PassagesReport | None]:
+    """Open the page of a run, which is written when all texts were added to it."""
+    if path is None:
+        yield None
+        return
+    from simhash_hbase.cli.screen.terminal import secretless
+    from simhash_hbase.files.local import replacing
+    from simhash_hbase.report.passages import PassagesReport
+    from simhash_hbase.report.write import ReportRun, named_sources
+
+    with replacing(path) as page:
+        report = PassagesReport()
+        yield report
+        run = ReportRun(index=secretless(url), time=datetime.now(UTC))
+        report.write(page, names=named_sources(files), run=run, refused=documents.refused)
+
+
+OF_PASSAGES = ("at_least", "same", "longest", "cut", "mark", "report")
 OF_ITEMS = ("at_share", "output", "suites")
 
 

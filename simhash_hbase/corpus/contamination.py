@@ -77,7 +77,7 @@ class Suite:
 class Decontamination:
     """Looks for the items of suites in texts, and writes the texts that hold none as they came.
 
-    As a context it checks everything that can be checked before texts are read.
+    Raises `InvalidArgument` at once where a file cannot be where it was asked for.
 
     Parameters
     ----------

@@ -125,6 +125,30 @@ class PassagesAnswer(Shown):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldItem:
+    """An item, such as a question of an evaluation set, that stands in a text, whole or in part."""
+
+    id: str
+    """The item's id, as its caller gave it."""
+    share: float
+    """The share of the item's passages that the text has, above 0 to 1."""
+    spans: Sequence[Span]
+    """Where it stands, in characters of the text as it came; some characters at each end of a span may be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsAnswer(Shown):
+    """The items of a collection that stand in a text."""
+
+    id: str
+    """The text's id, as its caller gave it; empty for none."""
+    items: Sequence[HeldItem]
+    """By share downwards, then by id."""
+    truncated: bool
+    """A limit kept something from being read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Added:
     """The result of adding one document."""
 

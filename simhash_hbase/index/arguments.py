@@ -92,6 +92,13 @@ class PassageSearch:
             raise InvalidArgument(f"same {self.same!r}: wanted the name of a field of metadata")
 
 
+def checked_item_share(share: float) -> float:
+    """Return the least share of an item that a text holds, or raise `InvalidArgument`."""
+    if not isinstance(share, int | float) or not 0 < share <= 1:
+        raise InvalidArgument(f"at_share {share!r}: wanted a share above 0 and up to 1")
+    return share
+
+
 OWN_RULE = Search()
 """All near-duplicates by the rule of the index, whenever they were added."""
 

@@ -470,13 +470,13 @@ class Index(ABC):
         -------
         PassagesAnswer
             Each run of the profile's ``passages`` letters, numbers and marks that stands in another document has a span
-            in it. Of such a run up to ``passages`` − ``passage_gram`` of them may be missing at each end.
+            in it. Of such a run up to ``passages`` − ``passage_gram`` of them may be missing at each end. A text with
+            fewer than ``passage_gram`` of them has no passages.
 
         Raises
         ------
         InvalidArgument
-            When the text is shorter than the profile's ``passage_gram``, the index keeps no passages, or the text has
-            no metadata `same`.
+            When the index keeps no passages, or the text has no metadata `same`.
         EmptyDocument
             When the text has no letter, number or mark.
         """

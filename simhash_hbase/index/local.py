@@ -28,6 +28,7 @@ from simhash_hbase.index.answers import (
     Answer,
     ClueAnswer,
     Decision,
+    ItemsAnswer,
     PassagesAnswer,
     Stored,
     as_given,
@@ -43,6 +44,7 @@ from simhash_hbase.index.arguments import (
     SearchOptions,
     batches,
     checked_ids,
+    checked_item_share,
     runs_of_ids,
 )
 from simhash_hbase.index.candidates import Queries
@@ -53,7 +55,7 @@ from simhash_hbase.index.documentrows import WriteBatch
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
-from simhash_hbase.index.passages import find_clue, find_passages
+from simhash_hbase.index.passages import check_kept, find_clue, find_items, find_passages
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import ServerClock, Timer
 from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
@@ -62,11 +64,12 @@ from simhash_hbase.index.upkeep.walk import DamageCallback, ProgressCallback, sc
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.inputs import Document
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.defaults import ITEM_SHARE
 from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member
+from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member, passages_of
 from simhash_hbase.stores.base import UNLIMITED, OnDisk, Store, Transactional, atomically
 
 if TYPE_CHECKING:
@@ -85,6 +88,13 @@ class Searched(NamedTuple):
     candidates: int  # Pairs of a query and a stored fingerprint within reach.
     matches: int  # Documents that the rule accepted, and that the answers name.
     truncated: int  # Answers that a limit cut.
+
+
+class ItemCounts(NamedTuple):
+    """The documents of a collection whose passages are looked for in texts."""
+
+    found: int
+    without_passages: int  # Duplicates, documents shorter than a hashed run, and those that came without a text.
 
 
 @dataclass(slots=True, eq=False)
@@ -330,6 +340,62 @@ class LocalIndex(Index):
         """Find the spans of the texts of a chunk that stand in other documents; see `Index.repeated`."""
         find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
         return self._of_texts(find, chunk.kept)
+
+    def items(self, text: str, *, at_share: float = ITEM_SHARE) -> ItemsAnswer:
+        """Find the documents of this collection that stand in a text, such as items of an evaluation set.
+
+        Parameters
+        ----------
+        text : str
+            The text, such as a page of training data.
+        at_share : float
+            Least share of an item's passages that the text has, above 0 to 1. An item of which it has fewer merely
+            shares a phrase with it.
+
+        Returns
+        -------
+        ItemsAnswer
+            All runs of the text are looked up, so the share is exact: an item that stands in it whole has 1, and each
+            edit takes the passages away that it lies in. An item of fewer letters, numbers and marks than the profile's
+            ``passage_gram`` has no passages, and is never there.
+
+        Raises
+        ------
+        InvalidArgument
+            When the index keeps no passages, or the share is none.
+        EmptyDocument
+            When the text has no letter, number or mark.
+        """
+        act = partial(self.held, at_share=checked_item_share(at_share))
+        return self._one(act, "", text, analysed=False)
+
+    def held(self, chunk: "Chunk", *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | SimhashError]]:
+        """Find the documents of this collection that stand in the texts of a chunk; see `items`."""
+        find = partial(find_items, self.store, self.profile, self.collection, at_share=at_share, oldest=self._oldest())
+        return self._of_texts(find, chunk.kept)
+
+    def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
+        """Count the documents of this collection that stand in a text if it has them; reads all document cells.
+
+        Raises
+        ------
+        InvalidArgument
+            When the index keeps no passages.
+        CorruptIndex
+            At the first damaged cell.
+        """
+        check_kept(self.profile)
+        counts = ItemCounts(0, 0)
+        for states in scan_documents(self.store, watch):
+            oldest = self._oldest()
+            own = filter(lambda state: self.collection.holds(state.id), states)
+            live = [shown for state in own if (shown := state.shown(oldest))]
+            kept = sum(
+                member is not None and not state.is_duplicate and bool(passages_of(member))
+                for state, member in zip(live, self._members(live), strict=True)
+            )
+            counts = ItemCounts(counts.found + kept, counts.without_passages + len(live) - kept)
+        return counts
 
     def _of_texts(
         self, search: Callable[[Document], T], documents: Iterable[Document]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
-from simhash_hbase.index.answers import ClueAnswer, ClueMatch, Passage, PassagesAnswer, Span
+from simhash_hbase.index.answers import ClueAnswer, ClueMatch, HeldItem, ItemsAnswer, Passage, PassagesAnswer, Span
 from simhash_hbase.index.arguments import PASSAGE_DOCUMENTS, PassageSearch
 from simhash_hbase.index.search import Members, found_since
 from simhash_hbase.inputs import Document
@@ -40,15 +40,16 @@ MOST_HELD = 1 << 25
 class Clue:
     """A text that is looked for: its hashes, and where they stand.
 
+    It has none where the text is shorter than the runs that the index hashes. With `every_run` they are the hashes of
+    all its runs, so it has each passage of a document that it holds, and not only those that winnowing keeps.
+
     Raises
     ------
     EmptyDocument
         When the text has no letter, number or mark.
-    InvalidArgument
-        When the text is shorter than the runs that the index hashes.
     """
 
-    def __init__(self, profile: Profile, collection: Collection, text: str) -> None:
+    def __init__(self, profile: Profile, collection: Collection, text: str, *, every_run: bool = False) -> None:
         length, gram = _lengths(profile)
         batch = Batch([text], profile.form)
         [kept] = batch.passages(length, gram)
@@ -56,12 +57,8 @@ class Clue:
         """Where each character of the normal form comes from in the text, half-open, shape (characters,)."""
         if not len(self.starts):
             raise EmptyDocument(no_words())
-        if not len(kept.hashes):
-            raise InvalidArgument(
-                f"the text has {len(self.starts)} letters, numbers and marks: {gram} at least are found in this index"
-            )
         # A document that has the clue among other text may have kept other runs of its ends.
-        [asked] = batch.passages(gram, gram) if len(self.starts) < 2 * length else [kept]
+        [asked] = batch.passages(gram, gram) if every_run or len(self.starts) < 2 * length else [kept]
         self.gram = gram
         self.window = length - gram + 1
         self.places = asked.places
@@ -121,6 +118,7 @@ class Holder(NamedTuple):
     added: int  # In ms since 1970.
     metadata: Metadata | None
     held: NDArray[np.int32]  # Numbers of the clue's hashes that it has, ascending.
+    passages: int  # Hashes that it has in all.
 
 
 class Holders(NamedTuple):
@@ -178,12 +176,13 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
             if document is None or document[0].id == name or collection_of(document[0].id) != collection:
                 continue
             member, state = document
-            held = clue.held_of(keys.unpack_simhashes(passages_of(member)))
+            own = keys.unpack_simhashes(passages_of(member))
+            held = clue.held_of(own)
             size += len(held)
             if size > MOST_HELD:
                 return Holders(documents, crowded, is_cut=True)
             if len(held):
-                documents.append(Holder(member.id, state.order[0], member.metadata, held))
+                documents.append(Holder(member.id, state.order[0], member.metadata, held, len(own)))
     return Holders(documents, crowded, is_cut)
 
 
@@ -192,6 +191,10 @@ def find_clue(
 ) -> ClueAnswer:
     """Find the documents that hold a clue or a part of it."""
     clue = Clue(profile, collection, _text(document))
+    if not len(clue.hashes):
+        raise InvalidArgument(
+            f"the text has {len(clue.starts)} letters, numbers and marks: {clue.gram} at least are found in this index"
+        )
     found = find_holders(store, profile, clue, name=collection.stored_id(document.id), oldest=oldest)
     ranked = []
     for holder in found.documents:
@@ -212,13 +215,15 @@ def find_clue(
 def find_passages(
     store: Store, profile: Profile, collection: Collection, document: Document, *, search: PassageSearch, oldest: int
 ) -> PassagesAnswer:
-    """Find the spans of a text that stand in other documents."""
+    """Find the spans of a text that stand in other documents; a text shorter than a hashed run has none."""
     clue = Clue(profile, collection, _text(document))
     same = (document.metadata or {}).get(search.same) if search.same is not None else None
     if same is None and search.same is not None:
         raise InvalidArgument(
             f"{document.id!r} has no metadata {search.same!r}, by which other documents are to be the same"
         )
+    if not len(clue.hashes):
+        return PassagesAnswer(document.id, [], 0.0, truncated=False)
     found = find_holders(store, profile, clue, name=collection.stored_id(document.id), oldest=oldest)
     documents = found.documents
     if search.same is not None:
@@ -247,6 +252,27 @@ def find_passages(
         )
     share = rounded(clue.characters(stretches) / len(clue.starts))
     return PassagesAnswer(document.id, passages, share, found.is_cut or bool(found.crowded.any()))
+
+
+def find_items(
+    store: Store, profile: Profile, collection: Collection, document: Document, *, at_share: float, oldest: int
+) -> ItemsAnswer:
+    """Find the documents of a collection, its items, of which a text holds so large a share of their passages.
+
+    The text's own id is of no importance: ids of items and of texts are of different worlds. An item stands in the text
+    where the text has its passages; two of them are one span as in `Clue.runs`.
+    """
+    clue = Clue(profile, collection, _text(document), every_run=True)
+    if not len(clue.hashes):
+        return ItemsAnswer(document.id, [], truncated=False)
+    found = find_holders(store, profile, clue, name=collection.stored_id(""), oldest=oldest)
+    items = [
+        HeldItem(own_id(item.id), rounded(share), [clue.span(*run) for run in clue.runs(item.held)])
+        for item in found.documents
+        if (share := len(item.held) / item.passages) >= at_share
+    ]
+    items.sort(key=lambda item: (-item.share, item.id))
+    return ItemsAnswer(document.id, items, found.is_cut or bool(found.crowded.any()))
 
 
 def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[tuple[int, int]]:

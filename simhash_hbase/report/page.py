@@ -27,21 +27,31 @@ class Section(NamedTuple):
     links: Sequence[tuple[str, str]] = ()  # Anchors in it, and their names in the page's head.
 
 
-def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object = None) -> bytes:
-    """Put a page together."""
+def make_page(
+    *, heading: str, lead: str, sections: Sequence[Section], data: object = None, in_chinese: bool = False
+) -> bytes:
+    """Put a page together.
+
+    One with `data` has the script that draws them. That one, and a page that is `in_chinese`, too, translates what the
+    program says where the browser asks for Chinese.
+    """
     # The service's console has these, too.
     static = files("simhash_hbase.report") / "static"
     names = ("texts.js", "chinese.js", "page.css")
     drawing, chinese, style = ((static / name).read_text(encoding="utf-8") for name in names)
     style += resource("page.css").template
     shared = f"{drawing}{chinese}".replace("export ", "")
-    script = f'"use strict";\n{shared}{resource("page.js").template}'
+    drawn = "" if data is None else resource("page.js").template
+    script = f'"use strict";\n{shared}{drawn}'
     style_hash, script_hash = (b64encode(sha256(each.encode()).digest()).decode() for each in (style, script))
     policy = (
         f"default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"
     )
     links = [link for section in sections if section.html for link in section.links]
+    scripts = "" if data is None else f'<script type="application/json" id="data">{data_json(data)}</script>\n'
+    if data is not None or in_chinese:
+        scripts += f"<script>{script}</script>"
     page = resource("page.html").substitute(
         policy=policy,
         skip="" if data is None else _SKIP,
@@ -52,9 +62,7 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: obj
         links="".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in links),
         sections="\n".join(section.html for section in sections),
         version=escape(version("simhash-hbase")),
-        scripts=""
-        if data is None
-        else f'<script type="application/json" id="data">{data_json(data)}</script>\n<script>{script}</script>',
+        scripts=scripts,
     )
     # Names of files need not be Unicode.
     return page.encode(errors="backslashreplace")

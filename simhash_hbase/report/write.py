@@ -44,10 +44,7 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
             listed = pairs.make_lists(database, chosen.numbers, progress, has_texts=corpus.has_texts)
         (clusters,) = database.execute("SELECT COUNT(DISTINCT of) FROM duplicate").fetchone()
         distances, similarities = pairs.distance_bars(database), pairs.similarity_bars(database)
-    names = ["standard input" if source == "-" else shown(source) for source in corpus.sources]
-    named, unnamed = ", ".join(names[:_NAMED_SOURCES]), len(names) - _NAMED_SOURCES
-    if unnamed > 0:
-        named += f" and {unnamed:,} more"
+    named = named_sources(corpus.sources)
     profile, rule = corpus.analysis.profile, corpus.analysis.profile.rule
     if rule.match == "verified":
         within = f"at most {rule.farthest} bits apart, and " if rule.farthest < SIMHASH_BITS else ""
@@ -73,6 +70,13 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
         data=listed if clusters else None,
     )
     stream.write(page)
+
+
+def named_sources(sources: Sequence[str]) -> str:
+    """Write the names of an input, the first three of them."""
+    names = ["standard input" if source == "-" else shown(source) for source in sources]
+    named, unnamed = ", ".join(names[:_NAMED_SOURCES]), len(names) - _NAMED_SOURCES
+    return f"{named} and {unnamed:,} more" if unnamed > 0 else named
 
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")

@@ -142,6 +142,26 @@ def test_the_page_is_in_chinese_where_the_browser_asks_for_it(browser, quickstar
         assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_of_passages_is_in_chinese_and_accessible(browser, tmp_path, dark):
+    line = "本页的这一行字在许多文档里都有，一个字也没有改动过，读者可以自己去比较。"
+    texts = [{"id": str(number), "text": f"第{number}篇的开头。" * 9 + line} for number in range(12)]
+    write_jsonl(tmp_path / "texts.jsonl", [*texts, {"id": "blank", "text": " "}])
+    index = f"file:{tmp_path / 'p.index'}"
+    run("create", index, "--analyzer", "shingle", "--passages", 20)
+    run("add", index, tmp_path / "texts.jsonl")
+    asked = ("passages", index, tmp_path / "texts.jsonl", "--report", tmp_path / "report.html")
+    run(*asked)
+    with open_page(browser, size=NARROW if dark else WIDE, dark=dark, locale="zh-CN") as page:
+        show(page, tmp_path)
+        said = " ".join(page.evaluate(IN_LATIN)).replace(str(tmp_path), "")
+        assert set(re.findall(r"[A-Za-z]{2,}", said)) <= {"UTC", "simhash", "hbase", "file", "texts", "jsonl", "index"}
+        assert page.locator("mark[data-held='11']").count() == 12
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
 def test_a_picture_for_a_manual_is_taken(browser, quickstart, screenshots):
     screenshots.mkdir(exist_ok=True)
 

@@ -174,6 +174,7 @@ def test_brute_force_finds_no_other_passages(texts, asked):
             index.add(name, each)
         plain = normalized(asked)
         if len(plain) < GRAM:
+            assert not plain or (index.passages(asked).passages, index.items(asked).items) == ([], [])
             return
         answer = index.passages(asked)
         spans = [(len(normalized(asked[: p.start])), len(normalized(asked[: p.stop]))) for p in answer.passages]
@@ -191,6 +192,16 @@ def test_brute_force_finds_no_other_passages(texts, asked):
             assert {passage.first, passage.most} <= kept.keys()
         holders = {match.id for match in index.find(asked).matches if match.share == 1.0}
         assert {name for name, each in kept.items() if len(plain) >= LENGTH and plain in normalized(each)} <= holders
+        items = {item.id: item for item in index.items(asked, at_share=1e-6).items}
+        for name, other in ((name, normalized(each)) for name, each in kept.items()):
+            runs = {plain[at : at + GRAM] for at in range(len(plain) - GRAM + 1)}
+            # All runs of the text are looked up: an item that stands in it whole has all its passages there.
+            if len(other) >= GRAM and other in plain:
+                assert items[name].share == 1.0
+            # Every long run that it shares with the text has a passage of the item, and no passage is there by chance.
+            shared = sum(other[at : at + GRAM] in runs for at in range(len(other) - GRAM + 1))
+            assert name in items or not any(shared_runs(plain, other, LENGTH))
+            assert shared or name not in items
 
 
 def test_a_text_that_shares_too_much_with_others_says_that_it_was_not_asked_whole(index, monkeypatch):

@@ -31,6 +31,13 @@ const PHRASES = {
   "The texts are the same.": "正文相同。", "Only blanks and line ends differ.": "只有空白和换行不同。",
   "This was a dry run: nothing was written to the index.": "这是试运行：没有写入索引。",
 
+  // The report of passages.
+  "texts read": "读入的正文", "none was refused": "没有被拒绝的", "with passages": "含有重复段落的", "passages": "段落",
+  "spans that stand in other documents": "也出现在别的文档里的段落", "in passages": "段落所占", "Texts": "正文",
+  "Documents of a passage": "段落所在的文档数", "Passages by their number of other documents": "段落，按所在的别的文档的篇数",
+  "No text has a passage that stands in another document.": "没有一篇正文含有别的文档里的段落。", "characters": "字符",
+  "added first": "最早加入的", "holds most": "含得最多的", "1,000 or more": "1,000 或更多",
+
   // The console.
   "Skip to the search": "跳到查重", "Have I seen this?": "这篇见过吗？",
   "A near-duplicate index of simhash-hbase.": "simhash-hbase 的近重复索引。", "Look up": "查重", "The index": "索引概况",
@@ -116,6 +123,21 @@ const SENTENCES = [
   [/^Here are all of them; the rest of the input went on\. (.*)$/, (advice) => `这里列出了全部；其余输入照常处理。${saved(advice)}`],
   [/^Here are the first ([\d,]+) of ([\d,]+); the rest of the input went on\. (.*)$/,
     (n, all, advice) => `这里列出 ${all} 条中的前 ${n} 条；其余输入照常处理。${saved(advice)}`],
+  [/^Passages of (.+)$/, (names) => `${names} 里的重复段落`],
+  [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Coloured is what stands in other documents\.$/,
+    (names, index, time) => `${names} 对照 ${index}，${dated(time)}（UTC）。着色的是也出现在别的文档里的段落。`],
+  [/^([\d,]+) more were refused$/, (n) => `另有 ${n} 条被拒绝`],
+  [/^([\d.]+%) of the texts$/, (share) => `占正文的 ${share}`],
+  [/^([\d,]+) of ([\d,]+) characters$/, (part, whole) => `${whole} 个字符中的 ${part} 个`],
+  [/^([\d.]+%) in passages$/, (share) => `段落占 ${share}`],
+  [/^([\d,]+) characters left out$/, (n) => `略去 ${n} 个字符`],
+  [/^and ([\d,]+) more passages$/, (n) => `另有 ${n} 段`],
+  [/^Of ([\d,]+) texts? a limit kept something from being read: there may be more\.$/,
+    (n) => `${n} 篇正文受上限所限，没有全部读到，可能还有。`],
+  [/^In this page are ([\d,]+) of ([\d,]+): those with the most characters in passages\.$/,
+    (n, all) => `本页列出 ${all} 篇中段落字数最多的 ${n} 篇。`],
+  [/^(1,000 or more): ([\d,]+)$/, (label, n) => `${PHRASES[label]}：${n}`],
+  [/^([\d,]+(?:–[\d,]+)?): ([\d,]+)$/, (label, n) => `${label}：${n}`],
   [/^Near-duplicates of (.+)$/, (names) => `${names} 的近重复文档`],
   [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Duplicates are (?:at most (\d+) bits apart(?:, and )?)?(?:of an estimated similarity of ([\d.]+) or more)? \(rule (\w+), analyzer (\w+), scheme (\w+)\); of near copies (.+) is kept\.$/,
     (names, index, time, bits, least, rule, analyzer, scheme, kept) =>

@@ -1,0 +1,159 @@
+"""Texts that hold items of evaluation sets: which items, how many of each suite, and the texts without any.
+
+A suite is a collection of an index to which the items were added. An item counts where a text has a share of its
+passages, which `simhash_hbase.index.passages` says more of.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from simhash_hbase.corpus.documents import Documents, check_destinations, spooled
+from simhash_hbase.corpus.forms import kept_form, looks_into
+from simhash_hbase.corpus.options import Reading, RunListener
+from simhash_hbase.corpus.writers import check_kept, open_kept
+from simhash_hbase.errors import InvalidArgument, SimhashError
+from simhash_hbase.features.chunks import Chunk
+from simhash_hbase.index.answers import ItemsAnswer
+from simhash_hbase.index.arguments import checked_item_share
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.local import LocalIndex
+from simhash_hbase.inputs import Document, Sources
+from simhash_hbase.profile.defaults import ITEM_SHARE
+from simhash_hbase.rows.keys import id_digest
+
+
+class Suite:
+    """The items of one collection, and how many of them were found in the texts that were read.
+
+    Parameters
+    ----------
+    name : str
+        Stands in results: the collection, or the address of the index.
+    index : LocalIndex
+        Its collection has the items.
+    listener : RunListener
+        Hears of items without passages, which no text is found to hold.
+
+    Raises
+    ------
+    InvalidArgument
+        When the index keeps no passages, or no document of the collection has any: a name with a slip would find all
+        texts clean.
+    """
+
+    def __init__(self, name: str, index: LocalIndex, listener: RunListener) -> None:
+        self.name = name
+        self.index = index
+        self.texts = 0
+        """Texts that hold an item."""
+        self._found: set[bytes] = set()
+        counts = index.count_items()
+        if not counts.found:
+            others = "no documents" if not counts.without_passages else "no document with passages"
+            raise InvalidArgument(f"`against` {name}: there are {others} to look for: add the items first")
+        self.items = counts.found
+        if counts.without_passages:
+            listener.note(
+                f"warning: {counts.without_passages:,} of the documents of {name} have no passages, so no text is found"
+                " to hold them: they are duplicates, too short, or came without a text"
+            )
+
+    @property
+    def found(self) -> int:
+        """Items that stand in some text."""
+        return len(self._found)
+
+    def take(self, answer: ItemsAnswer) -> None:
+        """Count the items of a text."""
+        self.texts += bool(answer.items)
+        self._found.update(id_digest(item.id) for item in answer.items)
+
+    def record(self) -> Mapping[str, object]:
+        """Return its line in the report of suites."""
+        return {"suite": self.name, "items": self.items, "found": self.found, "texts": self.texts}
+
+
+class Decontamination:
+    """Looks for the items of suites in texts, and writes the texts that hold none as they came.
+
+    Raises `InvalidArgument` at once where a file cannot be where it was asked for.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        Files, folders and patterns; ``"-"`` is standard input.
+    output : str, optional
+        File, or folder for whole files, that takes the texts without items in the input's own form; JSON lines, CSV and
+        Parquet in the one that its suffix names. Refused records are not in it.
+    at_share : float
+        Least share of an item's passages that a text has.
+    reading, listener
+        As for `deduplicate`.
+    beside : mapping
+        Other places that the caller writes, as in `Surroundings`.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        output: str | None = None,
+        *,
+        at_share: float = ITEM_SHARE,
+        reading: Reading | None = None,
+        listener: RunListener | None = None,
+        beside: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self.read = 0
+        """Texts that were looked at."""
+        self.refused = 0
+        self.kept = 0
+        """Texts that hold no item."""
+        self._sources = Sources(sources)
+        self._output = output
+        self._at_share = checked_item_share(at_share)
+        self._reading = reading or Reading()
+        self._listener = listener or RunListener()
+        check_destinations(self._sources, {"`output`": output, "`rejects`": self._reading.rejects, **(beside or {})})
+
+    def run(self, index: Index, suites: Sequence[Suite]) -> Iterator[list[tuple[Document, list[ItemsAnswer]]]]:
+        """Yield texts in the order of the input, each with its items of each suite, some texts at a time.
+
+        The index analyses the input; an error of one text refuses that text alone. Texts without items are in the file
+        of `output` when all were yielded.
+        """
+        settings = self._reading.settings
+        with ExitStack() as stack:
+            is_read_ahead = self._output is not None and looks_into(settings.format)
+            stdin = stack.enter_context(spooled(self._sources, wanted=is_read_ahead))
+            reading = replace(self._reading, settings=replace(settings, stdin=stdin))
+            form = kept_form(self._sources, reading.settings, self._output) if self._output else None
+            if self._output and form is not None:
+                check_kept(self._output, form, resume=False)
+                if form.loss is not None:
+                    self._listener.note(form.loss)
+            kept = stack.enter_context(open_kept(self._output, form, self._listener, keep=None, resume=False))
+            takes_bytes = form is not None and form.takes_bytes
+            documents = stack.enter_context(
+                Documents("passages", self._sources, reading, self._listener, keep_raw=takes_bytes)
+            )
+
+            def held(chunk: Chunk) -> Iterator[tuple[Document, list[ItemsAnswer] | SimhashError]]:
+                found = (suite.index.held(chunk, at_share=self._at_share) for suite in suites)
+                for outcomes in zip(*found, strict=True):
+                    answers = [answer for _, answer in outcomes if isinstance(answer, ItemsAnswer)]
+                    errors = (answer for _, answer in outcomes if isinstance(answer, SimhashError))
+                    yield outcomes[0][0], next(errors, answers)
+
+            for results in documents.acted(index, held, with_texts=True):
+                some = list(results)
+                for document, answers in some:
+                    for suite, answer in zip(suites, answers, strict=True):
+                        suite.take(answer)
+                    if not any(answer.items for answer in answers):
+                        self.kept += 1
+                        kept.write(document.raw or b"", document.id, document.place)
+                kept.commit()
+                self.read, self.refused = documents.read, documents.refused
+                yield some
+            self.read, self.refused = documents.read, documents.refused

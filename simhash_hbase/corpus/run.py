@@ -1,7 +1,7 @@
 """A corpus on its way through an index: read, decided, and the decisions written to the files that were named."""
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,29 +9,28 @@ from types import TracebackType
 from typing import Self
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, UniqueIds, are_made_here, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
+from simhash_hbase.corpus.tally import ClusterTally
+from simhash_hbase.corpus.waiting import Decide, WaitingDocuments, WrittenDocument
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
-from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.features.workers import Workers
-from simhash_hbase.files.local import RecordFile, WatchedPipes
+from simhash_hbase.files.local import WatchedPipes
 from simhash_hbase.files.remote import is_remote
-from simhash_hbase.index import documentrows, exact, indexrows
+from simhash_hbase.index import exact, indexrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.forms import DECISION
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.inputs import Document, Place, Preference, Sources, are_files_here, total_bytes
+from simhash_hbase.inputs import Preference, Sources, are_files_here, total_bytes
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
@@ -89,7 +88,7 @@ def deduplicate(
     ...     path = Path(folder, "news.jsonl")
     ...     _ = path.write_text('{"text": "an article"}\n{"text": "an article"}\n{"text": "another thing"}\n')
     ...     deduplicate(index, [str(path)])
-    Summary(documents=3, originals=2, refused=0, decided_before=0, uncontained=0)
+    Summary(documents=3, originals=2, refused=0, decided_before=0, uncontained=0, by_source=())
     """
     with Deduplication(sources, options, reading=reading, lines=lines, listener=listener) as corpus:
         return corpus.run(index)
@@ -159,7 +158,7 @@ class Deduplication:
             if size is not None and size > AHEAD_BYTES:
                 self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
                 self._pool.start()
-        settings = replace(settings, stdin=stdin, preference=options.preference)
+        settings = replace(settings, stdin=stdin, preference=options.preference, by_field=options.by)
         self.reading = replace(self.reading, settings=settings)
 
     def _prepare_output(self) -> None:
@@ -222,13 +221,15 @@ class Deduplication:
                         return index.dedup_entries(entries, deduplicator, texts=texts)
 
                 run = _Run(index, decide, groups, documents, self._decisions, kept)
+                run.tally = None if options.by is None else ClusterTally()
                 if options.preference.by == "first":
                     run.first(with_texts=options.judges_texts)
                 else:
                     run.preferred(options.preference, self._listener, with_texts=options.judges_texts)
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
-        return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
+        by_source = () if run.tally is None else run.tally.figures()
+        return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained, by_source)
 
     def _checked_destinations(self) -> WatchedPipes:
         """Check where a run writes at its beginning, not after hours; return the pipes there."""
@@ -278,7 +279,7 @@ class _Run:
     def __init__(
         self,
         index: LocalIndex,
-        decide: Callable[[Entries, list[str]], list[Decision]],
+        decide: Decide,
         groups: WriteGroups,
         documents: Documents,
         decisions: checkpoint.Sink,
@@ -286,6 +287,8 @@ class _Run:
     ) -> None:
         self.progress = decisions.progress
         self.uncontained = 0
+        self.tally: ClusterTally | None = None
+        """Counts documents by source, where that is asked for."""
         self._index = index
         self._decide_batch = decide
         self._documents = documents
@@ -309,7 +312,7 @@ class _Run:
                 entries, texts = self._unique_ids(chunk)
                 decisions = self._decide(entries, [document.text or "" for document in texts])
                 for document, decision in zip(texts, decisions, strict=True):
-                    self._write(document.raw, document.place, decision)
+                    self._write(document, decision)
                 self.progress.records += chunk.records
                 done = self._noted()
                 if self._groups.is_durable:
@@ -323,10 +326,12 @@ class _Run:
 
     def preferred(self, preference: Preference, listener: RunListener, *, with_texts: bool) -> None:
         """Decide in an order of preference, write in the order of the input."""
-        parts = (self._unique_ids(chunk) for chunk in self._chunks(with_texts=with_texts))
-        for raw, place, decision in decide_preferred(parts, preference, self._decide, listener, with_texts=with_texts):
+        with WaitingDocuments(preference, with_texts=with_texts) as waiting:
+            waiting.read(self._unique_ids(chunk) for chunk in self._chunks(with_texts=with_texts))
+            waiting.decide(self._decide, listener)
             self._groups.commit()
-            self._write(raw, place, decision)
+            for document, decision in waiting:
+                self._write(document, decision)
         self._finish()
 
     def _finish(self) -> None:
@@ -347,7 +352,10 @@ class _Run:
         self.uncontained += sum(decision.near is not None for decision in decisions)
         return decisions
 
-    def _write(self, raw: bytes | None, place: Place, decision: Decision) -> None:
+    def _write(self, document: WrittenDocument, decision: Decision) -> None:
+        raw, place = document.raw, document.place
+        if self.tally is not None:
+            self.tally.add(document.source, decision)
         self.progress.originals += decision.is_original
         self._decisions.line(DECISION.write(decision))
         if decision.is_original:
@@ -368,93 +376,3 @@ def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplic
             closing(EmbeddedStore.create(str(Path(folder) / "scratch"), EmbeddedOptions(durable=False))) as scratch,
         ):
             yield index.deduplicator(scratch=scratch, judge=judge)
-
-
-BATCH = 1_000
-BATCH_BYTES = 16 << 20
-"""Most bytes of records in memory at a time, unless a single record has more."""
-
-
-class _Row(msgspec.Struct, array_like=True):
-    """One document on disk."""
-
-    member: bytes  # As an index holds it.
-    simhash: int
-    raw: bytes | None
-    place: Place
-    text: str
-
-
-def decide_preferred(
-    parts: Iterable[tuple[Entries, list[Document]]],
-    preference: Preference,
-    decide: Callable[[Entries, list[str]], list[Decision]],
-    listener: RunListener,
-    *,
-    with_texts: bool = False,
-) -> Iterator[tuple[bytes | None, Place, Decision]]:
-    """Decide documents in an order of preference; yield the decisions in the order of the input.
-
-    A first pass keeps about 150 bytes a document, its metadata and raw bytes, and its text where `decide` needs that,
-    in the folder for temporary files; a second one decides them.
-    """
-    encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Row)
-    with RecordFile() as rows, RecordFile() as decided:
-        ranks, bands = [np.empty(0)], 0
-        for entries, documents in parts:
-            ranks.append(places_of(preference, entries, documents))
-            bands = max(bands, entries.segments.shape[1])
-            members = documentrows.member_values(entries, [0] * len(entries))
-            for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
-                text = (document.text or "") if with_texts else ""
-                rows.append(encoder.encode((member, simhash, document.raw, document.place, text)))
-        order = np.argsort(np.concatenate(ranks), kind="stable")
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        with listener.meter("dedup: decide", len(order)) as meter:
-            for numbers in _batches(order.tolist(), rows):
-                batch = [decoder.decode(rows.read(number)) for number in numbers]
-                decoded = [decode_member(row.member, bands=bands) for row in batch]
-                entries = documentrows.member_entries(decoded, [row.simhash for row in batch], bands=bands)
-                for decision in decide(entries, [row.text for row in batch]):
-                    decided.append(encoder.encode(decision))
-                meter.show(len(decided), len(decided))
-        as_decision = msgspec.msgpack.Decoder(Decision)
-        for number in range(len(order)):
-            row = decoder.decode(rows.read(number))
-            yield row.raw, row.place, as_decision.decode(decided.read(int(place[number])))
-
-
-def _batches(order: Sequence[int], rows: RecordFile) -> Iterator[list[int]]:
-    """Yield the numbers of records, in this order, cut by their number and size."""
-    numbers: list[int] = []
-    size = 0
-    for number in order:
-        if numbers and (len(numbers) == BATCH or size + rows.size(number) > BATCH_BYTES):
-            yield numbers
-            numbers, size = [], 0
-        numbers.append(number)
-        size += rows.size(number)
-    if numbers:
-        yield numbers
-
-
-def places_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
-    """Return the place of each document in an order of preference, the least first.
-
-    Raises
-    ------
-    InvalidInput
-        When the order goes by a field, and a document comes of a format without fields.
-    """
-    if preference.by == "longest":
-        return -entries.lengths.astype(np.float64)
-    if preference.field is None:
-        return np.zeros(len(entries))
-    for document in documents:
-        if document.preference is None:
-            raise InvalidInput(
-                f"{document.place}: the format has no field {preference.field!r}: near copies are ranked by a field"
-                " in JSON lines, CSV and Parquet"
-            )
-    return np.array([document.preference for document in documents], np.float64)

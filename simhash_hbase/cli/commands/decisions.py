@@ -19,6 +19,7 @@ from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, Permanent
 from simhash_hbase.files.local import replacing
+from simhash_hbase.report.sources import SourceFigures, source_lines
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from simhash_hbase.index.local import LocalIndex
 
 Fields = dict[str, Any]
+
+SHOWN_SOURCES = 20
 
 
 def _urls(words: Sequence[str]) -> list[str]:
@@ -71,7 +74,7 @@ class GivenPlaces:
 
 
 # The options that a resumed run must share with the interrupted one.
-RESUMABLE = {"keep": "first", "dry_run": False, "exact": False, "contained": None}
+RESUMABLE = {"keep": "first", "by": None, "dry_run": False, "exact": False, "contained": None}
 
 
 def left_by_interrupt(
@@ -171,6 +174,8 @@ def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[t
     "choice",
     option("--create", is_flag=True, help="Make the index if there is none, learning the idf from FILEs."),
     options.keep,
+    option("--by", metavar="FIELD", help="Count documents, kept and removed ones by their FIELD, such as site; of a URL"
+           " by its host."),
     option("--exact", is_flag=True, help="Judge near copies by their texts: at the threshold no pair is wrong."),
     option("--contained", type=float, metavar="SHARE", help="Drop a near copy only if the kept text holds this share"
            " of its shingles; decisions of others show both figures. Implies --exact."),
@@ -231,6 +236,8 @@ def dedup(
                     time=datetime.now(UTC),
                     keep=settings.keep,
                     dry=settings.dry_run,
+                    by=settings.by,
+                    by_source=done.by_source,
                     words=exits.in_options,
                 )
                 write_report(report, decided, run, meter=output.meter)
@@ -238,10 +245,22 @@ def dedup(
     if done.uncontained:
         counts["kept for too little in a near copy"] = done.uncontained
     output.summary("dedup", done.documents, seconds=seconds, decided_before=done.decided_before, **counts)
+    _show_sources(settings, done.by_source, output)
     places.say_gone(output)
     if choice.report:
         output.note(f"the report is in {choice.report}")
     return exits.after(done.refused)
+
+
+def _show_sources(settings: DedupOptions, figures: Sequence[SourceFigures], output: Output) -> None:
+    """Print the figures of the largest sources."""
+    if settings.by is None:
+        return
+    if not any(each.source for each in figures):
+        output.note(f"no document names a source in the field {settings.by!r}")
+        return
+    for line in source_lines(figures, settings.by, shown=SHOWN_SOURCES):
+        output.note(f"  {line}")
 
 
 def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:

@@ -30,6 +30,9 @@ const PHRASES = {
     "保留文档的正文取不到：它早已在索引里，不在这次的输入里。重复文档的开头是：",
   "The texts are the same.": "正文相同。", "Only blanks and line ends differ.": "只有空白和换行不同。",
   "This was a dry run: nothing was written to the index.": "这是试运行：没有写入索引。",
+  "Sources": "来源", "source": "来源", "none": "未注明", "share of duplicates": "重复占比", "largest cluster": "最大重复组",
+  "Documents by": "文档按来源：", "Here are all of them. The largest cluster counts the documents of the source only.":
+    "这里列出了全部。最大重复组只计该来源的文档。",
 
   // The console.
   "Skip to the search": "跳到查重", "Have I seen this?": "这篇见过吗？",
@@ -116,6 +119,8 @@ const SENTENCES = [
   [/^Here are all of them; the rest of the input went on\. (.*)$/, (advice) => `这里列出了全部；其余输入照常处理。${saved(advice)}`],
   [/^Here are the first ([\d,]+) of ([\d,]+); the rest of the input went on\. (.*)$/,
     (n, all, advice) => `这里列出 ${all} 条中的前 ${n} 条；其余输入照常处理。${saved(advice)}`],
+  [/^Here are the ([\d,]+) largest of ([\d,]+)\. The largest cluster counts the documents of the source only\.$/,
+    (n, all) => `这里列出 ${all} 个来源中最大的 ${n} 个。最大重复组只计该来源的文档。`],
   [/^Near-duplicates of (.+)$/, (names) => `${names} 的近重复文档`],
   [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Duplicates are (?:at most (\d+) bits apart(?:, and )?)?(?:of an estimated similarity of ([\d.]+) or more)? \(rule (\w+), analyzer (\w+), scheme (\w+)\); of near copies (.+) is kept\.$/,
     (names, index, time, bits, least, rule, analyzer, scheme, kept) =>

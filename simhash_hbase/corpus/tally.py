@@ -1,10 +1,14 @@
 """Decided documents counted by their source and their cluster."""
 
 from array import array
+from collections.abc import Sequence
 
 import numpy as np
 
+from simhash_hbase.corpus.options import DedupOptions
+from simhash_hbase.errors import TooManyDuplicates
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.inputs.meter import counted
 from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
@@ -19,11 +23,18 @@ class ClusterTally:
         self._clusters = bytearray()  # The digest of the id of the kept document of each.
         self._removed = bytearray()
 
-    def add(self, source: str | None, decision: Decision) -> None:
-        """Count the next document of the input."""
+    def read(self, source: str | None) -> None:
+        """Take the source of the next document of the input."""
         self._numbers.append(self._sources.setdefault(source or "", len(self._sources)))
+
+    def decide(self, decision: Decision) -> None:
+        """Take the decision about the next document of the input."""
         self._clusters += id_digest(decision.id if decision.of is None else decision.of)
         self._removed.append(not decision.is_original)
+
+    def begin_anew(self) -> None:
+        """Forget the decisions: the same documents are decided again."""
+        self._clusters, self._removed = bytearray(), bytearray()
 
     def figures(self) -> tuple[SourceFigures, ...]:
         """Return the figures of each source, that of the most documents first; of equals in the order of names."""
@@ -39,3 +50,26 @@ class ClusterTally:
         columns = np.bincount(numbers).tolist(), removed.tolist(), largest.tolist()
         figures = map(SourceFigures, self._sources, *columns)
         return tuple(sorted(figures, key=lambda each: (-each.documents, each.source)))
+
+
+def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> None:
+    """Raise `TooManyDuplicates` if more was removed than `fail_above` of the options allows, of all or of a source."""
+    allowed = options.fail_above
+    if allowed is None or not figures:
+        return
+    documents, removed = (sum(getattr(each, name) for each in figures) for name in ("documents", "removed"))
+    if removed > allowed * documents:
+        whose, share = f"the {documents:,} documents", removed / documents
+    elif options.by is not None and (
+        above := [each for each in figures if each.documents >= options.fail_from and each.removed_share > allowed]
+    ):
+        worst = max(above, key=lambda each: (each.removed_share, each.documents))
+        more = f" (and more than that limit of {len(above) - 1:,} others)" if len(above) > 1 else ""
+        whose = f"the {counted(worst.documents, 'documents')} of {worst.named(options.by)}{more}"
+        share = worst.removed_share
+    else:
+        return
+    raise TooManyDuplicates(
+        f"{share:.1%} of {whose} would be removed, and `fail_above={allowed:g}` allows no more than {allowed:.1%}: "
+        "nothing was written"
+    )

@@ -1,4 +1,4 @@
-"""``dedup`` that warns: figures by source."""
+"""``dedup`` that warns: figures by source, and nothing written where too much would be removed."""
 
 import json
 import re
@@ -94,3 +94,89 @@ def test_sources_are_read_from_columns(cli, source, tmp_path, suffix):
 
     assert len(records) == 30
     assert "'wire.example': 10 documents, 10 kept" in done.err
+
+
+def written(folder):
+    """Return all files below a folder, with their bytes; LMDB's lock changes when a folder is opened."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock.mdb"}
+
+
+EVERYTHING = {"output": "jsonl", "clusters": "jsonl", "results": "jsonl", "rejects": "jsonl", "report": "html"}
+
+
+def places(folder):
+    return [word for name in EVERYTHING for word in (f"--{name}", folder / f"{name}.{EVERYTHING[name]}")]
+
+
+@pytest.mark.parametrize("made", ["temporary", "new", "old"])
+@pytest.mark.parametrize("guard", [("--fail-above", ".6"), ("--fail-above", ".9", "--by", "url")], ids=["all", "one"])
+def test_nothing_is_written_where_more_would_be_removed_than_may_be(cli, url, source, tmp_path, made, guard):
+    source.write_text(source.read_text("utf-8") + '{"id": "no text"}\n', "utf-8")
+    where = {"temporary": (*SHINGLES,), "new": (url, "--create", *SHINGLES), "old": (url,)}[made]
+    if made == "old":
+        cli("create", url, *SHINGLES)
+        cli("add", url, write_jsonl(tmp_path / "before.jsonl", near_copies(1, 1)))
+    before = written(tmp_path)
+
+    done = cli("dedup", *where, source, *guard, *places(tmp_path))
+
+    assert done.code == 4
+    assert done.out == b""
+    whose = "18 documents of 'copyist.example'" if "--by" in guard else "30 documents"
+    assert f" of the {whose}" in done.err.splitlines()[-1]
+    assert done.err.endswith("nothing was written\n")
+    assert written(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("made", "keep"), [("temporary", "first"), ("new", "longest"), ("old", "first"), ("dry", "longest")]
+)
+def test_what_may_be_removed_is_written_as_without_a_guard(cli, source, tmp_path, made, keep):
+    source.write_text(source.read_text("utf-8") + '{"id": "no text"}\n', "utf-8")
+    results = []
+    for name, guard in (("plain", ()), ("guarded", ("--fail-above", ".99"))):
+        folder = tmp_path / name
+        folder.mkdir()
+        address = f"file:{folder / 'some.index'}"
+        if made == "old":
+            cli("create", address, *SHINGLES)
+            cli("add", address, write_jsonl(tmp_path / "before.jsonl", near_copies(2, 1)))
+        where = {"temporary": SHINGLES, "old": (address,), "dry": (address, "--create", "--dry-run", *SHINGLES)}
+        words = where.get(made, (address, "--create", *SHINGLES))
+        done = cli("dedup", *words, source, "--keep", keep, *guard, *places(folder))
+        stored = () if made in ("temporary", "dry") else cli("export", address).records
+        kept = [{name: value for name, value in each.items() if name not in ("added", "seen")} for each in stored]
+        files = {name: (folder / f"{name}.jsonl").read_bytes() for name in EVERYTHING if name != "report"}
+        results.append((done.code, done.out, kept, files, (folder / "report.html").exists()))
+
+    assert results[0] == results[1]
+    assert results[1][0] == 3
+
+
+def test_small_sources_are_judged_unless_they_are_left_out(cli, source):
+    judged = cli("dedup", source, *SHINGLES, "--by", "url", "--fail-above", ".7", "--fail-from", "2")
+    left_out = cli("dedup", source, *SHINGLES, "--by", "url", "--fail-above", ".7", "--fail-from", "19")
+
+    assert (judged.code, left_out.code) == (4, 0)
+    assert judged.err.splitlines()[1].startswith("  'wire.example': 10 documents, 10 kept")
+    assert judged.err.splitlines()[-1].startswith(
+        "simhash-hbase: 100.0% of the 18 documents of 'copyist.example' (and more than"
+    )
+
+
+@pytest.mark.parametrize("share", ["1", "-.1", "nan"])
+def test_a_share_that_can_guard_nothing_is_refused(cli, source, share):
+    refused = cli("dedup", source, *SHINGLES, "--fail-above", share)
+
+    assert refused.code == 2
+    assert "wanted a share from 0 to below 1" in refused.err
+
+
+def test_a_guard_reads_standard_input(cli, source, standard_input):
+    standard_input(source.read_bytes())
+    stopped = cli("dedup", "-", *SHINGLES, "--fail-above", ".5")
+    standard_input(source.read_bytes())
+    passed = cli("dedup", "-", *SHINGLES, "--fail-above", ".7")
+
+    assert (stopped.code, stopped.out, passed.code) == (4, b"", 0)
+    assert len(passed.records) == 30

@@ -25,9 +25,9 @@ TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
 _OTHERWISE = {"format": "--input-format"}  # Options that are not called like their parameters.
 PARAMETERS = (
-    "by", "clusters", "contained", "cut", "dry_run", "duplicates", "encoding", "exact", "fail_above", "fail_from",
-    "features_field", "format", "html", "id_field", "id_prefix", "if_not_exists", "into_existing", "keep", "mark",
-    "max_document_bytes", "output", "passages", "rejects", "report", "results", "resume", "simhash_field",
+    "by", "clusters", "contained", "counts", "cut", "dry_run", "duplicates", "encoding", "exact", "fail_above",
+    "fail_from", "features_field", "format", "html", "id_field", "id_prefix", "if_not_exists", "into_existing", "keep",
+    "mark", "max_document_bytes", "output", "passages", "rejects", "report", "results", "resume", "simhash_field",
     "simhash_format", "staging", "take_over", "text_field", "workers", "yes",
 )  # fmt: skip
 _PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")

@@ -84,6 +84,10 @@ class DedupOptions:
     output : str, optional
         File, or folder for whole files, that takes the originals in the input's own form; JSON lines, CSV and Parquet
         in the one that its suffix names.
+    counts : str, optional
+        A field that each record of `output` gets: how many documents were removed in its favour. With `by` there is
+        also FIELD_sources: from how many sources these and the record come; all that name none count as one. JSON
+        lines, CSV and Parquet have fields; a record that has one of the two ends the run before anything is written.
     duplicates : {"drop", "revisit"}
         Whether `output` of a crawl leaves duplicates out, or has records in their place: a ``revisit`` where the same
         payload was kept in this run, else ``metadata`` with the original's id, distance and similarity.
@@ -105,6 +109,7 @@ class DedupOptions:
     contained: float | None = None
     dry_run: bool = False
     output: str | None = None
+    counts: str | None = None
     duplicates: Literal["drop", "revisit"] = "drop"
     clusters: str | None = None
     results: str | None = None
@@ -122,6 +127,8 @@ class DedupOptions:
             raise InvalidArgument(f"`fail_from` is {self.fail_from}: wanted at least 1")
         if self.fail_from > 1 and (self.fail_above is None or self.by is None):
             raise InvalidArgument("`fail_from` goes with `fail_above=SHARE` and `by=FIELD`")
+        if self.counts is not None and not (self.counts and self.output):
+            raise InvalidArgument("`counts` names the field that records of `output=FILE` get")
         is_ranked = self.preference.by != "first"
         if self.resume:
             self._check_resumable(is_ranked=is_ranked)
@@ -136,6 +143,7 @@ class DedupOptions:
             "`dry_run`": self.dry_run,
             "`by`: the sources of the earlier run are not known": self.by is not None,
             "`fail_above`, which writes all or nothing": self.fail_above is not None,
+            "`counts`, which are known at the end": self.counts is not None,
         }
         for conflict, is_there in conflicts.items():
             if is_there:
@@ -147,9 +155,16 @@ class DedupOptions:
         return self.exact or self.contained is not None
 
     @property
+    def new_fields(self) -> tuple[str, ...]:
+        """The fields that `counts` writes."""
+        if self.counts is None:
+            return ()
+        return (self.counts,) if self.by is None else (self.counts, f"{self.counts}_sources")
+
+    @property
     def decides_at_end(self) -> bool:
         """Whether all documents are read before the first is decided."""
-        return self.preference.by != "first" or self.fail_above is not None
+        return self.preference.by != "first" or self.fail_above is not None or self.counts is not None
 
     @property
     def preference(self) -> Preference:

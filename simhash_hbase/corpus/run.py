@@ -2,9 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
+from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -163,7 +164,9 @@ class Deduplication:
             if size is not None and size > AHEAD_BYTES:
                 self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
                 self._pool.start()
-        settings = replace(settings, stdin=stdin, preference=options.preference, by_field=options.by)
+        settings = replace(
+            settings, stdin=stdin, preference=options.preference, by_field=options.by, new_fields=options.new_fields
+        )
         self.reading = replace(self.reading, settings=settings)
 
     def _prepare_output(self) -> None:
@@ -171,6 +174,8 @@ class Deduplication:
         options = self._options
         if options.output:
             self._form = kept_form(self.sources, self.reading.settings, options.output)
+            if options.counts is not None:
+                self._form = self._form.with_numbers(options.new_fields)
             check_kept(options.output, self._form, resume=self._decisions.start is not None)
         if options.duplicates == "revisit":
             if self._form is None or self._form.kind != RECORDS:
@@ -216,7 +221,7 @@ class Deduplication:
             Documents("dedup", self.sources, reading, self._listener, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
-            is_counted = options.by is not None or options.fail_above is not None
+            is_counted = bool(options.by or options.counts or options.fail_above is not None)
             run = _Run(index, documents, self._decisions, counts=is_counted)
             if options.decides_at_end:
                 self._decide_at_end(run, index, lasting)
@@ -250,7 +255,9 @@ class Deduplication:
                     self._check(run)
                 self._may_write = True
                 with self._open_kept() as kept:
-                    run.write(waiting, _Writing(decide, groups, kept))
+                    columns = run.tally.of_clusters()[: len(options.new_fields)]
+                    numbers = zip(*(column.tolist() for column in columns), strict=True)
+                    run.write(waiting, _Writing(decide, groups, kept), numbers)
 
     def _check(self, run: "_Run") -> None:
         """Raise `TooManyDuplicates` if more would be removed than the options allow."""
@@ -405,10 +412,10 @@ class _Run:
             for decision in waiting.decisions():
                 self.tally.decide(decision)
 
-    def write(self, waiting: WaitingDocuments, writing: _Writing) -> None:
-        """Write decided documents in the order of the input."""
-        for document, decision in waiting:
-            self._write(writing, document, decision)
+    def write(self, waiting: WaitingDocuments, writing: _Writing, numbers: Iterable[Sequence[int]]) -> None:
+        """Write decided documents in the order of the input, kept ones with their numbers, where there are some."""
+        for (document, decision), added in zip(waiting, chain(numbers, repeat(())), strict=False):
+            self._write(writing, document, decision, added)
         self._finish(writing)
 
     def _finish(self, writing: _Writing) -> None:
@@ -424,13 +431,15 @@ class _Run:
         self.progress.result_bytes = self._decisions.length()
         return msgspec.structs.replace(self.progress)
 
-    def _write(self, writing: _Writing, document: WrittenDocument, decision: Decision) -> None:
+    def _write(
+        self, writing: _Writing, document: WrittenDocument, decision: Decision, numbers: Sequence[int] = ()
+    ) -> None:
         raw, place = document.raw, document.place
         self.uncontained += decision.near is not None
         self.progress.originals += decision.is_original
         self._decisions.line(DECISION.write(decision))
         if decision.is_original:
-            writing.kept.write(raw or b"", decision.id, place)
+            writing.kept.write(raw or b"", decision.id, place, numbers)
         elif isinstance(writing.kept, KeptCaptures):
             writing.kept.refer(raw or b"", decision, place)
 

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.corpus.options import DedupOptions
 from simhash_hbase.errors import TooManyDuplicates
@@ -38,18 +39,30 @@ class ClusterTally:
 
     def figures(self) -> tuple[SourceFigures, ...]:
         """Return the figures of each source, that of the most documents first; of equals in the order of names."""
-        sources, numbers = len(self._sources), np.frombuffer(self._numbers, np.uint32).astype(np.int64)
+        sources, numbers, clusters = self._columns()
         if not sources:
             return ()
         removed = np.bincount(numbers[np.frombuffer(self._removed, np.bool_)], minlength=sources)
-        digests = np.frombuffer(self._clusters, f"S{ID_DIGEST_BYTES}")
-        clusters = np.unique(digests, return_inverse=True)[1].astype(np.int64)
         of_both, sizes = np.unique(clusters * sources + numbers, return_counts=True)
         largest = np.zeros(sources, np.int64)
         np.maximum.at(largest, of_both % sources, sizes)
         columns = np.bincount(numbers).tolist(), removed.tolist(), largest.tolist()
         figures = map(SourceFigures, self._sources, *columns)
         return tuple(sorted(figures, key=lambda each: (-each.documents, each.source)))
+
+    def of_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return of each document's cluster how many documents were removed, and from how many sources all are."""
+        sources, numbers, clusters = self._columns()
+        removed = np.frombuffer(self._removed, np.bool_)
+        copies = np.bincount(clusters[removed], minlength=len(clusters))
+        each_source = np.bincount(np.unique(clusters * sources + numbers) // max(sources, 1), minlength=len(clusters))
+        return copies[clusters], each_source[clusters]
+
+    def _columns(self) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the number of sources, and of each document the numbers of its source and its cluster."""
+        digests = np.frombuffer(self._clusters, f"S{ID_DIGEST_BYTES}")
+        clusters = np.unique(digests, return_inverse=True)[1].astype(np.int64)
+        return len(self._sources), np.frombuffer(self._numbers, np.uint32).astype(np.int64), clusters
 
 
 def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> None:

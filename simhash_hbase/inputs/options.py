@@ -45,6 +45,9 @@ class InputOptions:
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
     preference: Preference | None = None  # Places each record in an order by one of its fields.
     by_field: str | None = None  # The field that names the source of a record, for figures by source.
+    new_fields: tuple[
+        str, ...
+    ] = ()  # Fields that are written into records: one that has them already ends the reading.
     stdin: str | None = None
     """A file to read in place of ``"-"``, for a caller that has copied standard input to read it twice."""
     lasting: bool = False

@@ -240,6 +240,9 @@ class Builder:
     def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
         """Return the document of a record."""
         options = self._options
+        for name in options.new_fields:
+            if name in record:
+                raise InvalidInput(f"{place}: the record has the field {name!r} already: {NAME_ANOTHER}")
         known = None
         try:
             known = self._id_of(record, place)
@@ -329,6 +332,7 @@ def source_in(record: Mapping[str, object], name: str) -> str:
     return _cut(text.strip(), SOURCE_CHARACTERS)
 
 
+NAME_ANOTHER = "name another one with `counts=FIELD`"
 _ADVICE = "; it has "
 
 

@@ -1,10 +1,16 @@
 """``dedup`` that warns: figures by source, and nothing written where too much would be removed."""
 
+import csv
 import json
 import re
+import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.corpus import near_copies, write_jsonl
+from support.fresh_clone import assert_printed, blocks, run, split
 
 SHINGLES = ("--analyzer", "shingle")
 
@@ -18,6 +24,19 @@ def sites():
         document["url"] = f"{names[document['id'][-1]]}{at}"
     del documents[-1]["url"], documents[-2]["url"]
     return documents
+
+
+def write_table(path, records):
+    """Write records as the suffix of a path says."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(records), path)
+    elif path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(records[0]))
+            writer.writeheader()
+            writer.writerows(records)
+    else:
+        write_jsonl(path, records)
 
 
 @pytest.fixture
@@ -85,14 +104,12 @@ def test_the_report_lists_the_sources(cli, source, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_sources_are_read_from_columns(cli, source, tmp_path, suffix):
+def test_sources_are_read_from_columns(cli, tmp_path, suffix):
     table = tmp_path / f"sites.{suffix}"
-    cli("dedup", source, *SHINGLES, "--output", table, "--similarity", "1")
-    records = [json.loads(line) for line in source.read_text("utf-8").splitlines()]
+    write_table(table, sites())
 
     done = cli("dedup", table, *SHINGLES, "--by", "url")
 
-    assert len(records) == 30
     assert "'wire.example': 10 documents, 10 kept" in done.err
 
 
@@ -180,3 +197,95 @@ def test_a_guard_reads_standard_input(cli, source, standard_input):
 
     assert (stopped.code, stopped.out, passed.code) == (4, b"", 0)
     assert len(passed.records) == 30
+
+
+def counted(cli, source, kept, *more):
+    """Decide and count copies in the kept records."""
+    done = cli("dedup", source, *SHINGLES, "--output", kept, "--counts", "copies", *more)
+    assert done.code == 0, done.err
+    return done
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kept_records_get_the_number_of_their_copies_and_sources(cli, source, tmp_path, monkeypatch, workers):
+    monkeypatch.setattr("simhash_hbase.corpus.options.Reading.part_bytes", 20_000)
+    lines = {json.loads(line)["id"]: line for line in source.read_text("utf-8").splitlines()}
+    kept = tmp_path / "kept.jsonl"
+
+    done = counted(cli, source, kept, "--by", "url", "--workers", workers)
+
+    assert kept.read_text("utf-8").splitlines() == [
+        f'{lines[name][:-1]},"copies":2,"copies_sources":2}}' for name in done.originals
+    ]
+
+
+def test_copies_of_an_original_that_only_the_index_holds_are_counted_nowhere(cli, url, source, tmp_path):
+    cli("create", url, *SHINGLES)
+    cli("add", url, write_jsonl(tmp_path / "before.jsonl", near_copies(1, 1)))
+    kept = tmp_path / "kept.jsonl"
+
+    cli("dedup", url, source, "--id-prefix", "file", "--output", kept, "--counts", "copies")
+
+    records = [json.loads(line) for line in kept.read_text("utf-8").splitlines()]
+    assert [record["copies"] for record in records] == [2] * 9
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_rows_of_csv_get_columns_in_their_own_encoding(cli, tmp_path, encoding):
+    source, kept = tmp_path / "a.csv", tmp_path / "kept.csv"
+    rows = [f'{each["id"]},"{each["text"]}\n""end"""\r\n' for each in near_copies(3, 2)]
+    source.write_bytes(("\ufeffid,text\r\n" + "".join(rows)).encode(encoding))
+
+    counted(cli, source, kept, "--counts", "copies, removed")
+
+    kept_rows = "".join(f"{row[:-2]},1\r\n" for row in rows[::2])
+    assert kept.read_bytes().decode(encoding) == f'\ufeffid,text,"copies, removed"\r\n{kept_rows}'
+
+
+@pytest.mark.parametrize(
+    ("origin", "target"),
+    [("jsonl", "csv"), ("jsonl", "parquet"), ("csv", "jsonl"), ("parquet", "csv"), ("parquet", "parquet")],
+)
+def test_counts_are_numbers_in_every_form_that_has_fields(cli, tmp_path, origin, target):
+    table, kept = tmp_path / f"all.{origin}", tmp_path / f"kept.{target}"
+    write_table(table, sites())
+
+    counted(cli, table, kept, "--by", "url")
+
+    if target == "parquet":
+        rows = [list(row.values()) for row in pq.read_table(kept).to_pylist()]
+    elif target == "csv":
+        rows = [list(map(int, line.split(",")[-2:])) for line in kept.read_text("utf-8").splitlines()[1:]]
+    else:
+        rows = [list(json.loads(line).values()) for line in kept.read_text("utf-8").splitlines()]
+    assert [row[-2:] for row in rows] == [[2, 2]] * 10
+
+
+@pytest.mark.parametrize("name", ["jsonl", "csv", "parquet"])
+def test_a_field_that_records_have_already_is_not_written_over(cli, url, tmp_path, name):
+    table = tmp_path / f"all.{name}"
+    write_table(table, sites())
+    cli("create", url, *SHINGLES)
+    before = written(tmp_path)
+
+    refused = cli("dedup", url, table, "--output", tmp_path / f"kept.{name}", "--counts", "url")
+
+    assert (refused.code, refused.out) == (1 if name == "jsonl" else 2, b"")
+    assert "'url' already: name another one with --counts FIELD" in refused.err.splitlines()[-1]
+    assert written(tmp_path) == before
+
+
+def test_files_of_text_have_no_field_for_counts(cli, tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("a text", "utf-8")
+
+    refused = cli("dedup", tmp_path / "texts", *SHINGLES, "--output", tmp_path / "kept", "--counts", "copies")
+
+    assert refused.code == 2
+    assert "--counts writes a field, which JSON lines, CSV, TSV, Parquet have: the input is files" in refused.err
+
+
+def test_the_commands_of_the_page_print_what_it_shows(tmp_path):
+    for command, shown in split(blocks()["guards"]).items():
+        assert_printed(shown, run(tmp_path, f"PATH={Path(sys.executable).parent}:$PATH\n{command}"))
+    assert not (tmp_path / "guarded.jsonl").exists()

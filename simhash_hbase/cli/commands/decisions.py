@@ -74,7 +74,15 @@ class GivenPlaces:
 
 
 # The options that a resumed run must share with the interrupted one.
-RESUMABLE = {"keep": "first", "by": None, "fail_above": None, "dry_run": False, "exact": False, "contained": None}
+RESUMABLE = {
+    "keep": "first",
+    "by": None,
+    "fail_above": None,
+    "counts": None,
+    "dry_run": False,
+    "exact": False,
+    "contained": None,
+}
 
 
 def left_by_interrupt(
@@ -186,6 +194,8 @@ def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[t
     option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
     option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
            " came, or as its suffix says (.jsonl, .csv, .parquet); whole files to a folder."),
+    option("--counts", metavar="FIELD", help="Write into each record of --output how many copies of it were"
+           " removed; with --by, into FIELD_sources from how many sources."),
     option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="In the"
            " --output of a crawl, leave duplicates out, or write records that refer to the kept ones."),
     option("--clusters", type=click.Path(dir_okay=False), metavar="FILE",

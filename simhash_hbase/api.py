@@ -34,6 +34,7 @@ from simhash_hbase.errors import (
     StoreRefused,
     StoreTimeout,
     StoreUnavailable,
+    TooManyDuplicates,
     Unsupported,
     WorkerLost,
 )
@@ -45,7 +46,7 @@ from simhash_hbase.index.answers import Answer, ClueAnswer, ClueMatch, Decision,
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.indexrows import find_profile
+from simhash_hbase.index.indexrows import find_profile, read_idf
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.kernel.tables import dictionary_digest, fold_digest
 from simhash_hbase.profile import MatchRule, Profile
@@ -104,6 +105,7 @@ __all__ = [
     "StoreTimeout",
     "StoreUnavailable",
     "Stored",
+    "TooManyDuplicates",
     "Unsupported",
     "WeakHashWarning",
     "WeightedAnalyzer",
@@ -311,6 +313,38 @@ def create_index(
         store.close()
         raise
     return index
+
+
+def create_index_like(
+    url: Address, index: LocalIndex, *, regions: int | None = None, compression: str | None = None
+) -> LocalIndex:
+    """Make an empty index with the profile and the idf table of another one.
+
+    Parameters
+    ----------
+    url, regions, compression
+        As for `create_index`.
+    index : LocalIndex
+        The other one.
+
+    Raises
+    ------
+    IndexExists
+        When there is one already.
+    """
+    url = address_of(url)
+    try:
+        store = create_store(url, regions=regions, compression=compression, ttl_ms=index.profile.ttl_ms)
+    except IndexExists:
+        # A crash may have left the place before the profile was written: then it is completed.
+        store = open_store(url)
+    try:
+        made = LocalIndex.create(store, index.profile, idf=read_idf(index.store, index.profile))
+    except SimhashError:
+        store.close()
+        raise
+    made.analysis = index.analysis
+    return made
 
 
 @contextmanager

@@ -13,6 +13,7 @@
         ├── InvalidArgument       a value that the caller passed is out of range
         ├── InvalidProfile        a combination of index options that cannot be
         ├── InvalidInput          a file or a line of it cannot be read as documents
+        ├── TooManyDuplicates     more of a corpus would be removed than its caller allows
         ├── EmptyDocument         a text has no usable words, so it has no fingerprint
         ├── DocumentMissing       the index does not hold a document of this id
         ├── IndexMissing          there is no index at this address
@@ -51,6 +52,7 @@ __all__ = [
     "StoreRefused",
     "StoreTimeout",
     "StoreUnavailable",
+    "TooManyDuplicates",
     "Unsupported",
     "WorkerLost",
 ]
@@ -118,6 +120,10 @@ class InvalidProfile(Permanent, ValueError):
 
 class InvalidInput(Permanent, ValueError):
     """A file, or a line of it, cannot be read as documents."""
+
+
+class TooManyDuplicates(Permanent):
+    """More of a corpus, or of one of its sources, would be removed than its caller allows; nothing was written."""
 
 
 class EmptyDocument(Permanent, ValueError):

@@ -16,7 +16,7 @@ from click import shell_completion as shells
 from simhash_hbase.cli import exits
 from simhash_hbase.cli.help import CONFIG, Group, Option, command, option, wanted_number
 from simhash_hbase.cli.screen import terminal
-from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
+from simhash_hbase.errors import InvalidArgument, SimhashError
 
 PROGRAM = "simhash-hbase"
 COMPLETION = "_SIMHASH_HBASE_COMPLETE"  # The variable by which a shell asks for words.
@@ -269,8 +269,7 @@ def _run(words: list[str]) -> tuple[int, str]:
         if state.debug:
             with suppress(OSError):
                 traceback.print_exception(error)
-        code = exits.WRONG_USAGE if isinstance(error, InvalidArgument | InvalidProfile) else exits.FAILED
-        return code, exits.with_sources(exits.sentence_of(error), state.settings)
+        return exits.code_of(error), exits.with_sources(exits.sentence_of(error), state.settings)
 
 
 def _call(words: list[str], state: exits.RunState) -> int:

@@ -11,12 +11,13 @@ from signal import SIGPIPE
 
 import click
 
-from simhash_hbase.errors import IndexMissing
+from simhash_hbase.errors import IndexMissing, InvalidArgument, InvalidProfile, TooManyDuplicates
 
 DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
 SOME_REFUSED = 3
+TOO_MANY_DUPLICATES = 4
 SIGNAL_CODES = 128  # A process that a signal ended has this more than its number as its exit code; ours has it, too.
 PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # The signal that ends other programs when nobody reads their output.
 
@@ -24,11 +25,11 @@ TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
 _OTHERWISE = {"format": "--input-format"}  # Options that are not called like their parameters.
 PARAMETERS = (
-    "against", "at_least", "at_share", "clusters", "collection", "contained", "cut", "dry_run", "duplicates",
-    "encoding", "exact", "features_field", "format", "html", "id_field", "id_prefix", "if_not_exists",
-    "into_existing", "keep", "longest", "mark", "max_document_bytes", "output", "passages", "rejects", "report",
-    "results", "resume", "same", "simhash_field", "simhash_format", "staging", "suites", "take_over", "text_field",
-    "workers", "yes",
+    "against", "at_least", "at_share", "by", "clusters", "collection", "contained", "counts", "cut", "dry_run",
+    "duplicates", "encoding", "exact", "fail_above", "fail_from", "features_field", "format", "html", "id_field",
+    "id_prefix", "if_not_exists", "into_existing", "keep", "longest", "mark", "max_document_bytes", "output",
+    "passages", "rejects", "report", "results", "resume", "same", "simhash_field", "simhash_format", "staging",
+    "suites", "take_over", "text_field", "workers", "yes",
 )  # fmt: skip
 _PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
 
@@ -36,6 +37,13 @@ _PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
 def after(refused: int) -> int:
     """Return the code of a command that finished, with so many records refused."""
     return SOME_REFUSED if refused else DONE
+
+
+def code_of(error: BaseException) -> int:
+    """Return the code of a command that an error ended."""
+    if isinstance(error, TooManyDuplicates):
+        return TOO_MANY_DUPLICATES
+    return WRONG_USAGE if isinstance(error, InvalidArgument | InvalidProfile) else FAILED
 
 
 @dataclass

@@ -3,15 +3,19 @@
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import Self
+
+import msgspec
 
 from simhash_hbase import inputs
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import SUFFIXES, InputOptions, Source, Sources, format_of
 from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS, read_header
+from simhash_hbase.inputs.records import NAME_ANOTHER
 from simhash_hbase.inputs.streams import ReadRequest, open_stream
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
@@ -32,6 +36,36 @@ def split_row(row: str, delimiter: str) -> list[str]:
     """Return the values of a row of CSV."""
     [values] = csv.reader(io.StringIO(row, newline=""), delimiter=delimiter, strict=True)
     return values
+
+
+@dataclass(frozen=True)
+class AddedNumbers:
+    """Fields that kept records get: the other bytes of a record stay."""
+
+    names: tuple[str, ...]
+    format: str = "jsonl"  # Of the input: JSON lines, CSV, TSV or Parquet.
+    encoding: str = "utf-8"  # Encoding of lines.
+
+    def header(self, header: bytes) -> bytes:
+        """Return the header row of CSV with their names."""
+        row = io.StringIO()
+        csv.writer(row, delimiter=DELIMITERS[self.format], lineterminator="").writerow(self.names)
+        return header + (DELIMITERS[self.format] + row.getvalue()).encode(self.encoding)
+
+    def into(self, raw: bytes, numbers: Sequence[int]) -> bytes:
+        """Return a line of JSON, or a row of CSV, with a number for each.
+
+        Examples
+        --------
+        >>> AddedNumbers(("copies",)).into(b'{"id": "a"}', [2])
+        b'{"id": "a","copies":2}'
+        """
+        line = raw.decode(self.encoding)
+        if self.format in DELIMITERS:
+            return "".join([line, *(f"{DELIMITERS[self.format]}{number}" for number in numbers)]).encode(self.encoding)
+        pairs = (f",{msgspec.json.encode(name).decode()}:{n}" for name, n in zip(self.names, numbers, strict=True))
+        end = line.rindex("}")
+        return "".join([line[:end], *pairs, line[end:]]).encode(self.encoding)
 
 
 @dataclass(frozen=True)
@@ -101,6 +135,28 @@ class KeptForm:
     line_end: bytes = b"\n"  # The end of a line in the encoding of lines.
     conversion: Conversion | None = None
     refers: bool = False  # Whether records of duplicates are written that refer to the kept ones.
+    format: str | None = None  # Format of the input; None where there is none.
+    encoding: str = "utf-8"  # Encoding of lines.
+    header: bytes | None = None  # The first row of CSV.
+    added: AddedNumbers | None = None  # Fields that kept records get.
+
+    def with_numbers(self, names: tuple[str, ...]) -> Self:
+        """Return the form in which kept records have more fields."""
+        if self.format is None:
+            return self
+        if self.format not in _CONVERTED:
+            have = ", ".join(_CONVERTED.values())
+            raise InvalidArgument(f"`counts` writes a field, which {have} have: the input is {_NAMES[self.format]}")
+        columns = [] if self.conversion is None else self.conversion.columns()
+        if self.header is not None:
+            columns = split_row(self.header.decode(self.encoding), DELIMITERS[self.format])
+        if twice := next((name for name in names if name in columns), None):
+            raise InvalidArgument(f"the input has the column {twice!r} already: {NAME_ANOTHER}")
+        added = AddedNumbers(names, self.format, self.encoding)
+        if self.conversion is not None or self.header is None:
+            return replace(self, added=added)
+        head = self.start.removesuffix(self.line_end)
+        return replace(self, added=added, start=added.header(head) + self.line_end)
 
     @property
     def takes_bytes(self) -> bool:
@@ -190,7 +246,7 @@ def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
     target = SUFFIXES.get(Source(path, path, path).suffix)
     if target is None or (first.kind == FILES and os.path.isdir(path)) or _KINDS.get(target) == first.kind:
         target = first.format
-    form = KeptForm(first.kind)
+    form = KeptForm(first.kind, format=first.format, encoding=first.encoding or "utf-8", header=first.header)
     if first.kind == ROWS or target != first.format:
         conversion = Conversion(first.format, target, first.encoding or "utf-8", first.header, _same_columns(rows))
         if first.format not in _CONVERTED or target not in _CONVERTED:

@@ -10,6 +10,7 @@ from simhash_hbase.inputs import InputOptions, Preference
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.options import PART_BYTES
 from simhash_hbase.profile.defaults import check_share
+from simhash_hbase.report.sources import SourceFigures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,16 @@ class DedupOptions:
 
     Attributes
     ----------
+    by : str, optional
+        The field of a record that names its source: `Summary.by_source` has figures of each then. The source of a URL
+        is its host; a value is cut after 200 characters. Needs 20 bytes of memory a document, and some hundred a
+        source.
+    fail_above : float, optional
+        The largest share of the documents that may be removed, of all and, with `by`, of each source. If more would be,
+        the run raises `TooManyDuplicates` and writes nothing: no file, and nothing into the index. All is read and
+        decided first, for an index that stays in a temporary folder, then decided again and written.
+    fail_from : int
+        Sources of fewer documents are not judged by `fail_above`; all documents together are.
     keep : str
         Which one of near copies becomes the original: ``first``; ``longest``; ``best:FIELD``, that with the highest
         number in a field of the record, ``best:-FIELD`` with the lowest; ``rank:FIELD=a,b,c``, that of the preferred
@@ -73,6 +84,10 @@ class DedupOptions:
     output : str, optional
         File, or folder for whole files, that takes the originals in the input's own form; JSON lines, CSV and Parquet
         in the one that its suffix names.
+    counts : str, optional
+        A field that each record of `output` gets: how many documents were removed in its favour. With `by` there is
+        also FIELD_sources: from how many sources these and the record come; all that name none count as one. JSON
+        lines, CSV and Parquet have fields; a record that has one of the two ends the run before anything is written.
     duplicates : {"drop", "revisit"}
         Whether `output` of a crawl leaves duplicates out, or has records in their place: a ``revisit`` where the same
         payload was kept in this run, else ``metadata`` with the original's id, distance and similarity.
@@ -86,11 +101,15 @@ class DedupOptions:
         The index stays: a record of standard input without an id is refused, and of a file it is warned of.
     """
 
+    by: str | None = None
+    fail_above: float | None = None
+    fail_from: int = 1
     keep: str = "first"
     exact: bool = False
     contained: float | None = None
     dry_run: bool = False
     output: str | None = None
+    counts: str | None = None
     duplicates: Literal["drop", "revisit"] = "drop"
     clusters: str | None = None
     results: str | None = None
@@ -98,23 +117,54 @@ class DedupOptions:
     lasting: bool = True
 
     def __post_init__(self) -> None:
-        if self.resume and not self.results:
-            raise InvalidArgument("`resume` goes with `results=FILE`")
         for name in ("output", "clusters", "results"):
             if isinstance(path := getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(path))
-        if self.preference.by != "first" and self.resume:
-            raise InvalidArgument(f"`resume` cannot be combined with `keep` {self.keep}, which decides at the end")
         check_share(self.contained)
-        if self.resume and self.judges_texts:
-            raise InvalidArgument("`resume` cannot be combined with `exact`: the texts of the earlier run are gone")
-        if self.resume and self.dry_run:
-            raise InvalidArgument("`resume` cannot be combined with `dry_run`")
+        if self.fail_above is not None and not (isinstance(self.fail_above, int | float) and 0 <= self.fail_above < 1):
+            raise InvalidArgument(f"`fail_above` is {self.fail_above!r}: wanted a share from 0 to below 1")
+        if self.fail_from < 1:
+            raise InvalidArgument(f"`fail_from` is {self.fail_from}: wanted at least 1")
+        if self.fail_from > 1 and (self.fail_above is None or self.by is None):
+            raise InvalidArgument("`fail_from` goes with `fail_above=SHARE` and `by=FIELD`")
+        if self.counts is not None and not (self.counts and self.output):
+            raise InvalidArgument("`counts` names the field that records of `output=FILE` get")
+        is_ranked = self.preference.by != "first"
+        if self.resume:
+            self._check_resumable(is_ranked=is_ranked)
+
+    def _check_resumable(self, *, is_ranked: bool) -> None:
+        """Raise unless a run with these options can be continued."""
+        if not self.results:
+            raise InvalidArgument("`resume` goes with `results=FILE`")
+        conflicts = {
+            f"`keep` {self.keep}, which decides at the end": is_ranked,
+            "`exact`: the texts of the earlier run are gone": self.judges_texts,
+            "`dry_run`": self.dry_run,
+            "`by`: the sources of the earlier run are not known": self.by is not None,
+            "`fail_above`, which writes all or nothing": self.fail_above is not None,
+            "`counts`, which are known at the end": self.counts is not None,
+        }
+        for conflict, is_there in conflicts.items():
+            if is_there:
+                raise InvalidArgument(f"`resume` cannot be combined with {conflict}")
 
     @property
     def judges_texts(self) -> bool:
         """Whether pairs are judged by their texts."""
         return self.exact or self.contained is not None
+
+    @property
+    def new_fields(self) -> tuple[str, ...]:
+        """The fields that `counts` writes."""
+        if self.counts is None:
+            return ()
+        return (self.counts,) if self.by is None else (self.counts, f"{self.counts}_sources")
+
+    @property
+    def decides_at_end(self) -> bool:
+        """Whether all documents are read before the first is decided."""
+        return self.preference.by != "first" or self.fail_above is not None or self.counts is not None
 
     @property
     def preference(self) -> Preference:
@@ -179,6 +229,8 @@ class Summary:
         Documents that an earlier run decided, which `resume` continued.
     uncontained : int
         Documents that have a near copy, and were kept since too little of them is in it.
+    by_source : tuple of SourceFigures
+        With `DedupOptions.by`, the figures of each source, that of the most documents first.
     """
 
     documents: int
@@ -186,6 +238,7 @@ class Summary:
     refused: int
     decided_before: int = 0
     uncontained: int = 0
+    by_source: tuple[SourceFigures, ...] = ()
 
     @property
     def duplicates(self) -> int:

@@ -1,37 +1,39 @@
 """A corpus on its way through an index: read, decided, and the decisions written to the files that were named."""
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
+from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, UniqueIds, are_made_here, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
+from simhash_hbase.corpus.tally import ClusterTally, check_removed
+from simhash_hbase.corpus.waiting import Decide, WaitingDocuments, WrittenDocument
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
-from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.features.workers import Workers
-from simhash_hbase.files.local import RecordFile, WatchedPipes
+from simhash_hbase.files.local import WatchedPipes, replacing
 from simhash_hbase.files.remote import is_remote
-from simhash_hbase.index import documentrows, exact, indexrows
+from simhash_hbase.index import exact, indexrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.forms import DECISION
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.inputs import Document, Place, Preference, Sources, are_files_here, total_bytes
+from simhash_hbase.inputs import Document, Sources, are_files_here, total_bytes
 from simhash_hbase.profile.defaults import SEED
+from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 AHEAD_BYTES = 16 << 20
@@ -89,7 +91,7 @@ def deduplicate(
     ...     path = Path(folder, "news.jsonl")
     ...     _ = path.write_text('{"text": "an article"}\n{"text": "an article"}\n{"text": "another thing"}\n')
     ...     deduplicate(index, [str(path)])
-    Summary(documents=3, originals=2, refused=0, decided_before=0, uncontained=0)
+    Summary(documents=3, originals=2, refused=0, decided_before=0, uncontained=0, by_source=())
     """
     with Deduplication(sources, options, reading=reading, lines=lines, listener=listener) as corpus:
         return corpus.run(index)
@@ -125,6 +127,9 @@ class Deduplication:
         self._early: sample.EarlyCut | None = None
         self._pool: Workers | None = None
         self._pipes = WatchedPipes(())
+        self._may_write = self._options.fail_above is None
+        self.by_source: tuple[SourceFigures, ...] = ()
+        """Figures of each source where `fail_above` has judged them, also after `TooManyDuplicates`."""
 
     def __enter__(self) -> Self:
         options, settings = self._options, self.reading.settings
@@ -159,7 +164,9 @@ class Deduplication:
             if size is not None and size > AHEAD_BYTES:
                 self._pool = stack.enter_context(closing(Workers(self.reading.processes - 1)))
                 self._pool.start()
-        settings = replace(settings, stdin=stdin, preference=options.preference)
+        settings = replace(
+            settings, stdin=stdin, preference=options.preference, by_field=options.by, new_fields=options.new_fields
+        )
         self.reading = replace(self.reading, settings=settings)
 
     def _prepare_output(self) -> None:
@@ -167,6 +174,8 @@ class Deduplication:
         options = self._options
         if options.output:
             self._form = kept_form(self.sources, self.reading.settings, options.output)
+            if options.counts is not None:
+                self._form = self._form.with_numbers(options.new_fields)
             check_kept(options.output, self._form, resume=self._decisions.start is not None)
         if options.duplicates == "revisit":
             if self._form is None or self._form.kind != RECORDS:
@@ -188,47 +197,111 @@ class Deduplication:
         """Read the decisions again, as JSON lines in the order of the input."""
         return self._decisions.lines()
 
-    def run(self, index: LocalIndex) -> Summary:
-        """Decide all documents; raises as `deduplicate` does."""
+    def run(self, index: LocalIndex, *, lasting: Callable[[], LocalIndex] | None = None) -> Summary:
+        """Decide all documents; raises as `deduplicate` does.
+
+        With `fail_above` a caller may hand over an index that is temporary, and `lasting`, which makes the one that
+        stays: it is called when no more would be removed than may be.
+        """
         options, start = self._options, self._decisions.start
         cut = self._early.take() if self._early is not None else []
         if cut and index.profile.seed == SEED:
             index.analysis.fingerprinter.remember(cut, workers=self.reading.processes)
         # Going on changes the files that the earlier run has left.
         before = start.read if start else 0
-        if isinstance(self._decisions, checkpoint.FileDecisions):
-            self._decisions.begin(indexrows.identity(index.store, index.collection.name))
-        # None where no run can continue this one; a number of bytes or files where it can.
-        keep = (start.kept_bytes if start else 0) if options.results else None
         takes_bytes = self._form is not None and self._form.takes_bytes
         # A run that is continued cuts the input where the one before would have: into whole chunks. Who has waited for
         # the idf of a long input waits a chunk longer, and all processes are at work from the first one on.
         soon = options.results is None and not cut
         del cut  # The counted words take some 100 MB.
         stays = options.lasting and not options.dry_run and not index.address.startswith("memory:")
-        reading = self.reading.into_lasting(lasting=stays)
+        stays = stays or lasting is not None
         with (
-            _deduplicator(index, options) as deduplicator,
-            open_kept(options.output, self._form, self._listener, keep=keep, resume=start is not None) as kept,
+            self._read_as(lasting=stays) as reading,
             Documents("dedup", self.sources, reading, self._listener, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             documents.pool = self._pool
-            gathers = are_files_here(self.sources) and are_made_here(self._named_files())
-            with WriteGroups(deduplicator.target, gathers=gathers) as groups:
-
-                def decide(entries: Entries, texts: list[str]) -> list[Decision]:
-                    self._pipes.check()
-                    with groups.batch(len(entries)):
-                        return index.dedup_entries(entries, deduplicator, texts=texts)
-
-                run = _Run(index, decide, groups, documents, self._decisions, kept)
-                if options.preference.by == "first":
-                    run.first(with_texts=options.judges_texts)
-                else:
-                    run.preferred(options.preference, self._listener, with_texts=options.judges_texts)
+            is_counted = bool(options.by or options.counts or options.fail_above is not None)
+            run = _Run(index, documents, self._decisions, counts=is_counted)
+            if options.decides_at_end:
+                self._decide_at_end(run, index, lasting)
+            else:
+                with self._deduplicating(index) as (decide, groups), self._open_kept() as kept:
+                    run.first(_Writing(decide, groups, kept), with_texts=options.judges_texts)
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
-        return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
+        by_source = () if options.by is None else run.tally.figures()
+        return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained, by_source)
+
+    def _decide_at_end(self, run: "_Run", index: LocalIndex, lasting: Callable[[], LocalIndex] | None) -> None:
+        """Read all documents, decide them, and write; where a share is not to be removed, only after that is known."""
+        options, listener = self._options, self._listener
+        with WaitingDocuments(options.preference, with_texts=options.judges_texts) as waiting:
+            waiting.read(run.parts(with_texts=options.judges_texts))
+            is_guarded = options.fail_above is not None
+            is_tried = is_guarded and not options.dry_run and (options.lasting or lasting is not None)
+            if is_tried:
+                # The index that the caller made for this takes the decisions of the first time, too.
+                with self._deduplicating(index, dry_run=lasting is None) as (decide, _):
+                    waiting.decide(decide, listener, name="dedup: decide, without writing")
+                run.count(waiting)
+                self._check(run)
+                index = index if lasting is None else lasting()
+            with self._deduplicating(index) as (decide, groups):
+                waiting.decide(decide, listener)
+                groups.commit()
+                run.count(waiting)
+                if not is_tried:
+                    self._check(run)
+                self._may_write = True
+                with self._open_kept() as kept:
+                    columns = run.tally.of_clusters()[: len(options.new_fields)]
+                    numbers = zip(*(column.tolist() for column in columns), strict=True)
+                    run.write(waiting, _Writing(decide, groups, kept), numbers)
+
+    def _check(self, run: "_Run") -> None:
+        """Raise `TooManyDuplicates` if more would be removed than the options allow."""
+        self.by_source = run.tally.figures()
+        check_removed(self.by_source, self._options)
+
+    @contextmanager
+    def _read_as(self, *, lasting: bool) -> Iterator[Reading]:
+        """Yield how documents are read; refused records are held back as long as nothing may be written."""
+        reading = self.reading.into_lasting(lasting=lasting)
+        if self._options.fail_above is None or reading.rejects is None:
+            yield reading
+            return
+        with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
+            held = Path(folder) / "rejects"
+            try:
+                yield replace(reading, rejects=str(held))
+            finally:
+                if self._may_write:
+                    with held.open("rb") as source, replacing(reading.rejects) as target:
+                        shutil.copyfileobj(source, target)
+
+    @contextmanager
+    def _deduplicating(self, index: LocalIndex, *, dry_run: bool | None = None) -> Iterator[tuple[Decide, WriteGroups]]:
+        """Yield what decides batches of documents in an index, and the groups in which they are written."""
+        options = self._options if dry_run is None else replace(self._options, dry_run=dry_run)
+        gathers = are_files_here(self.sources) and are_made_here(self._named_files())
+        with _deduplicator(index, options) as deduplicator, WriteGroups(deduplicator.target, gathers=gathers) as groups:
+
+            def decide(entries: Entries, texts: list[str]) -> list[Decision]:
+                self._pipes.check()
+                with groups.batch(len(entries)):
+                    return index.dedup_entries(entries, deduplicator, texts=texts)
+
+            if isinstance(self._decisions, checkpoint.FileDecisions):
+                self._decisions.begin(indexrows.identity(index.store, index.collection.name))
+            yield decide, groups
+
+    def _open_kept(self) -> AbstractContextManager[Kept]:
+        """Open the place for kept documents."""
+        options, start = self._options, self._decisions.start
+        # None where no run can continue this one; a number of bytes or files where it can.
+        keep = (start.kept_bytes if start else 0) if options.results else None
+        return open_kept(options.output, self._form, self._listener, keep=keep, resume=start is not None)
 
     def _checked_destinations(self) -> WatchedPipes:
         """Check where a run writes at its beginning, not after hours; return the pipes there."""
@@ -272,26 +345,25 @@ class Deduplication:
         ]
 
 
+class _Writing(NamedTuple):
+    """Where a run writes."""
+
+    decide: Decide
+    groups: WriteGroups
+    kept: Kept
+
+
 class _Run:
     """Decides one corpus."""
 
-    def __init__(
-        self,
-        index: LocalIndex,
-        decide: Callable[[Entries, list[str]], list[Decision]],
-        groups: WriteGroups,
-        documents: Documents,
-        decisions: checkpoint.Sink,
-        kept: Kept,
-    ) -> None:
+    def __init__(self, index: LocalIndex, documents: Documents, decisions: checkpoint.Sink, *, counts: bool) -> None:
         self.progress = decisions.progress
         self.uncontained = 0
+        self.tally = ClusterTally()
+        self.counts = counts  # Whether documents are counted by source and cluster.
         self._index = index
-        self._decide_batch = decide
         self._documents = documents
         self._decisions = decisions
-        self._kept = kept
-        self._groups = groups
         if (done := decisions.start) is not None:
             documents.skip(done.records, read=done.read, refused=done.refused)
         self._unique_ids = UniqueIds(documents.refuse, decisions.ids())
@@ -299,61 +371,77 @@ class _Run:
     def _chunks(self, *, with_texts: bool) -> Iterator[Chunk]:
         return self._documents.chunks(self._index.analysis, self._index.profile, with_texts=with_texts)
 
-    def first(self, *, with_texts: bool) -> None:
+    def first(self, writing: _Writing, *, with_texts: bool) -> None:
         """Decide in the order of the input."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
-        done = self._noted()
+        done = self._noted(writing)
         self._decisions.commit(done)
         try:
             for chunk in self._chunks(with_texts=with_texts):
-                entries, texts = self._unique_ids(chunk)
-                decisions = self._decide(entries, [document.text or "" for document in texts])
-                for document, decision in zip(texts, decisions, strict=True):
-                    self._write(document.raw, document.place, decision)
+                entries, documents = self._unique_ids(chunk)
+                decisions = writing.decide(entries, [document.text or "" for document in documents])
+                for document, decision in zip(documents, decisions, strict=True):
+                    if self.counts:
+                        self.tally.read(document.source)
+                        self.tally.decide(decision)
+                    self._write(writing, document, decision)
                 self.progress.records += chunk.records
-                done = self._noted()
-                if self._groups.is_durable:
+                done = self._noted(writing)
+                if writing.groups.is_durable:
                     self._decisions.commit(done)
         except BaseException:
-            self._groups.commit()
-            if not self._groups.is_undone:
+            writing.groups.commit()
+            if not writing.groups.is_undone:
                 self._decisions.commit(done)
             raise
-        self._finish()
+        self._finish(writing)
 
-    def preferred(self, preference: Preference, listener: RunListener, *, with_texts: bool) -> None:
-        """Decide in an order of preference, write in the order of the input."""
-        parts = (self._unique_ids(chunk) for chunk in self._chunks(with_texts=with_texts))
-        for raw, place, decision in decide_preferred(parts, preference, self._decide, listener, with_texts=with_texts):
-            self._groups.commit()
-            self._write(raw, place, decision)
-        self._finish()
+    def parts(self, *, with_texts: bool) -> Iterator[tuple[Entries, list[Document]]]:
+        """Read documents that are decided later."""
+        for chunk in self._chunks(with_texts=with_texts):
+            entries, documents = self._unique_ids(chunk)
+            if self.counts:
+                for document in documents:
+                    self.tally.read(document.source)
+            yield entries, documents
 
-    def _finish(self) -> None:
+    def count(self, waiting: WaitingDocuments) -> None:
+        """Count the decisions about documents that were read."""
+        self.tally.begin_anew()
+        if self.counts:
+            for decision in waiting.decisions():
+                self.tally.decide(decision)
+
+    def write(self, waiting: WaitingDocuments, writing: _Writing, numbers: Iterable[Sequence[int]]) -> None:
+        """Write decided documents in the order of the input, kept ones with their numbers, where there are some."""
+        for (document, decision), added in zip(waiting, chain(numbers, repeat(())), strict=False):
+            self._write(writing, document, decision, added)
+        self._finish(writing)
+
+    def _finish(self, writing: _Writing) -> None:
         """Make durable all that was decided."""
-        self._groups.commit()
+        writing.groups.commit()
         self.progress.finished = True
-        self._decisions.commit(self._noted())
+        self._decisions.commit(self._noted(writing))
 
-    def _noted(self) -> checkpoint.Checkpoint:
+    def _noted(self, writing: _Writing) -> checkpoint.Checkpoint:
         """Bring the kept documents of whole chunks to the disk; return what is done with then."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
-        self.progress.kept_bytes = self._kept.commit()
+        self.progress.kept_bytes = writing.kept.commit()
         self.progress.result_bytes = self._decisions.length()
         return msgspec.structs.replace(self.progress)
 
-    def _decide(self, entries: Entries, texts: list[str]) -> list[Decision]:
-        decisions = self._decide_batch(entries, texts)
-        self.uncontained += sum(decision.near is not None for decision in decisions)
-        return decisions
-
-    def _write(self, raw: bytes | None, place: Place, decision: Decision) -> None:
+    def _write(
+        self, writing: _Writing, document: WrittenDocument, decision: Decision, numbers: Sequence[int] = ()
+    ) -> None:
+        raw, place = document.raw, document.place
+        self.uncontained += decision.near is not None
         self.progress.originals += decision.is_original
         self._decisions.line(DECISION.write(decision))
         if decision.is_original:
-            self._kept.write(raw or b"", decision.id, place)
-        elif isinstance(self._kept, KeptCaptures):
-            self._kept.refer(raw or b"", decision, place)
+            writing.kept.write(raw or b"", decision.id, place, numbers)
+        elif isinstance(writing.kept, KeptCaptures):
+            writing.kept.refer(raw or b"", decision, place)
 
 
 @contextmanager
@@ -368,93 +456,3 @@ def _deduplicator(index: LocalIndex, options: DedupOptions) -> Iterator[Deduplic
             closing(EmbeddedStore.create(str(Path(folder) / "scratch"), EmbeddedOptions(durable=False))) as scratch,
         ):
             yield index.deduplicator(scratch=scratch, judge=judge)
-
-
-BATCH = 1_000
-BATCH_BYTES = 16 << 20
-"""Most bytes of records in memory at a time, unless a single record has more."""
-
-
-class _Row(msgspec.Struct, array_like=True):
-    """One document on disk."""
-
-    member: bytes  # As an index holds it.
-    simhash: int
-    raw: bytes | None
-    place: Place
-    text: str
-
-
-def decide_preferred(
-    parts: Iterable[tuple[Entries, list[Document]]],
-    preference: Preference,
-    decide: Callable[[Entries, list[str]], list[Decision]],
-    listener: RunListener,
-    *,
-    with_texts: bool = False,
-) -> Iterator[tuple[bytes | None, Place, Decision]]:
-    """Decide documents in an order of preference; yield the decisions in the order of the input.
-
-    A first pass keeps about 150 bytes a document, its metadata and raw bytes, and its text where `decide` needs that,
-    in the folder for temporary files; a second one decides them.
-    """
-    encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Row)
-    with RecordFile() as rows, RecordFile() as decided:
-        ranks, bands = [np.empty(0)], 0
-        for entries, documents in parts:
-            ranks.append(places_of(preference, entries, documents))
-            bands = max(bands, entries.segments.shape[1])
-            members = documentrows.member_values(entries, [0] * len(entries))
-            for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
-                text = (document.text or "") if with_texts else ""
-                rows.append(encoder.encode((member, simhash, document.raw, document.place, text)))
-        order = np.argsort(np.concatenate(ranks), kind="stable")
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        with listener.meter("dedup: decide", len(order)) as meter:
-            for numbers in _batches(order.tolist(), rows):
-                batch = [decoder.decode(rows.read(number)) for number in numbers]
-                decoded = [decode_member(row.member, bands=bands) for row in batch]
-                entries = documentrows.member_entries(decoded, [row.simhash for row in batch], bands=bands)
-                for decision in decide(entries, [row.text for row in batch]):
-                    decided.append(encoder.encode(decision))
-                meter.show(len(decided), len(decided))
-        as_decision = msgspec.msgpack.Decoder(Decision)
-        for number in range(len(order)):
-            row = decoder.decode(rows.read(number))
-            yield row.raw, row.place, as_decision.decode(decided.read(int(place[number])))
-
-
-def _batches(order: Sequence[int], rows: RecordFile) -> Iterator[list[int]]:
-    """Yield the numbers of records, in this order, cut by their number and size."""
-    numbers: list[int] = []
-    size = 0
-    for number in order:
-        if numbers and (len(numbers) == BATCH or size + rows.size(number) > BATCH_BYTES):
-            yield numbers
-            numbers, size = [], 0
-        numbers.append(number)
-        size += rows.size(number)
-    if numbers:
-        yield numbers
-
-
-def places_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
-    """Return the place of each document in an order of preference, the least first.
-
-    Raises
-    ------
-    InvalidInput
-        When the order goes by a field, and a document comes of a format without fields.
-    """
-    if preference.by == "longest":
-        return -entries.lengths.astype(np.float64)
-    if preference.field is None:
-        return np.zeros(len(entries))
-    for document in documents:
-        if document.preference is None:
-            raise InvalidInput(
-                f"{document.place}: the format has no field {preference.field!r}: near copies are ranked by a field"
-                " in JSON lines, CSV and Parquet"
-            )
-    return np.array([document.preference for document in documents], np.float64)

@@ -5,7 +5,7 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate, islice
 from pathlib import Path
@@ -18,7 +18,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from simhash_hbase import inputs
-from simhash_hbase.corpus.forms import FILES, RECORDS, Conversion, KeptForm, check_id, split_row
+from simhash_hbase.corpus.forms import FILES, RECORDS, AddedNumbers, Conversion, KeptForm, check_id, split_row
 from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import followed, open_growing, open_temporary, replacing, target_of, to_disk, write_below
@@ -44,7 +44,7 @@ def packer(path: str | Path) -> Callable[[bytes], bytes]:
 class NotKept:
     """Keeps nothing."""
 
-    def write(self, raw: bytes, name: str, place: Place) -> None:
+    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
         """Do nothing."""
 
     def commit(self) -> int:
@@ -56,16 +56,23 @@ class KeptFile:
     """Writes records as they came, one after the other."""
 
     def __init__(
-        self, stream: BinaryIO, start: bytes, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]
+        self,
+        stream: BinaryIO,
+        start: bytes,
+        entry: Callable[[bytes], bytes],
+        batch: Callable[[bytes], bytes],
+        *,
+        added: AddedNumbers | None = None,
     ) -> None:
         self._stream = stream
+        self._added = added
         self._entry = entry
         self._batch = batch
         self._waiting = bytearray(start)
 
-    def write(self, raw: bytes, name: str, place: Place) -> None:
-        """Take one record."""
-        self._waiting += self._entry(raw)
+    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
+        """Take one record, with the numbers of the fields that it gets."""
+        self._waiting += self._entry(raw if self._added is None else self._added.into(raw, numbers))
 
     def commit(self) -> int:
         """Write the lines that wait, and sync the file to the disk; return its length."""
@@ -100,7 +107,7 @@ class KeptFolder:
         self._count = 0
         self._folder.mkdir(exist_ok=True)
 
-    def write(self, raw: bytes, name: str, place: Place) -> None:
+    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
         """Write one document."""
         check_id(name)
         write_below(self._folder, name, packer(name)(raw), completes=self._resume)
@@ -135,7 +142,7 @@ class KeptCaptures:
         for raw in before:
             self._captures.keep(raw)
 
-    def write(self, raw: bytes, name: str, place: Place) -> None:
+    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
         """Take an original."""
         self._captures.keep(raw)
         self._file.write(raw, name, place)
@@ -154,8 +161,7 @@ class KeptCaptures:
         return self._file.commit()
 
 
-_ROW = Struct("<IQ")
-_ROWS = np.dtype([("file", "<u4"), ("row", "<u8")])
+_ROWS = [("file", "<u4"), ("row", "<u8")]
 _BATCH_ROWS = 1_000
 
 ConvertedRow = dict[str, Any]
@@ -172,25 +178,32 @@ class KeptRows:
         From which format into which.
     notes : BinaryIO
         Takes kept records as JSON lines, or numbers of rows of Parquet; a resumed run continues it.
+    added : AddedNumbers, optional
+        Fields that the records get.
     """
 
-    def __init__(self, path: str, conversion: Conversion, notes: BinaryIO) -> None:
+    def __init__(self, path: str, conversion: Conversion, notes: BinaryIO, added: AddedNumbers | None = None) -> None:
+        self._added = added
+        self._names = () if added is None else added.names
+        self._row = Struct("<IQ" + "Q" * len(self._names))
         self._path = path
         self._conversion = conversion
         self._notes = notes
         self._files = {name: number for number, name in enumerate(conversion.files)}
         self._columns = [] if conversion.copies_rows else conversion.columns()
 
-    def write(self, raw: bytes, name: str, place: Place) -> None:
+    def write(self, raw: bytes, name: str, place: Place, numbers: Sequence[int] = ()) -> None:
         """Note one record."""
         source, encoding = self._conversion.source, self._conversion.encoding
         if source == "parquet":
-            self._notes.write(_ROW.pack(self._files[place.file], place.line - 1))
+            self._notes.write(self._row.pack(self._files[place.file], place.line - 1, *numbers))
         elif source in DELIMITERS:
             values = split_row(raw.decode(encoding), DELIMITERS[source])
-            self._notes.write(msgspec.json.encode(dict(zip(self._columns, values, strict=True))) + b"\n")
+            columns = (*self._columns, *self._names)
+            self._notes.write(msgspec.json.encode(dict(zip(columns, (*values, *numbers), strict=True))) + b"\n")
         else:
-            self._notes.write(_plain_json(raw.decode(encoding).strip()) + b"\n")
+            line = raw if self._added is None else self._added.into(raw, numbers)
+            self._notes.write(_plain_json(line.decode(encoding).strip()) + b"\n")
 
     def commit(self) -> int:
         """Sync the notes to the disk; return their length."""
@@ -202,10 +215,11 @@ class KeptRows:
         copies, target = self._conversion.copies_rows, self._conversion.target
         if copies and not self._files:
             return
-        rows = self.commit() // _ROW.size if copies else None
+        rows = self.commit() // self._row.size if copies else None
         with replacing(self._path) as file, listener.meter("dedup: write the kept rows", rows, noun="rows") as meter:
             if copies:
-                inputs.parquet.copy_rows(self._parts(), file, lambda done: meter.show(done, done))
+                added = self._numbers()
+                inputs.parquet.copy_rows(self._parts(), file, lambda done: meter.show(done, done), added)
                 return
             counts = self._write_lines(file)
             if target == "parquet":
@@ -217,18 +231,30 @@ class KeptRows:
 
     def _parts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
         """Return each file, by where to open it, with its rows."""
-        self._notes.flush()
-        self._notes.seek(0)
-        rows = np.frombuffer(self._notes.read(), _ROWS)
+        rows = self._noted()
         for number, path in enumerate(self._conversion.files.values()):
             first, last = np.searchsorted(rows["file"], (number, number + 1)).tolist()
             yield path, rows["row"][first:last].astype(np.int64)
+
+    def _noted(self) -> NDArray[Any]:
+        """Return the noted rows of Parquet."""
+        self._notes.flush()
+        self._notes.seek(0)
+        return np.frombuffer(self._notes.read(), [*_ROWS, *((name, "<u8") for name in self._names)])
+
+    def _numbers(self) -> Mapping[str, NDArray[np.int64]]:
+        """Return the numbers that rows of Parquet get, by their columns."""
+        rows = self._noted() if self._names else None
+        return {} if rows is None else {name: rows[name].astype(np.int64) for name in self._names}
 
     def _batches(self) -> Iterator[list[ConvertedRow]]:
         """Read the noted rows, as often as they are needed."""
         rows: Iterator[ConvertedRow]
         if self._conversion.source == "parquet":
             rows = inputs.parquet.read_rows(self._parts())
+            if numbers := self._numbers():
+                columns = zip(*(column.tolist() for column in numbers.values()), strict=True)
+                rows = (row | dict(zip(numbers, more, strict=True)) for row, more in zip(rows, columns, strict=True))
         else:
             self._notes.seek(0)
             rows = map(msgspec.json.Decoder(ConvertedRow).decode, self._notes)
@@ -242,7 +268,9 @@ class KeptRows:
                 file.write(pack(msgspec.json.Encoder().encode_lines(rows)))
                 yield len(rows)
             return
-        names = self._columns or list(dict.fromkeys(name for rows in self._batches() for row in rows for name in row))
+        names = [*self._columns, *self._names]
+        if not self._columns:
+            names = list(dict.fromkeys(name for rows in self._batches() for row in rows for name in row))
         file.write(pack(_csv([names], delimiter)))
         for rows in self._batches():
             file.write(pack(_csv(([text_of(row.get(name)) for name in names] for row in rows), delimiter)))
@@ -292,7 +320,7 @@ def open_kept(
     elif form.conversion is not None:
         notes = open_temporary() if keep is None else open_growing(rows_path(path), keep, follow=False)
         with notes:
-            rows = KeptRows(path, form.conversion, notes)
+            rows = KeptRows(path, form.conversion, notes, form.added)
             yield rows
             rows.finish(listener)
     elif form.kind == FILES:
@@ -301,7 +329,8 @@ def open_kept(
         with _opened(path, keep) as file:
             pack = packer(path)
             if form.kind != RECORDS:
-                kept = KeptFile(file, b"" if keep else form.start, lambda raw: raw + form.line_end, pack)
+                start = b"" if keep else form.start
+                kept = KeptFile(file, start, lambda raw: raw + form.line_end, pack, added=form.added)
             elif path.lower().endswith(".gz"):
                 # A record that came as a gzip member stays as it is.
                 kept = KeptFile(file, b"", lambda raw: raw if raw.startswith(_GZIP) else pack(raw), bytes)

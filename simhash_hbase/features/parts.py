@@ -103,6 +103,7 @@ class PartResults(NamedTuple):
     file_numbers: NDArray[np.int32]
     lines: NDArray[np.int64]
     preferences: list[float | None]
+    sources: list[str | None]
     ranges: NDArray[np.int64] | None  # Where each record begins and ends in the file, where the bytes are wanted.
     raw: list[bytes | None]  # The bytes of files that are not divided.
     rejects: list[Reject]
@@ -114,7 +115,9 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
     progress = Progress()
     outlines, entries, rejects = [], [], []
     files: dict[str, int] = {}
-    columns: list[tuple[int, int, int, float | None, bytes | None]] = []
+    columns: list[tuple[int, int, int, float | None, str | None, bytes | None]] = []
+    # One string for each source: the pickle of a part holds it once.
+    names: dict[str | None, str | None] = {}
 
     for chunk in chunked(scan_part(part, options, progress)):
         outline = Outline.of(chunk)
@@ -124,8 +127,9 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
         for document in chunk.kept:
             file = files.setdefault(document.place.file, len(files))
             raw = document.raw if part.stop is None else None
-            columns.append((file, document.place.line, len(document.raw or b""), document.preference, raw))
-    file_numbers, lines, lengths, preferences, raws = zip(*columns, strict=True) if columns else ((),) * 5
+            source = names.setdefault(document.source, document.source)
+            columns.append((file, document.place.line, len(document.raw or b""), document.preference, source, raw))
+    file_numbers, lines, lengths, preferences, sources, raws = zip(*columns, strict=True) if columns else ((),) * 6
     numbers = np.array(lines, np.int64)
     is_copied = options.keep_raw and part.stop is not None
     ranges = record_ranges(part, progress.line_ends, numbers, np.array(lengths, np.int64)) if is_copied else None
@@ -137,6 +141,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
         np.array(file_numbers, np.int32),
         numbers,
         list(preferences),
+        list(sources),
         ranges,
         list(raws),
         rejects,
@@ -159,10 +164,20 @@ class AnalysedRecords(NamedTuple):
         raw = results.raw if results.ranges is None else read_ranges(part.sources[0], results.ranges)
         entries = results.entries
         places = map(Place, map(results.files.__getitem__, results.file_numbers.tolist()), results.lines.tolist())
-        columns = zip(entries.ids, entries.metadata, places, raw, results.preferences, strict=True)
+        columns = zip(entries.ids, entries.metadata, places, raw, results.preferences, results.sources, strict=True)
         documents = [
-            Document(name, None, None, None, None if metadata is None else dict(metadata), place, bytes_, preference)
-            for name, metadata, place, bytes_, preference in columns
+            Document(
+                name,
+                None,
+                None,
+                None,
+                None if metadata is None else dict(metadata),
+                place,
+                bytes_,
+                preference,
+                source=source,
+            )
+            for name, metadata, place, bytes_, preference, source in columns
         ]
         return cls(results.outline, entries, documents, results.rejects, results.progress)
 

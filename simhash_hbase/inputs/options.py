@@ -44,6 +44,10 @@ class InputOptions:
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
     preference: Preference | None = None  # Places each record in an order by one of its fields.
+    by_field: str | None = None  # The field that names the source of a record, for figures by source.
+    new_fields: tuple[
+        str, ...
+    ] = ()  # Fields that are written into records: one that has them already ends the reading.
     stdin: str | None = None
     """A file to read in place of ``"-"``, for a caller that has copied standard input to read it twice."""
     lasting: bool = False
@@ -74,7 +78,7 @@ class InputOptions:
             raise InvalidArgument("`simhash_format` goes with `simhash_field`")
         if isinstance(self.metadata_fields, str):
             raise InvalidArgument("metadata_fields is a tuple of names, not one string")
-        if not all((self.id_name, self.source_field, *self.metadata_fields)):
+        if not all((self.id_name, self.source_field, *self.metadata_fields)) or self.by_field == "":
             raise InvalidArgument("a field's name must not be empty")
         if self.id_name == self.source_field:
             raise InvalidArgument(f"field {self.id_name!r} cannot be both the id and the content to fingerprint")
@@ -103,4 +107,5 @@ class InputOptions:
     def record_fields(self) -> tuple[str, ...]:
         """All fields of a record that are read, each once."""
         ranked = (self.preference.field,) if self.preference and self.preference.field else ()
-        return tuple(dict.fromkeys((self.id_name, self.source_field, *self.metadata_fields, *ranked)))
+        by = () if self.by_field is None else (self.by_field,)
+        return tuple(dict.fromkeys((self.id_name, self.source_field, *self.metadata_fields, *ranked, *by)))

@@ -1,6 +1,6 @@
 """Parquet: rows read as documents, copied, and made of documents."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO
 
@@ -160,8 +160,13 @@ def schema_of(path: str) -> Any:  # noqa: ANN401 - pyarrow has no types
         return None
 
 
-def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: BinaryIO, show: Callable[[int], None]) -> None:
-    """Copy rows.
+def copy_rows(
+    parts: Iterable[tuple[str, NDArray[np.int64]]],
+    target: BinaryIO,
+    show: Callable[[int], None],
+    added: Mapping[str, NDArray[np.int64]],
+) -> None:
+    """Copy rows, and add columns of numbers with one for each row.
 
     Schema, its metadata and the columns' codecs are those of the first file. A row group becomes one row group, or
     several of 64 MB, which is the memory held.
@@ -180,9 +185,14 @@ def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: BinaryIO, 
                                 column.path_in_schema: _OTHER_NAMES.get(column.compression, column.compression)
                                 for column in columns
                             }
-                        writer = stack.enter_context(pq.ParquetWriter(target, file.schema_arrow, compression=codecs))
+                        schema = file.schema_arrow
+                        for name in added:
+                            schema = schema.append(pa.field(name, pa.int64()))
+                        writer = stack.enter_context(pq.ParquetWriter(target, schema, compression=codecs))
                     for table in _groups(file, rows):
-                        writer.write_table(table, row_group_size=table.num_rows)
+                        more = (pa.array(numbers[done : done + table.num_rows]) for numbers in added.values())
+                        whole = pa.Table.from_arrays([*table.columns, *more], schema=schema)
+                        writer.write_table(whole, row_group_size=table.num_rows)
                         done += table.num_rows
                         show(done)
             except (pa.ArrowException, OSError) as error:

@@ -8,7 +8,18 @@ from typing import cast
 from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
-from simhash_hbase.inputs.records import Document, JsonLine, Page, Place, Record, Reject, Scanned, checked_text
+from simhash_hbase.inputs.records import (
+    Document,
+    JsonLine,
+    Page,
+    Place,
+    Record,
+    Reject,
+    Scanned,
+    checked_text,
+    id_in_file,
+    source_in,
+)
 from simhash_hbase.inputs.sources import STDIN, Part, Source, Sources, as_sources, is_marker, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.rows.analysed import metadata_problem
@@ -255,8 +266,13 @@ def extract(record: Scanned | JsonLine) -> Record:
         checked_text(text, "the page", record.options.max_document_bytes)
     except InvalidInput as error:
         return Reject(record.place, str(error), raw, record.id)
+    source = None
+    if record.options.by_field is not None:
+        address = record.id.removeprefix(id_in_file("", record.place, record.options.id_prefix))
+        fields = {**metadata, "url": address} if "://" in address else metadata
+        source = source_in({"id": record.id, **fields}, record.options.by_field)
     names = record.options.metadata_fields or tuple(metadata)
     chosen: dict[str, object] = {name: metadata[name] for name in names if metadata.get(name)}
     if "url" in chosen and metadata_problem(chosen) is not None:
         del chosen["url"]
-    return Document(record.id, text, None, None, chosen or None, record.place, record.raw)
+    return Document(record.id, text, None, None, chosen or None, record.place, record.raw, source=source)

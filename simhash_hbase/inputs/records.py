@@ -43,6 +43,8 @@ class Document:
     preference: float | None = None
     """Place in the order of `InputOptions.preference`, the least first; None where no field is asked for it."""
     title: str | None = None  # Title of the record, when ``titles`` asked for it; pages have theirs in the metadata.
+    source: str | None = None
+    """Source of the record by `InputOptions.by_field`; None or ``""`` where it names none, or none is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,9 @@ class Builder:
     def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
         """Return the document of a record."""
         options = self._options
+        for name in options.new_fields:
+            if name in record:
+                raise InvalidInput(f"{place}: the record has the field {name!r} already: {NAME_ANOTHER}")
         known = None
         try:
             known = self._id_of(record, place)
@@ -274,6 +279,7 @@ class Builder:
             raw if options.keep_raw else None,
             preference,
             title if isinstance(title, str) else None,
+            None if options.by_field is None else source_in(record, options.by_field),
         )
 
     def _missing(self, record: Mapping[str, object], name: str) -> str:
@@ -302,6 +308,31 @@ class Builder:
         return value
 
 
+SOURCE_CHARACTERS = 200
+_HOST = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)", re.IGNORECASE)
+
+
+def source_in(record: Mapping[str, object], name: str) -> str:
+    """Return the source that a field of a record names, cut after 200 characters; ``""`` where it names none.
+
+    The source of a URL is its host.
+
+    Examples
+    --------
+    >>> source_in({"url": "https://News.example/a/1"}, "url"), source_in({"year": 2026}, "year"), source_in({}, "year")
+    ('news.example', '2026', '')
+    """
+    value = record.get(name)
+    if value is None:
+        return ""
+    # Numbers, truth values, times and lists as JSON has them.
+    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode().strip('"')
+    if (host := _HOST.match(text)) is not None:
+        return host[1].lower()
+    return _cut(text.strip(), SOURCE_CHARACTERS)
+
+
+NAME_ANOTHER = "name another one with `counts=FIELD`"
 _ADVICE = "; it has "
 
 

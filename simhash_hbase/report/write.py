@@ -13,9 +13,11 @@ from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.report import pairs
 from simhash_hbase.report.duplicates import duplicate_table
 from simhash_hbase.report.page import HistogramBar, Section, histogram, make_page, resource, shortened, tile, tiles
+from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
 _NAMED_SOURCES = 3
+_SHOWN_SOURCES = 100
 _KEPT = {"first": "the first", "longest": "the longest"}
 
 
@@ -27,6 +29,8 @@ class ReportRun:
     time: datetime
     keep: str = "first"
     dry: bool = False
+    by: str | None = None  # The field that names the source of a record.
+    by_source: Sequence[SourceFigures] = ()
     words: Callable[[str], str] = str  # Writes `parameters` in sentences by the caller's own names.
 
 
@@ -60,6 +64,7 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
         sections=[
             Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
             Section(notices(reading, dry=run.dry)),
+            Section(sources(run.by, run.by_source) if run.by else "", [("sources", "Sources")]),
             Section(charts(distances, similarities, reading.duplicates, rule), [("histograms", "Histograms")]),
             Section(
                 lists(listed, chosen, clusters, distances) if clusters else "",
@@ -148,6 +153,26 @@ def refused(reading: pairs.InputTotals, words: Callable[[str], str]) -> str:
         f'<p class="note">Here are {which}; the rest of the input went on. {advice}</p>'
         f'<div class="card"><table><thead><tr><th scope="col">where</th><th scope="col">why</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def sources(field: str, figures: Sequence[SourceFigures]) -> str:
+    """Write a table of the largest sources; nothing without documents."""
+    if not figures:
+        return ""
+    rows = "".join(
+        f"<tr><td>{_quoted(each.source) if each.source else 'none'}</td><td>{each.documents:,}</td>"
+        f"<td>{each.kept:,}</td><td>{each.removed:,}</td><td>{each.removed_share:.1%}</td>"
+        f"<td>{each.largest_cluster:,}</td></tr>"
+        for each in figures[:_SHOWN_SOURCES]
+    )
+    which = f"the {_SHOWN_SOURCES:,} largest of {len(figures):,}" if len(figures) > _SHOWN_SOURCES else "all of them"
+    names = ("source", "documents", "kept", "duplicates", "share of duplicates", "largest cluster")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return (
+        f'<section id="sources"><h2>Documents by {_quoted(field)}</h2>'
+        f'<p class="note">Here are {which}. The largest cluster counts the documents of the source only.</p>'
+        f'<div class="card"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>'
     )
 
 

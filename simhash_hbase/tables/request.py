@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from simhash_hbase import corpus
 from simhash_hbase.api import open_index, temporary_index
+from simhash_hbase.corpus.waiting import WaitingDocuments
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.features.chunks import analyse, whole_chunk
 from simhash_hbase.index.answers import Decision
@@ -201,11 +202,11 @@ class Request:
                 return index.dedup_entries(entries, deduplicator, texts=texts)
 
             if self.keep.by != "first":
-                with_texts = judge is not None
-                for _, place, decision in corpus.run.decide_preferred(
-                    parts(), self.keep, decide, corpus.RunListener(meter=self.meter), with_texts=with_texts
-                ):
-                    yield place.line, decision
+                with WaitingDocuments(self.keep, with_texts=judge is not None) as waiting:
+                    waiting.read(parts())
+                    waiting.decide(decide, corpus.RunListener(meter=self.meter))
+                    for document, decision in waiting:
+                        yield document.place.line, decision
                 return
             for entries, documents in parts():
                 decisions = decide(entries, [document.text or "" for document in documents])

@@ -21,6 +21,7 @@ STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
 SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("clue", "boilerplate", "items"),  # In test_cli_passages.py.
+    "guards",  # In test_cli_guards.py.
     *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
     *("revisits", "preferred", "contained", "pair", "objects", "unit", "cluster", *SPARK),
     "restore",  # In test_cli_processes.py.

@@ -118,3 +118,34 @@ def test_an_index_of_a_release_takes_claims_and_new_documents(name, tmp_path):
             row[0]: row[1:] for row in known["stored"]
         }
         assert (index.verify().wrong, index.verify().incomplete) == (0, 0)
+
+
+def exported(name):
+    """Return the export of an index that a release made and exported."""
+    return gzip.decompress((FOLDER / f"{name}.export.jsonl.gz").read_bytes())
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_an_index_of_a_release_is_exported_as_that_release_did(name, tmp_path, cli):
+    assert cli("export", unpacked(name, tmp_path / "released.index")).out == exported(name)
+
+
+@pytest.mark.parametrize("name", [name for name in RELEASED if name.endswith("/learned")])
+def test_an_export_of_a_release_becomes_an_index_that_answers_and_is_claimed_into(name, tmp_path, cli):
+    export, url = tmp_path / "export.jsonl", f"file:{tmp_path}/new.index"
+    export.write_bytes(exported(name))
+    records = [json.loads(line) for line in exported(name).splitlines()]
+    cli("create", url, "--match", "distance", "--analyzer", "shingle")
+
+    added = cli("add", url, export, "--simhash-field", "simhash")
+    answers = cli("query", url, export, "--simhash-field", "simhash", "--distance", 0).records
+    claimed = cli("claim", url, export, "--simhash-field", "simhash", "--id-prefix", "file").records
+
+    assert (added.code, cli("verify", url).code) == (0, 0)
+    assert len(answers) == len(records)
+    equal = {}
+    for record in records:
+        equal.setdefault(record["simhash"], set()).add(record["id"])
+    found = {answer["query"]: {match["id"] for match in answer["matches"]} for answer in answers}
+    assert found == {record["id"]: equal[record["simhash"]] - {record["id"]} for record in records}
+    assert {line["distance"] for line in claimed} == {0}

@@ -1,11 +1,12 @@
 """Write small indexes of this version, with what they answer; every later version has to open them and answer alike.
 
-Run once at a release: ``PYTHONPATH=tests .venv/bin/python -m support.released``. It writes a folder of that version
-below ``tests/rows/formats``, which `rows/test_formats.py` then reads.
+``./scripts/released`` runs it once at a release. It writes a folder of that version below ``tests/rows/formats``, which
+`rows/test_formats.py` then reads.
 """
 
 import gzip
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -67,7 +68,7 @@ def stored_of(index: LocalIndex) -> list[list[Any]]:
 
 
 def write_kind(folder: Path, name: str, options: dict[str, Any]) -> None:
-    """Write the index of one kind, and what it answers, as ``NAME.mdb.gz`` and ``NAME.json``."""
+    """Write the index of one kind, ``NAME.mdb.gz``, its answers, ``.json``, and its export, ``.export.jsonl.gz``."""
     texts = documents()
     with tempfile.TemporaryDirectory() as place:
         with create_index(f"file:{place}/index", **options) as index:
@@ -92,8 +93,11 @@ def write_kind(folder: Path, name: str, options: dict[str, Any]) -> None:
                 "rows": index.stats(exact=True).rows,
             }
         pages = (Path(place) / "index" / "data.mdb").read_bytes()
+        export = [sys.executable, "-m", "simhash_hbase", "export", f"file:{place}/index"]
+        exported = subprocess.run(export, capture_output=True, check=True).stdout
     (folder / f"{name}.json").write_text(json.dumps(known, ensure_ascii=False, indent=None) + "\n", "utf-8")
     (folder / f"{name}.mdb.gz").write_bytes(gzip.compress(pages, mtime=0))
+    (folder / f"{name}.export.jsonl.gz").write_bytes(gzip.compress(exported, mtime=0))
 
 
 def main() -> None:

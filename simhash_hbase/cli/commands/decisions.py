@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,8 +17,9 @@ from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import command, option
 from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
-from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, Permanent
+from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, Permanent, TooManyDuplicates
 from simhash_hbase.files.local import replacing
+from simhash_hbase.report.sources import SourceFigures, source_lines
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.options import Choice, Output
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from simhash_hbase.index.local import LocalIndex
 
 Fields = dict[str, Any]
+
+SHOWN_SOURCES = 20
 
 
 def _urls(words: Sequence[str]) -> list[str]:
@@ -71,7 +74,15 @@ class GivenPlaces:
 
 
 # The options that a resumed run must share with the interrupted one.
-RESUMABLE = {"keep": "first", "dry_run": False, "exact": False, "contained": None}
+RESUMABLE = {
+    "keep": "first",
+    "by": None,
+    "fail_above": None,
+    "counts": None,
+    "dry_run": False,
+    "exact": False,
+    "contained": None,
+}
 
 
 def left_by_interrupt(
@@ -171,12 +182,20 @@ def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[t
     "choice",
     option("--create", is_flag=True, help="Make the index if there is none, learning the idf from FILEs."),
     options.keep,
+    option("--by", metavar="FIELD", help="Count documents, kept and removed ones by their FIELD, such as site; of a URL"
+           " by its host."),
+    option("--fail-above", type=float, metavar="SHARE", help="Write nothing and end with exit code 4 if more than this"
+           " share of the documents, or of one source of --by, would be removed."),
+    option("--fail-from", type=int, default=1, show_default=True, metavar="N", help="With --fail-above and --by, judge"
+           " sources of N documents or more."),
     option("--exact", is_flag=True, help="Judge near copies by their texts: at the threshold no pair is wrong."),
     option("--contained", type=float, metavar="SHARE", help="Drop a near copy only if the kept text holds this share"
            " of its shingles; decisions of others show both figures. Implies --exact."),
     option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
     option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
            " came, or as its suffix says (.jsonl, .csv, .parquet); whole files to a folder."),
+    option("--counts", metavar="FIELD", help="Write into each record of --output how many copies of it were"
+           " removed; with --by, into FIELD_sources from how many sources."),
     option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="In the"
            " --output of a crawl, leave duplicates out, or write records that refer to the kept ones."),
     option("--clusters", type=click.Path(dir_okay=False), metavar="FILE",
@@ -210,9 +229,14 @@ def dedup(
     )
     with output, deduplication:
         opened = replacing(choice.report) if choice.report else nullcontext()
-        with _open(places, deduplication, index_choice, choice, output) as index, opened as report:
+        with _open(places, deduplication, index_choice, choice, output) as (index, make), opened as report:
             output.warn_of_expiry(index)
-            done = deduplication.run(index.in_collection(collection))
+            lasting = make and (lambda: make().in_collection(collection))
+            try:
+                done = deduplication.run(index.in_collection(collection), lasting=lasting)
+            except TooManyDuplicates:
+                _show_sources(settings, deduplication.by_source, output)
+                raise
             seconds = output.seconds()
             if report is not None:
                 # To import it takes longer than to decide a few documents.
@@ -231,6 +255,8 @@ def dedup(
                     time=datetime.now(UTC),
                     keep=settings.keep,
                     dry=settings.dry_run,
+                    by=settings.by,
+                    by_source=done.by_source,
                     words=exits.in_options,
                 )
                 write_report(report, decided, run, meter=output.meter)
@@ -238,10 +264,22 @@ def dedup(
     if done.uncontained:
         counts["kept for too little in a near copy"] = done.uncontained
     output.summary("dedup", done.documents, seconds=seconds, decided_before=done.decided_before, **counts)
+    _show_sources(settings, done.by_source, output)
     places.say_gone(output)
     if choice.report:
         output.note(f"the report is in {choice.report}")
     return exits.after(done.refused)
+
+
+def _show_sources(settings: DedupOptions, figures: Sequence[SourceFigures], output: Output) -> None:
+    """Print the figures of the largest sources."""
+    if settings.by is None:
+        return
+    if not any(each.source for each in figures):
+        output.note(f"no document names a source in the field {settings.by!r}")
+        return
+    for line in source_lines(figures, settings.by, shown=SHOWN_SOURCES):
+        output.note(f"  {line}")
 
 
 def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
@@ -273,32 +311,45 @@ def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> 
     )
 
 
+@contextmanager
 def _open(
     places: GivenPlaces, deduplication: corpus.Deduplication, index_choice: Choice, choice: Choice, output: Output
-) -> AbstractContextManager[LocalIndex]:
-    from simhash_hbase.api import create_index, open_local_index
+) -> Iterator[tuple[LocalIndex, Callable[[], LocalIndex] | None]]:
+    """Open the index, or make it; where it is not to be made yet, yield a temporary one and what makes the other."""
+    from simhash_hbase.api import create_index, create_index_like, open_local_index, temporary_index
 
     url, fields, table = places.url, options.profile_fields(index_choice), options.table_fields(index_choice)
     learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
     if url is None:
         if table:
             raise InvalidArgument("--regions and --compression are for tables in HBase: name the address of one")
-        return _temporary(deduplication.sources, learn, output)
+        with _temporary(deduplication.sources, learn, output) as index:
+            yield index, None
+        return
     if not choice.create and (fields or table):
         raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
     dry_run = choice.options.dry_run
-    try:
-        index = open_local_index(url, readonly=dry_run)
-    except IndexMissing as error:
-        if not choice.create:
-            raise Permanent(f"{exits.sentence_of(error)}, or dedup with --create") from error
-        where = {"url": "memory:"} if dry_run else {"url": url, **table}
-        return output.made(lambda: create_index(**where, **learn()))
-    if fields:
-        # Asked for as False, stored as None.
-        stored = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}
-        index.profile.check_same(index.profile.replace(**stored))
-    return index
+    with ExitStack() as stack:
+        try:
+            index = stack.enter_context(open_local_index(url, readonly=dry_run))
+        except IndexMissing as error:
+            if not choice.create:
+                raise Permanent(f"{exits.sentence_of(error)}, or dedup with --create") from error
+        else:
+            if fields:
+                # Asked for as False, stored as None.
+                stored = {
+                    name: None if value is False and name == "sketch" else value for name, value in fields.items()
+                }
+                index.profile.check_same(index.profile.replace(**stored))
+            yield index, None
+            return
+        if choice.options.fail_above is None or dry_run:
+            where = {"url": "memory:"} if dry_run else {"url": url, **table}
+            yield stack.enter_context(output.made(lambda: create_index(**where, **learn()))), None
+            return
+        trial = stack.enter_context(temporary_index(inputs.total_bytes(deduplication.sources), **learn()))
+        yield trial, lambda: stack.enter_context(output.made(lambda: create_index_like(url, trial, **table)))
 
 
 def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]], output: Output) -> Fields:

@@ -30,6 +30,9 @@ const PHRASES = {
     "保留文档的正文取不到：它早已在索引里，不在这次的输入里。重复文档的开头是：",
   "The texts are the same.": "正文相同。", "Only blanks and line ends differ.": "只有空白和换行不同。",
   "This was a dry run: nothing was written to the index.": "这是试运行：没有写入索引。",
+  "Sources": "来源", "source": "来源", "none": "未注明", "share of duplicates": "重复占比", "largest cluster": "最大重复组",
+  "Documents by": "文档按来源：", "Here are all of them. The largest cluster counts the documents of the source only.":
+    "这里列出了全部。最大重复组只计该来源的文档。",
 
   // The report of passages.
   "texts read": "读入的正文", "none was refused": "没有被拒绝的", "with passages": "含有重复段落的", "passages": "段落",
@@ -138,6 +141,8 @@ const SENTENCES = [
     (n, all) => `本页列出 ${all} 篇中段落字数最多的 ${n} 篇。`],
   [/^(1,000 or more): ([\d,]+)$/, (label, n) => `${PHRASES[label]}：${n}`],
   [/^([\d,]+(?:–[\d,]+)?): ([\d,]+)$/, (label, n) => `${label}：${n}`],
+  [/^Here are the ([\d,]+) largest of ([\d,]+)\. The largest cluster counts the documents of the source only\.$/,
+    (n, all) => `这里列出 ${all} 个来源中最大的 ${n} 个。最大重复组只计该来源的文档。`],
   [/^Near-duplicates of (.+)$/, (names) => `${names} 的近重复文档`],
   [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Duplicates are (?:at most (\d+) bits apart(?:, and )?)?(?:of an estimated similarity of ([\d.]+) or more)? \(rule (\w+), analyzer (\w+), scheme (\w+)\); of near copies (.+) is kept\.$/,
     (names, index, time, bits, least, rule, analyzer, scheme, kept) =>

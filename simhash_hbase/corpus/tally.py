@@ -1,0 +1,88 @@
+"""Decided documents counted by their source and their cluster."""
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.corpus.options import DedupOptions
+from simhash_hbase.errors import TooManyDuplicates
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.inputs.meter import counted
+from simhash_hbase.report.sources import SourceFigures
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.layout import ID_DIGEST_BYTES
+
+
+class ClusterTally:
+    """Counts documents by their source and by the kept document of their cluster; 21 bytes of memory a document."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, int] = {}
+        self._numbers = array("I")  # The number of the source of each document.
+        self._clusters = bytearray()  # The digest of the id of the kept document of each.
+        self._removed = bytearray()
+
+    def read(self, source: str | None) -> None:
+        """Take the source of the next document of the input."""
+        self._numbers.append(self._sources.setdefault(source or "", len(self._sources)))
+
+    def decide(self, decision: Decision) -> None:
+        """Take the decision about the next document of the input."""
+        self._clusters += id_digest(decision.id if decision.of is None else decision.of)
+        self._removed.append(not decision.is_original)
+
+    def begin_anew(self) -> None:
+        """Forget the decisions: the same documents are decided again."""
+        self._clusters, self._removed = bytearray(), bytearray()
+
+    def figures(self) -> tuple[SourceFigures, ...]:
+        """Return the figures of each source, that of the most documents first; of equals in the order of names."""
+        sources, numbers, clusters = self._columns()
+        if not sources:
+            return ()
+        removed = np.bincount(numbers[np.frombuffer(self._removed, np.bool_)], minlength=sources)
+        of_both, sizes = np.unique(clusters * sources + numbers, return_counts=True)
+        largest = np.zeros(sources, np.int64)
+        np.maximum.at(largest, of_both % sources, sizes)
+        columns = np.bincount(numbers).tolist(), removed.tolist(), largest.tolist()
+        figures = map(SourceFigures, self._sources, *columns)
+        return tuple(sorted(figures, key=lambda each: (-each.documents, each.source)))
+
+    def of_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return of each document's cluster how many documents were removed, and from how many sources all are."""
+        sources, numbers, clusters = self._columns()
+        removed = np.frombuffer(self._removed, np.bool_)
+        copies = np.bincount(clusters[removed], minlength=len(clusters))
+        each_source = np.bincount(np.unique(clusters * sources + numbers) // max(sources, 1), minlength=len(clusters))
+        return copies[clusters], each_source[clusters]
+
+    def _columns(self) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+        """Return the number of sources, and of each document the numbers of its source and its cluster."""
+        digests = np.frombuffer(self._clusters, f"S{ID_DIGEST_BYTES}")
+        clusters = np.unique(digests, return_inverse=True)[1].astype(np.int64)
+        return len(self._sources), np.frombuffer(self._numbers, np.uint32).astype(np.int64), clusters
+
+
+def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> None:
+    """Raise `TooManyDuplicates` if more was removed than `fail_above` of the options allows, of all or of a source."""
+    allowed = options.fail_above
+    if allowed is None or not figures:
+        return
+    documents, removed = (sum(getattr(each, name) for each in figures) for name in ("documents", "removed"))
+    if removed > allowed * documents:
+        whose, share = f"the {documents:,} documents", removed / documents
+    elif options.by is not None and (
+        above := [each for each in figures if each.documents >= options.fail_from and each.removed_share > allowed]
+    ):
+        worst = max(above, key=lambda each: (each.removed_share, each.documents))
+        more = f" (and more than that limit of {len(above) - 1:,} others)" if len(above) > 1 else ""
+        whose = f"the {counted(worst.documents, 'documents')} of {worst.named(options.by)}{more}"
+        share = worst.removed_share
+    else:
+        return
+    raise TooManyDuplicates(
+        f"{share:.1%} of {whose} would be removed, and `fail_above={allowed:g}` allows no more than {allowed:.1%}: "
+        "nothing was written"
+    )

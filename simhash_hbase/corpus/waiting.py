@@ -1,0 +1,153 @@
+"""Documents that wait on the disk until a corpus is read, and are then decided in an order of preference."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, Self, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.corpus.options import RunListener
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.files.local import RecordFile
+from simhash_hbase.index import documentrows
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.inputs import Document, Place, Preference
+from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.documentcells import decode_member
+
+BATCH = 1_000
+BATCH_BYTES = 16 << 20
+"""Most bytes of records in memory at a time, unless a single record has more."""
+
+Decide: TypeAlias = Callable[[Entries, list[str]], list[Decision]]
+"""Decides a batch of documents, of which it may need the texts."""
+
+
+class WrittenDocument(Protocol):
+    """What is written of a document of the input."""
+
+    @property
+    def raw(self) -> bytes | None:
+        """The record's own bytes, where they are wanted."""
+
+    @property
+    def place(self) -> Place:
+        """Where the record starts."""
+
+    @property
+    def source(self) -> str | None:
+        """The source that the record names, where that is asked for."""
+
+
+class _Row(msgspec.Struct, array_like=True):
+    """One document on disk."""
+
+    member: bytes  # As an index holds it.
+    simhash: int
+    raw: bytes | None
+    place: Place
+    text: str
+    source: str | None
+
+
+class WaitingDocuments:
+    """Analysed documents of a corpus, which are decided when all of them are read.
+
+    They take about 150 bytes a document, its metadata and raw bytes, and its text where texts are judged, in the folder
+    for temporary files, and 24 bytes a document in memory.
+
+    Parameters
+    ----------
+    preference : Preference
+        The order in which they are decided.
+    with_texts : bool
+        Whether deciding needs their texts.
+    """
+
+    def __init__(self, preference: Preference, *, with_texts: bool) -> None:
+        self._preference = preference
+        self._with_texts = with_texts
+        self._rows, self._decided = RecordFile(), RecordFile()
+        self._ranks = [np.empty(0)]
+        self._bands = 0
+        self._order = np.empty(0, np.int64)
+        self._encode, self._decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(_Row).decode
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._rows.close()
+        self._decided.close()
+
+    def read(self, parts: Iterable[tuple[Entries, Sequence[Document]]]) -> None:
+        """Take the documents of a corpus, in the order of the input."""
+        for entries, documents in parts:
+            self._ranks.append(places_of(self._preference, entries, documents))
+            self._bands = max(self._bands, entries.segments.shape[1])
+            members = documentrows.member_values(entries, [0] * len(entries))
+            for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
+                text = (document.text or "") if self._with_texts else ""
+                row = _Row(member, simhash, document.raw, document.place, text, document.source)
+                self._rows.append(self._encode(row))
+        self._order = np.argsort(np.concatenate(self._ranks), kind="stable")
+
+    def decide(self, decide: Decide, listener: RunListener, *, name: str = "dedup: decide") -> None:
+        """Decide all documents; decisions that were made before are replaced."""
+        self._decided.close()
+        self._decided, bands = RecordFile(), self._bands
+        with listener.meter(name, len(self._order)) as meter:
+            for numbers in self._batches():
+                batch = [self._decode(self._rows.read(number)) for number in numbers]
+                decoded = [decode_member(row.member, bands=bands) for row in batch]
+                entries = documentrows.member_entries(decoded, [row.simhash for row in batch], bands=bands)
+                for decision in decide(entries, [row.text for row in batch]):
+                    self._decided.append(self._encode(decision))
+                meter.show(len(self._decided), len(self._decided))
+
+    def decisions(self) -> Iterator[Decision]:
+        """Yield the decisions in the order of the input."""
+        decode, turns = msgspec.msgpack.Decoder(Decision).decode, np.empty(len(self._order), np.int64)
+        turns[self._order] = np.arange(len(self._order))
+        for turn in turns.tolist():
+            yield decode(self._decided.read(turn))
+
+    def __iter__(self) -> Iterator[tuple[WrittenDocument, Decision]]:
+        """Yield the documents with their decisions, in the order of the input."""
+        for number, decision in enumerate(self.decisions()):
+            yield self._decode(self._rows.read(number)), decision
+
+    def _batches(self) -> Iterator[list[int]]:
+        """Yield the numbers of documents in the order of preference, cut by their number and size."""
+        numbers: list[int] = []
+        size = 0
+        for number in self._order.tolist():
+            if numbers and (len(numbers) == BATCH or size + self._rows.size(number) > BATCH_BYTES):
+                yield numbers
+                numbers, size = [], 0
+            numbers.append(number)
+            size += self._rows.size(number)
+        if numbers:
+            yield numbers
+
+
+def places_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
+    """Return the place of each document in an order of preference, the least first.
+
+    Raises
+    ------
+    InvalidInput
+        When the order goes by a field, and a document comes of a format without fields.
+    """
+    if preference.by == "longest":
+        return -entries.lengths.astype(np.float64)
+    if preference.field is None:
+        return np.zeros(len(entries))
+    for document in documents:
+        if document.preference is None:
+            raise InvalidInput(
+                f"{document.place}: the format has no field {preference.field!r}: near copies are ranked by a field"
+                " in JSON lines, CSV and Parquet"
+            )
+    return np.array([document.preference for document in documents], np.float64)

@@ -6,12 +6,14 @@ another hash, and never too low. Rows stay until `vacuum`, so those of removed d
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.index.candidates import NO_PAIRS, CandidatePairs, expand
-from simhash_hbase.profile.matching import LEAST_PASSAGES, RARE, MatchRule, distances, is_copied, is_rare, rounded
+from simhash_hbase.profile.defaults import LEAST_PASSAGES, RARE
+from simhash_hbase.profile.matching import MatchRule, distances, is_copied, is_rare, rounded
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import BlockRows, distinct, passage_prefixes, unpack_simhashes
 from simhash_hbase.stores.base import Store
@@ -246,6 +248,40 @@ class CopiedBatch:
         if counted:
             own = own + np.array([place in counted for place in places.tolist()], np.intp)
         return is_rare(self._counts[places] - own)
+
+
+class PassagePair(NamedTuple):
+    """The passages of two documents that an index may not hold, and those that count for rule ``copied``."""
+
+    a: int  # Passages of each, and of both.
+    b: int
+    shared: int
+    rare_a: int  # Rare ones among these.
+    rare_b: int
+    counted: Hashes  # The rare passages that both have.
+    is_copied: bool | None  # The verdict; None: rule ``verified`` is to judge them.
+
+
+def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries) -> PassagePair:
+    """Judge two single documents, as the index keeps them, as if both were in it, by one call of ``store.scan``."""
+    own, other = (unpack_simhashes(side.packed_passages[0]) for side in (a, b))
+    every = np.union1d(own, other)
+    prefixes = passage_prefixes(every)
+    counts = PassageCounts([store], prefixes)
+    fingerprints = counts.counts[counts.where(prefixes)]
+    first, second = int(a.simhashes[0]), int(b.simhashes[0])
+    for simhash in {first, second}:
+        sides = [hashes for hashes, of in ((own, first), (other, second)) if of == simhash]
+        _, _, has_row = counts.joined(prefixes, np.full(len(every), simhash, np.uint64))
+        fingerprints = fingerprints + (np.isin(every, _joined(sides)) & (has_row == 0))
+    rare = every[fingerprints <= RARE]
+    rare_own, rare_other = _shared(own, rare), _shared(other, rare)
+    counted = np.intersect1d(np.intersect1d(own, other), rare)
+    verdict = None
+    if min(len(own), len(other)) >= LEAST_PASSAGES:
+        is_exact = bool(a.digests[0]) and a.texts == b.texts
+        verdict = is_exact or is_copied(rule, len(counted), rare_own, rare_other)
+    return PassagePair(len(own), len(other), _shared(own, other), rare_own, rare_other, counted, verdict)
 
 
 def _shared(a: Hashes, b: Hashes) -> int:

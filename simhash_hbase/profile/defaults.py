@@ -27,6 +27,10 @@ MATCH: MatchName = "verified"  # The rule of an index that keeps sketches.
 SIMILARITY = 0.77
 SHARE = 0.5  # Of the rare passages, under rule copied.
 COPIED_PASSAGES = 50  # Passages of an index with rule copied.
+RARE = 8
+"""Fingerprints that have a passage, at most, for it to be rare."""
+LEAST_PASSAGES = 2
+"""Rare passages that two copied documents have in common at least; a document with fewer is judged by ``verified``."""
 BANDS = 6
 BAND_BINS = 4
 NEAR: NearName = "subject"

@@ -15,10 +15,6 @@ from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
 _MASK = (1 << SIMHASH_BITS) - 1
-RARE = 8
-"""Fingerprints that have a passage, at most, for it to be rare."""
-LEAST_PASSAGES = 2
-"""Rare passages that two copied documents have in common at least; a document with fewer is judged by ``verified``."""
 BandDistance = Annotated[tuple[Bits, ...], msgspec.Meta(min_length=1)]
 """Bits that may differ between documents that share one sketch row, two, and so on; the last is for all above."""
 
@@ -232,7 +228,7 @@ def judge(
 
 def is_rare(others: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether passages are rare that so many fingerprints have beside that of the document itself."""
-    return np.asarray(others < RARE)
+    return np.asarray(others < defaults.RARE)
 
 
 def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
@@ -244,7 +240,7 @@ def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
     >>> is_copied(rule, 5, 10, 90), is_copied(rule, 4, 10, 90), is_copied(rule, 1, 1, 90)
     (True, False, False)
     """
-    return shared >= LEAST_PASSAGES and shared >= (rule.share or 0.0) * min(own, other)
+    return shared >= defaults.LEAST_PASSAGES and shared >= (rule.share or 0.0) * min(own, other)
 
 
 def known_similarity(similarity: float) -> float | None:

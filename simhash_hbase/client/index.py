@@ -223,9 +223,9 @@ class RemoteIndex(Index):
             parameters["since"] = moment.isoformat().replace("+00:00", "Z")
         if rule is not None and rule != self.profile.rule:
             parameters |= {"match": rule.match, "distance": rule.distance}
-            if rule.match == "verified":
+            if rule.match != "distance":
                 parameters["similarity"] = rule.similarity
-            similarity = rule.similarity if rule.match == "verified" else None
+            similarity = rule.similarity if rule.match != "distance" else None
             if self.rule(match=rule.match, distance=rule.distance, similarity=similarity) != rule:
                 raise errors.Unsupported(f"{self.address}: a service takes rules that Index.rule makes")
         return parameters

@@ -30,13 +30,29 @@ class CandidatePairs(NamedTuple):
     simhashes: NDArray[np.uint64]  # The stored fingerprints.
     distances: NDArray[np.uint8]  # Bits that differ.
     by_blocks: NDArray[np.bool_]
-    """Whether a block row joins them within the rule's reach; others are joined by sketch rows alone."""
+    """Whether a block row joins them within the rule's reach; others are joined by sketch rows or passages alone."""
 
-    def where(self, chosen: NDArray[np.bool_] | slice) -> "CandidatePairs":
+    def where(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "CandidatePairs":
         """Select pairs."""
         return CandidatePairs(
             self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen]
         )
+
+    def and_of(self, other: "CandidatePairs") -> "CandidatePairs":
+        """Return these pairs and others in their order; of a pair that is in both, this one."""
+        if not len(other.queries):
+            return self
+        both = CandidatePairs(
+            np.concatenate([self.queries, other.queries]),
+            np.concatenate([self.simhashes, other.simhashes]),
+            np.concatenate([self.distances, other.distances]),
+            np.concatenate([self.by_blocks, other.by_blocks]),
+        )
+        order = np.lexsort((both.simhashes, both.queries))
+        both = both.where(order)
+        is_new = np.ones(len(order), np.bool_)
+        is_new[1:] = (both.queries[1:] != both.queries[:-1]) | (both.simhashes[1:] != both.simhashes[:-1])
+        return both.where(is_new)
 
 
 class CandidateLimits(NamedTuple):
@@ -103,24 +119,28 @@ class Candidates:
         self._prefixes = prefixes
         self._rows = rows
         self._reach = reach
+        self.by_passages = NO_PAIRS
+        """Further pairs, whose passages join them, sorted by query and fingerprint."""
 
     def parts(self) -> Iterator[CandidatePairs]:
         """Join queries with rows; each part has all pairs of some queries, in their order, and is not empty."""
-        if not self.rows:
+        if not self.rows and not len(self.by_passages.queries):
             return
         if len(self._simhashes) == 1:
-            near = self._alone()
+            near = self._alone().and_of(self.by_passages)
             if len(near.queries):
                 yield near
             return
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
         right = np.searchsorted(self._rows.prefixes, self._prefixes, "right")
-        ends = np.cumsum((right - left).sum(axis=1))
+        others = np.searchsorted(self.by_passages.queries, np.arange(len(left) + 1))
+        ends = np.cumsum((right - left).sum(axis=1) + np.diff(others))
         start = 0
         while start < len(ends):
             done = ends[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, done + PAIRS_AT_ONCE, "right")))
             near = self._joined(start, left[start:stop], right[start:stop])
+            near = near.and_of(self.by_passages.where(slice(others[start], others[stop])))
             if len(near.queries):
                 yield near
             start = stop

@@ -11,11 +11,13 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision, NearCopy, as_decision
 from simhash_hbase.index.candidates import Queries, find_crowded_documents
+from simhash_hbase.index.copied import CopiedBatch, Hashes, passage_containment
 from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.search import Further, Hit, find_nearest, found_since
@@ -25,7 +27,8 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, judge, known_likeness, rounded
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
-from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, Text, is_of_removed
+from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, Text, is_of_removed, passages_of
+from simhash_hbase.rows.keys import unpack_simhashes
 from simhash_hbase.stores.base import Store
 
 ORIGINAL = Outcome("original")
@@ -142,7 +145,7 @@ class Deduplicator:
             # The limits of the index do not apply: a decision must not rest on a part of the documents.
             accept = batch.accept if store is target else accept_unless_decided_again
             find_nearest(store, batch.queries, found_since(0), accept)
-        batch.decide()
+        batch.decide(self._places)
         outcomes = dict(zip(fresh, batch.outcomes, strict=True))
         near = {fresh[at]: copy for at, copy in batch.near.items()}
         removed = self._without_original(entries, recorded, outcomes, oldest)
@@ -229,7 +232,11 @@ class UndecidedBatch:
         judge: TextJudge | None = None,
     ) -> None:
         self._texts = entries.texts
-        self.queries = Queries.of(profile, entries)
+        self._rule = profile.rule
+        self._copied = CopiedBatch(profile.rule, entries) if profile.match == "copied" else None
+        # Originals that share rare passages of the store: how rare these are is known at a document's turn.
+        self._open: list[dict[Text, tuple[OriginalOption, Hashes]]] = [{} for _ in entries.ids if self._copied]
+        self.queries = Queries.of(profile, entries, replace(profile.rule, share=0.0) if self._copied else None)
         self.outcomes: list[Outcome] = []
         self.mates: list[int | None] = []
         """For a duplicate of a document that was kept before in this batch: its position."""
@@ -273,18 +280,35 @@ class UndecidedBatch:
         if option is None:
             return "more"
         turn = self._moving.get(state.id, self._end)
+        passages = self._passages_that_decide(at, hit)
         if turn < at:
             self._leaving[at].add(turn)
         elif turn > at:
             if turn < self._end:
                 self._left_by[at].add(turn)
-            self._stored[at] = nearer(self._stored[at], option)
-        return "done" if turn == self._end else "more"
+            if passages is None:
+                self._stored[at] = nearer(self._stored[at], option)
+            else:
+                same_text, _ = self._open[at].get(hit.text, (None, None))
+                self._open[at][hit.text] = nearer(same_text, option) or option, passages
+        return "done" if turn == self._end and passages is None else "more"
 
-    def decide(self) -> None:
-        """Go through the batch in order."""
+    def _passages_that_decide(self, at: int, hit: Hit) -> Hashes | None:
+        """Return the passages of an original that decide, at the document's turn; None where they do not."""
+        if self._copied is None or (hit.text.digest and hit.text == self._texts[at]):
+            return None
+        passages = unpack_simhashes(passages_of(hit.member))
+        return passages if self._copied.decides(at, passages) else None
+
+    def decide(self, stores: Sequence[Store]) -> None:
+        """Go through the batch in order; `stores`: those that were searched."""
+        if self._copied is not None:
+            self._copied.count(stores, (passages for some in self._open for _, passages in some.values()))
         for at in range(self._end):
-            best = nearer(self._stored[at], self._best_kept(at) if self._crowded[at] else None)
+            best = nearer(self._stored[at], self._best_kept(at))
+            if self._copied is not None:
+                copied = (o for o, passages in self._open[at].values() if self._copied.is_copied(at, passages))
+                best = nearer(best, min(copied, key=by_rank, default=None))
             if best is not None:
                 self.near.pop(at, None)
                 self.mates.append(best.mate)
@@ -296,6 +320,8 @@ class UndecidedBatch:
                 self._kept_count += 1
             if self._judge is not None:
                 self._judge.keep(self._texts[at])
+            if self._copied is not None:
+                self._copied.keep(at)
             self.mates.append(None)
             self.outcomes.append(ORIGINAL)
 
@@ -322,14 +348,19 @@ class UndecidedBatch:
 
     def _best_kept(self, at: int) -> OriginalOption | None:
         """Find the best of the documents of this batch that were kept before."""
-        if not self._kept_count:
+        near = self._kept[: self._kept_count if self._crowded[at] else 0]
+        if self._copied is not None:
+            near = np.union1d(near, self._copied.mates(at))
+        if not len(near):
             return None
-        kept, apart, similarities = self._accepted_mates(at, self._kept[: self._kept_count])
+        kept, apart, similarities = self._accepted_mates(at, near)
         entries, options = self.queries.entries, []
         for mate, distance, estimate in zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True):
-            likeness = known_likeness(estimate, int(entries.shingles[at]), int(entries.shingles[mate]))
-            rank = rank_of(distance, likeness[0], (self._now, mate), entries.ids[mate])
-            options.append(OriginalOption(rank, *likeness, self._texts[mate], mate))
+            similarity, containment = known_likeness(estimate, int(entries.shingles[at]), int(entries.shingles[mate]))
+            if self._copied is not None and self._copied.decides(at, self._copied.own[mate]):
+                containment = passage_containment(self._copied.own[at], self._copied.own[mate])
+            rank = rank_of(distance, similarity, (self._now, mate), entries.ids[mate])
+            options.append(OriginalOption(rank, similarity, containment, self._texts[mate], mate))
         return next(filter(None, (self._judged(at, option) for option in sorted(options, key=by_rank))), None)
 
     def _judged(self, at: int, option: OriginalOption) -> OriginalOption | None:
@@ -351,16 +382,19 @@ class UndecidedBatch:
         self, at: int, others: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
         """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
-        _, entries, rule, reach, prefixes, sketches = self.queries
+        _, entries, _, reach, prefixes, sketches = self.queries
         if self._collections is not None:
             others = others[self._collections[others] == self._collections[at]]
         apart = distances(entries.simhashes[others], entries.simhashes[at])
-        near = apart <= max((reach.blocks, *(reach.bands or ())))
-        others, apart = others[near], apart[near]
+        if self._copied is None:
+            near = apart <= max((reach.blocks, *(reach.bands or ())))
+            others, apart = others[near], apart[near]
         # Only documents that a scan would find count: so a batch decides as the index would.
         by_blocks = (prefixes[others, : reach.tables] == prefixes[at, : reach.tables]).any(axis=1)
         own = sketches.at(np.array([at]))
-        accepted, similarities = judge(rule, apart, own, sketches.at(others), by_blocks=by_blocks)
+        accepted, similarities = judge(self._rule, apart, own, sketches.at(others), by_blocks=by_blocks)
+        if self._copied is not None:
+            accepted = self._copied.judged(at, others, accepted)
         return others[accepted], apart[accepted], similarities[accepted]
 
 

@@ -113,7 +113,9 @@ class TextJudge:
     def __init__(self, profile: Profile, *, contained: float | None = None) -> None:
         check_share(contained)
         if profile.rule.match != "verified":
-            raise InvalidArgument("texts are judged by similarity, and this index goes by distance alone")
+            raise InvalidArgument(
+                f"texts are judged by similarity, as rule verified does, and this index has rule {profile.match}"
+            )
         self.candidates = profile.replace(similarity=max(0.0, profile.similarity - MARGIN))
         """The profile by which candidates are searched."""
         self._own = profile.rule

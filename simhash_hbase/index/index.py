@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack, get_args
 
 from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexClosed, InvalidArgument, SimhashError, no_words
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
@@ -25,7 +25,7 @@ from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document
-from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.profile import MatchRule, Profile, defaults
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection
@@ -243,30 +243,34 @@ class Index(ABC):
         Raises
         ------
         InvalidArgument
-            When a value is out of range, or ``verified`` is asked of an index without sketches.
+            When a value is out of range, ``verified`` is asked of an index without sketches, or ``copied`` of one
+            without passages.
         """
         own = self.profile.rule
-        if match not in (None, "distance", "verified"):
-            raise InvalidArgument(f"match {match!r}: wanted distance or verified")
-        if match == "verified" and self.profile.sketch is None:
+        if match not in (None, *get_args(defaults.MatchName)):
+            raise InvalidArgument(f"match {match!r}: wanted one of {', '.join(get_args(defaults.MatchName))}")
+        if match not in (None, "distance") and self.profile.sketch is None:
             raise InvalidArgument("the index keeps no sketches, so it can match by distance only")
+        if match == "copied" and self.profile.passages is None:
+            raise InvalidArgument("the index keeps no passages, so it cannot match by rule copied")
         within = own.distance if distance is None else distance
         least = own.similarity if similarity is None else similarity
         if similarity is not None and match == "distance":
-            raise InvalidArgument("a similarity goes with rule verified, not with distance")
+            raise InvalidArgument("a similarity goes with rules verified and copied, not with distance")
         if not 0 <= within <= 64:  # noqa: PLR2004
             raise InvalidArgument(f"distance {within}: wanted 0 to 64")
         if not 0 <= least <= 1:
             raise InvalidArgument(f"similarity {least}: wanted 0 to 1")
         plain = distance is not None and similarity is None
-        chosen = match or ("distance" if plain else own.match)
+        chosen: defaults.MatchName = match or ("distance" if plain else own.match)  # type: ignore[assignment]
         return MatchRule(
-            match="verified" if chosen == "verified" else "distance",
+            match=chosen,
             distance=within,
             similarity=least,
             radius=max(own.radius, within),
             band_distance=own.band_distance and tuple(max(bits, within) for bits in own.band_distance),
             free_distance=own.free_distance,
+            share=(own.share or defaults.SHARE) if chosen == "copied" else None,
         )
 
     def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:

@@ -30,6 +30,7 @@ from simhash_hbase.index.answers import (
     Decision,
     ItemsAnswer,
     PassagesAnswer,
+    Span,
     Stored,
     as_given,
     make_answers,
@@ -49,13 +50,14 @@ from simhash_hbase.index.arguments import (
 )
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
+from simhash_hbase.index.copied import PassagePair, compare_passages
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.documentrows import WriteBatch
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
-from simhash_hbase.index.passages import check_kept, find_clue, find_items, find_passages
+from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import ServerClock, Timer
 from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
@@ -439,6 +441,19 @@ class LocalIndex(Index):
             if member is None or state.is_duplicate
             else documentrows.member_entries([member], [state.simhash], bands=self.profile.bands)
         )
+
+    def compare_passages(self, a: Entries, b: Entries) -> PassagePair:
+        """Compare the passages of two single documents, and say which of them count for rule ``copied``."""
+        collection = self.collection
+        pair = compare_passages(self.store, self.profile.rule, collection.stored(a), collection.stored(b))
+        # The mask is its own inverse.
+        return pair._replace(counted=np.sort(collection.masked_passages(pair.counted)))
+
+    def counted_spans(self, text: str, pair: PassagePair) -> list[Span]:
+        """Return the parts of a text that the passages which count cover, in characters of the text as it came."""
+        clue = Clue(self.profile, self.collection, text)
+        held = np.isin(clue.hashes, self.collection.masked_passages(pair.counted))
+        return [clue.span(*run) for run in clue.runs(held)] if held.any() else []
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents, a batch at a time; see `Index.remove_many`."""

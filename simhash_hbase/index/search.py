@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.candidates import CandidatePairs, Queries, expand
+from simhash_hbase.index.candidates import CandidatePairs, Candidates, Queries, expand
+from simhash_hbase.index.copied import CopiedSearch, passage_containment
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, judge, known_likeness
 from simhash_hbase.rows import documentcells, keys, layout
 from simhash_hbase.rows.collections import collection_of
-from simhash_hbase.rows.documentcells import DocumentState, Member, Text
+from simhash_hbase.rows.documentcells import DocumentState, Member, Text, passages_of
 from simhash_hbase.stores.base import UNLIMITED, Cell, Store
 from simhash_hbase.stores.columns import Columns, columns_of
 
@@ -82,13 +83,14 @@ class Neighbours:
 
     def __init__(self, store: Store, queries: Queries, *, oldest: int, most: int) -> None:
         profile = queries.profile
-        self._candidates = queries.candidates(store, limit=profile.max_rows_per_prefix)
+        self._judge = PairJudge.of(store, queries)
+        self._candidates = self._judge.candidates(store, limit=profile.max_rows_per_prefix)
         asked = frozenset(map(collection_of, queries.entries.ids))
         self._members = Members(store, profile, found_since(oldest), limit=profile.max_members, collections=asked)
         self._queries = queries
         self._most = most
-        self.rows = self._candidates.rows
-        """Block rows that were read."""
+        self.rows = self._candidates.rows + (self._judge.copied.rows if self._judge.copied else 0)
+        """Block rows that were read, and passage rows."""
         self.candidates = 0
         """Pairs of a query and a stored fingerprint within reach, before the rule was asked; grows while iterating."""
         self.truncated = self._candidates.truncated
@@ -104,7 +106,7 @@ class Neighbours:
                 wide = np.array(list(self._members.wide), dtype=np.uint64)
                 self.truncated[near.queries[np.isin(near.simhashes, wide)]] = True
             for some in _slices(near, page):
-                for query, hits in _nearest(self._members, some, page, self._queries, self._most):
+                for query, hits in _nearest(self._members, some, page, self._judge, self._most):
                     yield from ([] for _ in range(given, query))
                     yield hits
                     given = query + 1
@@ -119,12 +121,13 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
     are. So a flood costs a bounded number of reads, and *most similar* and *earliest* hold among its first hundred.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
+    judged = PairJudge.of(store, queries)
     # For each document the distance of its sufficient hit.
     settled = np.full(len(queries.entries), FARTHEST, np.uint8)
 
     def hand_on(near: CandidatePairs, page: MemberPage) -> None:
         """Hand the hits of each query on, the best first, until one is enough."""
-        accepted, ranges = _accepted_pairs(near, page, queries)
+        accepted, ranges = judged.accepted(near, page)
         members.know(map(page.id_digest, set(accepted.at.tolist())))
         for start, stop in ranges:
             query = int(near.queries[accepted.pairs[start]])
@@ -135,7 +138,7 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
                 if accept(query, hit) == "done":
                     enough, settled[query] = hit, hit.distance
 
-    for near in queries.candidates(store, limit=UNLIMITED).parts():
+    for near in judged.candidates(store, limit=UNLIMITED).parts():
         simhashes = keys.distinct(near.simhashes)
         hand_on(near, members.page(simhashes))
         for simhash in filter(members.wide.__contains__, simhashes.tolist()):
@@ -179,20 +182,20 @@ def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
 
 
 def _nearest(
-    members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, most: int
+    members: Members, near: CandidatePairs, page: MemberPage, judged: PairJudge, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
     """Yield each query with its first hits in the order of answers.
 
     Document cells are read for the members that come first, and for further ones only where some of those do not count.
     """
-    accepted, ranges = _accepted_pairs(near, page, queries, members)
+    accepted, ranges = judged.accepted(near, page, members)
     hits: list[list[Hit]] = [[] for _ in ranges]
     unfinished, first, last = list(range(len(ranges))), 0, most
     while unfinished:
         tranches = {n: slice(ranges[n][0] + first, min(ranges[n][0] + last, ranges[n][1])) for n in unfinished}
         members.know({page.id_digest(place) for some in tranches.values() for place in accepted.at[some].tolist()})
         for n, some in tranches.items():
-            hits[n] += _counting(members, near, page, queries, accepted.listed(some))
+            hits[n] += _counting(members, near, page, judged.queries, accepted.listed(some))
         unfinished = [n for n in unfinished if len(hits[n]) < most and ranges[n][0] + last < ranges[n][1]]
         first, last = last, last * MORE_TRANCHE
     for (start, _), some_hits in zip(ranges, hits, strict=True):
@@ -205,12 +208,17 @@ def _counting(
     """Make hits of some pairs of one query; leave out members that do not count, and those of other collections."""
     query = int(near.queries[pairs[0][0]])
     collection, own = collection_of(queries.entries.ids[query]), int(queries.entries.shingles[query])
+    is_copied = queries.rule.match == "copied"
+    passages = keys.unpack_simhashes(queries.entries.packed_passages[query]) if is_copied else None
     for pair, at, estimate in pairs:
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
         if document is not None and collection_of(document[0].id) == collection:
-            likeness = known_likeness(estimate, own, document[0].shingles)
-            yield Hit(*document, text, int(near.distances[pair]), *likeness)
+            similarity, containment = known_likeness(estimate, own, document[0].shingles)
+            if passages is not None:
+                of_passages = passage_containment(passages, keys.unpack_simhashes(passages_of(document[0])))
+                containment = containment if of_passages is None else of_passages
+            yield Hit(*document, text, int(near.distances[pair]), similarity, containment)
 
 
 class _Accepted(NamedTuple):
@@ -226,32 +234,75 @@ class _Accepted(NamedTuple):
         return list(zip(*columns, strict=True))
 
 
-def _accepted_pairs(
-    near: CandidatePairs, page: MemberPage, queries: Queries, members: Members | None = None
-) -> tuple[_Accepted, list[tuple[int, int]]]:
-    """Ask the rule about each pair of a query and a member; return those accepted, and the range of each query's.
+class PairJudge(NamedTuple):
+    """Judges pairs of a query and a member by the rule of a search."""
 
-    The best of a query come first; with `members`, equals are in the order of their ids.
-    """
-    own = queries.sketches
-    where = page.where(near.simhashes)
-    columns = []
-    for pairs, at in expand(page.first[where], page.stop[where], at_once=SKETCHES_AT_ONCE):
-        # The sketch of a single query goes with all members as it is.
-        asked = own if len(own.present) == 1 else own.at(near.queries[pairs])
-        is_accepted, similarities = judge(
-            queries.rule, near.distances[pairs], asked, page.sketches.at(at), by_blocks=near.by_blocks[pairs]
+    queries: Queries
+    copied: CopiedSearch | None  # Under rule ``copied``.
+
+    @classmethod
+    def of(cls, store: Store, queries: Queries) -> PairJudge:
+        """Make one for a store; under rule ``copied`` this reads the passage rows of the queries."""
+        is_copied = queries.rule.match == "copied"
+        return cls(queries, CopiedSearch(store, queries.rule, queries.entries) if is_copied else None)
+
+    def candidates(self, store: Store, *, limit: int) -> Candidates:
+        """Read the rows that the queries share with stored documents."""
+        candidates = self.queries.candidates(store, limit=limit)
+        if self.copied is not None:
+            candidates.by_passages = self.copied.pairs
+        return candidates
+
+    def accepted(
+        self, near: CandidatePairs, page: MemberPage, members: Members | None = None
+    ) -> tuple[_Accepted, list[tuple[int, int]]]:
+        """Ask the rule about each pair of a query and a member; return those accepted, and the range of each query's.
+
+        The best of a query come first; with `members`, equals are in the order of their ids.
+        """
+        queries, own = self.queries, self.queries.sketches
+        where = page.where(near.simhashes)
+        columns = []
+        for pairs, at in expand(page.first[where], page.stop[where], at_once=SKETCHES_AT_ONCE):
+            # The sketch of a single query goes with all members as it is.
+            asked = own if len(own.present) == 1 else own.at(near.queries[pairs])
+            is_accepted, similarities = judge(
+                queries.rule, near.distances[pairs], asked, page.sketches.at(at), by_blocks=near.by_blocks[pairs]
+            )
+            if self.copied is not None:
+                is_accepted = self._judged_by_passages(near.where(pairs), page, at, is_accepted)
+            columns.append((pairs[is_accepted], at[is_accepted], similarities[is_accepted]))
+        accepted = _Accepted(*(columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))))
+        if len(accepted.pairs) > 1:
+            opposite = np.where(np.isnan(accepted.similarities), 1.0, -accepted.similarities)
+            ranks = (opposite, near.distances[accepted.pairs], near.queries[accepted.pairs])
+            order = np.lexsort(ranks if members is None else (members.order_of_ids(page, accepted.at), *ranks))
+            accepted = _Accepted(accepted.pairs[order], accepted.at[order], accepted.similarities[order])
+        of = near.queries[accepted.pairs]
+        edges = [0, *(np.flatnonzero(of[1:] != of[:-1]) + 1).tolist(), len(of)]
+        return accepted, list(pairwise(edges)) if len(of) else []
+
+    def _judged_by_passages(
+        self, near: CandidatePairs, page: MemberPage, at: NDArray[np.intp], verified: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Judge pairs with members by rule ``copied``; `verified`: the verdict of that rule, where passages are few."""
+        assert self.copied is not None
+        joined = self.copied.joins(near.queries, near.simhashes)
+        looked = np.flatnonzero(joined | verified)
+        values = [page.values[place] for place in at[looked].tolist()]
+        packed = documentcells.decode_row_fields(values, bands=page.bands).passages
+        judged = verified.copy()
+        verdicts = self.copied.judge(zip(near.queries[looked].tolist(), packed, strict=True))
+        for place, verdict in zip(looked.tolist(), verdicts, strict=True):
+            if verdict is not None:
+                judged[place] = verdict or self._is_exact(near, place, page.text_digest(int(at[place])))
+        return judged
+
+    def _is_exact(self, near: CandidatePairs, place: int, digest: bytes) -> bool:
+        """Return whether a member with this digest of its text is an exact copy of the query of a pair."""
+        return bool(digest) and self.queries.entries.texts[near.queries[place]] == Text(
+            int(near.simhashes[place]), digest
         )
-        columns.append((pairs[is_accepted], at[is_accepted], similarities[is_accepted]))
-    accepted = _Accepted(*(columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))))
-    if len(accepted.pairs) > 1:
-        opposite = np.where(np.isnan(accepted.similarities), 1.0, -accepted.similarities)
-        ranks = (opposite, near.distances[accepted.pairs], near.queries[accepted.pairs])
-        order = np.lexsort(ranks if members is None else (members.order_of_ids(page, accepted.at), *ranks))
-        accepted = _Accepted(accepted.pairs[order], accepted.at[order], accepted.similarities[order])
-    of = near.queries[accepted.pairs]
-    edges = [0, *(np.flatnonzero(of[1:] != of[:-1]) + 1).tolist(), len(of)]
-    return accepted, list(pairwise(edges)) if len(of) else []
 
 
 class MemberPage(NamedTuple):
@@ -263,6 +314,11 @@ class MemberPage(NamedTuple):
     keys: list[bytes]  # Row and qualifier of each member.
     values: list[bytes]
     sketches: Sketches  # None where a cell does not decode, too.
+
+    @property
+    def bands(self) -> int:
+        """Sketch rows a document."""
+        return int(self.sketches.segments.shape[1])
 
     @classmethod
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:

@@ -8,7 +8,7 @@ AnalyzerName = Literal["jieba", "learned", "shingle", "weighted"]
 """How a text becomes weighted features; see `simhash_hbase.features.analyzers`."""
 HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
 """How a feature becomes 64 bits; see `simhash_hbase.features.fingerprints.HASHES`."""
-MatchName = Literal["distance", "verified"]
+MatchName = Literal["distance", "verified", "copied"]
 """When two documents match; see `simhash_hbase.profile.matching.MatchRule`."""
 FoldName = Literal["hans"]
 """Characters that count as one: `hans` folds traditional Chinese ones into simplified ones."""
@@ -25,6 +25,12 @@ SCHEME = "5x2"
 DISTANCE = 3
 MATCH: MatchName = "verified"  # The rule of an index that keeps sketches.
 SIMILARITY = 0.77
+SHARE = 0.5  # Of the rare passages, under rule copied.
+COPIED_PASSAGES = 50  # Passages of an index with rule copied.
+RARE = 8
+"""Fingerprints that have a passage, at most, for it to be rare."""
+LEAST_PASSAGES = 2
+"""Rare passages that two copied documents have in common at least; a document with fewer is judged by ``verified``."""
 BANDS = 6
 BAND_BINS = 4
 NEAR: NearName = "subject"

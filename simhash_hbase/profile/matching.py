@@ -29,11 +29,13 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     `similarity` or more; it promises precision, not completeness. Fingerprint and sketch are two witnesses: each bit
     beyond `free_distance` asks for 1/256 more similarity; where the limits reach 64 bits, equal sketches are enough. A
     pair of which one side has no sketch is judged by `distance` under both. Whether two documents match depends on
-    these two alone, and is symmetric.
+    these two alone, and is symmetric. ``copied``: documents of which either holds `share` of the rare passages of the
+    other one, as `is_copied` says, and exact copies; pairs of which one has fewer than two passages are judged by
+    ``verified``. Whether two documents match depends on all documents of the index, by which passages are rare.
     """
 
     match: defaults.MatchName = defaults.MATCH
-    """Which of the two rules."""
+    """Which of the rules."""
     distance: Bits = defaults.DISTANCE
     """Bits that may differ."""
     similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
@@ -44,26 +46,28 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     """The same for documents that share one sketch row, two, and so on; None: sketch rows are not read."""
     free_distance: Bits | None = None
     """Bits that ask for no more than `similarity`; None: none does."""
+    share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    """Share of the rare passages, under ``copied``; None under other rules."""
 
     @property
     def reach(self) -> int:
         """Most bits between two fingerprints in one block row for the rule to look at them."""
-        return max(self.distance, self.radius) if self.match == "verified" else self.distance
+        return max(self.distance, self.radius) if self.match != "distance" else self.distance
 
     @property
     def band_reach(self) -> BandDistance | None:
         """Most bits between fingerprints that share sketch rows, by their number; None: no sketch rows are read."""
-        return self.band_distance if self.match == "verified" else None
+        return self.band_distance if self.match != "distance" else None
 
     @property
     def farthest(self) -> int:
         """Most bits in which two documents that both have sketches may differ."""
-        return max((self.radius, *(self.band_reach or ()))) if self.match == "verified" else self.distance
+        return max((self.radius, *(self.band_reach or ()))) if self.match != "distance" else self.distance
 
     def asks_sketches(self, distance: int, *, by_blocks: bool) -> bool:
         """Return whether sketches can make a match at this distance, of documents that share a block row or do not."""
         reach = max((self.radius if by_blocks else -1, *(self.band_reach or ())))
-        return self.match == "verified" and distance <= reach
+        return self.match != "distance" and distance <= reach
 
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Return how much more than `similarity` is asked for at distances."""
@@ -206,11 +210,11 @@ def rounded(share: float | None) -> float | None:
 def judge(
     rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches, *, by_blocks: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Judge pairs, of which is known whether they share a block row."""
+    """Judge pairs, of which is known whether they share a block row, by their fingerprints and sketches."""
     similarities = estimated_similarity(a.words, b.words)
     both = a.present & b.present
     within = by_blocks & (distances <= rule.distance)
-    if rule.match == "verified":
+    if rule.match != "distance":
         met = by_blocks & (distances <= rule.radius)
         if rule.band_distance is not None and min(a.segments.shape[1], b.segments.shape[1]):
             met |= distances <= joined_within(rule.band_distance, (a.segments == b.segments).sum(axis=1))
@@ -220,6 +224,23 @@ def judge(
             enough |= similarities == 1
         within = np.where(both, met & enough, within)
     return within, np.where(both, similarities, np.nan)
+
+
+def is_rare(others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether passages are rare that so many fingerprints have beside that of the document itself."""
+    return np.asarray(others < defaults.RARE)
+
+
+def is_copied(rule: MatchRule, shared: int, own: int, other: int) -> bool:
+    """Judge two documents by the numbers of rare passages that both have, that one has, and that the other has.
+
+    Examples
+    --------
+    >>> rule = MatchRule(match="copied", share=0.5)
+    >>> is_copied(rule, 5, 10, 90), is_copied(rule, 4, 10, 90), is_copied(rule, 1, 1, 90)
+    (True, False, False)
+    """
+    return shared >= defaults.LEAST_PASSAGES and shared >= (rule.share or 0.0) * min(own, other)
 
 
 def known_similarity(similarity: float) -> float | None:

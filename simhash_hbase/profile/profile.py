@@ -24,7 +24,7 @@ TAKEN_FROM_MACHINE = ("fold_table", "jieba_idf", "probe")  # Fields that are com
 # Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
 LATER_FIELDS = {
     **{"fold": None, "fold_table": None, "idf_name": None, "near": None, "passage_gram": None, "passages": None},
-    **{"secret": None, "text_form": 1, "whole": None},
+    **{"secret": None, "share": None, "text_form": 1, "whole": None},
 }
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
@@ -55,6 +55,7 @@ class ProfileOptions(TypedDict, total=False):
     distance: int
     match: defaults.MatchName
     similarity: float
+    share: float
     fingerprints: int
     sketch: bool  # False: keep no sketches, and match by distance.
     bands: int
@@ -141,6 +142,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Rule of the index: of `claim` and `dedup`, and of a query that asks for no other."""
     similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
     """Threshold of rule ``verified``."""
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    """Share of the rare passages of either text that both must hold under rule ``copied``; None with other rules."""
     fingerprints: int = 1
     """Fingerprints a document."""
     sketch: int | None = SKETCH_VERSION
@@ -194,8 +197,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 and f"scheme {self.scheme} is complete up to distance {scheme.distance}, not {self.distance}; "
                 f"{self.distance + scheme.choose}x{scheme.choose} would be"
             )
-            or (self.match == "verified" and self.sketch is None and "match verified needs sketches")
+            or (self.match != "distance" and self.sketch is None and f"match {self.match} needs sketches")
             or self._passage_problem()
+            or self._copied_problem()
             or self._analyzer_problem()
         )
         if problem:
@@ -222,13 +226,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
         match = given.setdefault("match", defaults.MATCH if sketched else "distance")
-        bands = given.setdefault("bands", defaults.BANDS if sketched and match == "verified" else 0)
+        bands = given.setdefault("bands", defaults.BANDS if sketched and match != "distance" else 0)
         given = {**_band_fields(given), **(defaults.SHORT_DEFAULTS if bands else {}), **given}
         if analyzer == "learned":
             given["whole"] = WHOLE
         given.setdefault("text_form", defaults.TEXT_FORM)
         if analyzer in defaults.FOLDING:
             given["fold"] = defaults.FOLD
+        if match == "copied":
+            given = {"passages": defaults.COPIED_PASSAGES, "share": defaults.SHARE, **given}
         if isinstance(passages := given.get("passages"), int):
             given.setdefault("passage_gram", defaults.passage_gram(passages))
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
@@ -258,6 +264,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def replace(self, **fields: object) -> "Profile":
         """Make a profile that differs in some fields, and in those of bands as these need it, checked anew."""
         made = {**msgspec.structs.asdict(self), **fields}
+        if made["match"] != self.match and "share" not in fields:
+            made["share"] = defaults.SHARE if made["match"] == "copied" else None
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
         has_limits = not fields.keys().isdisjoint(defaults.NearLimits._fields)
@@ -283,6 +291,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             radius=min(2 * self.distance + 1, 64),
             band_distance=self.band_distance,
             free_distance=self.free_distance,
+            share=self.share,
         )
 
     @property
@@ -402,6 +411,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return f"passage_gram {self.passage_gram}: wanted at most the {self.passages} characters of passages"
         if self.passages is not None and self.analyzer == "weighted":
             return "passages are made of texts, and analyzer weighted takes none"
+        return None
+
+    def _copied_problem(self) -> str | None:
+        if self.match == "copied" and self.passages is None:
+            return "match copied compares passages, and this index keeps none"
+        if self.match == "copied" and self.share is None:
+            return "match copied needs a share of passages"
+        if self.match != "copied" and self.share is not None:
+            return f"share {self.share}: it goes with match copied, not {self.match}"
         return None
 
     def _analyzer_problem(self) -> str | None:

@@ -10,12 +10,13 @@ import numpy as np
 from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import GivenFeature, hash_signs, summed_weights
+from simhash_hbase.index.copied import PassagePair
 from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.defaults import NEAR_LIMITS
+from simhash_hbase.profile.defaults import LEAST_PASSAGES, NEAR_LIMITS
 from simhash_hbase.profile.matching import MatchRule, accept, hamming
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.layout import SIMHASH_BITS
+from simhash_hbase.rows.layout import PASSAGE_BYTES, SIMHASH_BITS
 
 SHOWN_FEATURES = 20
 
@@ -64,8 +65,14 @@ class ComparedDocument:
         return sketched and any(side.decision for side in sides)
 
 
-def compare(a: ComparedDocument, b: ComparedDocument, profile: Profile) -> dict[str, object]:
-    """Compare two documents; None stands for values that need the sketch of a copy, which is not kept."""
+def compare(
+    a: ComparedDocument, b: ComparedDocument, profile: Profile, passages: PassagePair | None = None
+) -> dict[str, object]:
+    """Compare two documents; None stands for values that need the sketch of a copy, which is not kept.
+
+    `passages`: those of both, under rule ``copied``, where an index counts them; without them ``found`` is None where
+    passages decide.
+    """
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
     tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]
@@ -78,6 +85,8 @@ def compare(a: ComparedDocument, b: ComparedDocument, profile: Profile) -> dict[
         return None if undecided else accepted, similarity
 
     is_found, similarity = found(profile.rule)
+    if profile.match == "copied":
+        is_found = _found_by_passages(a, b, passages, verified=is_found)
     record: dict[str, object] = {
         "a": {"id": a.name, "simhash": f"{a.simhash:016x}", **(a.decision or {})},
         "b": {"id": b.name, "simhash": f"{b.simhash:016x}", **(b.decision or {})},
@@ -88,6 +97,9 @@ def compare(a: ComparedDocument, b: ComparedDocument, profile: Profile) -> dict[
         "similarity": similarity,
         "found": is_found,
     }
+    if passages is not None:
+        fields = {**passages._asdict(), "counted": len(passages.counted)}
+        record["passages"] = {name: count for name, count in fields.items() if name != "is_copied"}
     if profile.bands:
         if profile.match == "verified":
             record["found_near"] = {near: found(profile.replace(near=near).rule)[0] for near in NEAR_LIMITS}
@@ -111,6 +123,20 @@ def compare(a: ComparedDocument, b: ComparedDocument, profile: Profile) -> dict[
         "only_b": only_b[:SHOWN_FEATURES],
         "pulls": [list(pull) for pull in apart[:SHOWN_FEATURES]],
     }
+
+
+def _found_by_passages(
+    a: ComparedDocument, b: ComparedDocument, passages: PassagePair | None, *, verified: bool | None
+) -> bool | None:
+    """Return whether rule ``copied`` joins two documents; None where that is not known."""
+    if a.decision or b.decision:
+        # The index keeps no passages of a copy.
+        return None
+    if passages is not None:
+        return verified if passages.is_copied is None else passages.is_copied
+    least = LEAST_PASSAGES * PASSAGE_BYTES
+    decide = all(len(side.entries.packed_passages[0]) >= least for side in (a, b))
+    return None if decide else verified
 
 
 def cosine(a: Iterable[GivenFeature], b: Iterable[GivenFeature]) -> float:

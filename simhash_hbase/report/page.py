@@ -225,9 +225,11 @@ def _row(row: TextRow) -> str:
 
 def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
     """Write a page of the figures of an index, whose address has no secrets."""
-    rule = (
-        f"similarity from {profile.similarity}" if profile.match == "verified" else f"distance up to {profile.distance}"
-    )
+    rule = {
+        "verified": f"similarity from {profile.similarity}",
+        "copied": f"share of rare passages from {profile.share}",
+        "distance": f"distance up to {profile.distance}",
+    }[profile.match]
     counted = "every row was counted" if stats.exact else "estimated from a sample of the rows"
     days = [HistogramBar(day.date, day.date[5:], day.documents, at) for at, day in enumerate(stats.days)]
     charts = [

@@ -53,6 +53,8 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
     if rule.match == "verified":
         within = f"at most {rule.farthest} bits apart, and " if rule.farthest < SIMHASH_BITS else ""
         judged = f"{within}of an estimated similarity of {rule.similarity:g} or more"
+    elif rule.match == "copied":
+        judged = f"documents of which one holds {rule.share:g} or more of the rare passages of the other"
     else:
         judged = f"at most {rule.distance} bits apart"
     # An order by a field has no shorter name than its form.
@@ -182,7 +184,7 @@ def charts(
     """Draw both histograms; nothing without duplicates."""
     if not duplicates:
         return ""
-    farthest = (rule.farthest + 1, f"at most {rule.farthest}")
+    farthest = (rule.farthest + 1, f"at most {rule.farthest}") if rule.match != "copied" else None
     title = "Distance to the kept document"
     drawn = histogram("distances", title, "bits of 64 that differ", distances, bound=farthest)
     note = ""

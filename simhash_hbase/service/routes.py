@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -14,6 +14,7 @@ from simhash_hbase.index.arguments import MOST_MATCHES, PASSAGE_DOCUMENTS, Passa
 from simhash_hbase.index.forms import plain
 from simhash_hbase.index.operations import FIND, PASSAGES, QUERY
 from simhash_hbase.inputs.records import checked_text
+from simhash_hbase.profile.defaults import MatchName
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import ComparedDocument, compare
 from simhash_hbase.rows.clock import now_ms
@@ -181,7 +182,7 @@ async def find(
     request: Request,
     service: ReadingService,
     selection: Annotated[Search, Depends(_selection)],
-    match: Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")] = None,
+    match: Annotated[MatchName | None, Query(description="Default: the index's rule.")] = None,
     distance: Annotated[
         int | None, Query(ge=0, le=64, description="Above the index's distance, answers are not complete.")
     ] = None,

@@ -59,7 +59,10 @@ class Comparison(Struct):
 
     distance: Distance
     similarity: Similarity | None
-    found: Annotated[bool, said("With one of them in the index, a query for the other finds it.")]
+    found: Annotated[
+        bool | None,
+        said("With one of them in the index, a query for the other finds it; null where rare passages decide."),
+    ]
     cosine: Annotated[float, said("Of the weighted features.")]
     bits: Annotated[str, Meta(pattern="^[01]{64}$", description="1 where the fingerprints differ.")]
     block_widths: Annotated[list[int], said("Bits of each block.")]

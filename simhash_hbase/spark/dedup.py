@@ -11,6 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from simhash_hbase.api import open_local_index
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index import candidates, documentrows
 from simhash_hbase.index.answers import Decision
@@ -152,8 +153,18 @@ def deduplicate(
 
     `analysis` is that of the index, or has an idf that was learned from `corpus.texts()`; every worker opens the index
     for reading. A prefix that more points share than `hot` is divided.
+
+    Raises
+    ------
+    InvalidArgument
+        When the index has rule ``copied``, whose decisions depend on those before them.
     """
     profile = analysis.profile
+    if profile.match == "copied":
+        raise InvalidArgument(
+            "Spark cannot decide by rule copied, since how rare a passage is depends on the documents that were kept "
+            "before: use dedup on one machine"
+        )
     whole, refused = without_repeats(corpus.documents(analysis).persist(DISK), corpus.order)
     whole = whole.withColumn("line", F.col("position"))
     if corpus.options.preference is not None and corpus.options.preference.by != "first":

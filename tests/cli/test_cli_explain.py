@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 import re
 
 import pytest
@@ -401,3 +402,30 @@ def test_explain_shows_a_cosine_beside_the_distance(cli):
     assert min(record["features"]["only_a"], record["features"]["only_b"]) > 0
     assert {"shared", "only_a", "only_b"} <= set(record)
     assert len(record["tables"]) == (5 - len(record["differing_blocks"])) * (4 - len(record["differing_blocks"])) // 2
+
+
+def test_an_index_with_rule_copied_says_which_passages_count(cli, tmp_path):
+    def prose(seed, count=300):
+        chosen = random.Random(seed)
+        return "".join(chr(chosen.randrange(0x4E00, 0x9FA5)) for _ in range(count))
+
+    url, tail, article = f"file:{tmp_path / 'news.index'}", prose("tail"), prose("article")
+    cli("create", url, "--analyzer", "shingle", "--match", "copied", "--share", "0.4")
+    posts = [{"id": f"d{n}", "text": prose(n) + tail} for n in range(12)]
+    cli("add", url, write_jsonl(tmp_path / "posts.jsonl", [*posts, {"id": "article", "text": article + tail}]))
+    repost, stranger = prose("head") + article + tail, prose("other", count=80) + tail
+    (tmp_path / "repost.txt").write_text(repost)
+    (tmp_path / "stranger.txt").write_text(stranger)
+
+    told = cli("explain", url, str(tmp_path / "repost.txt"), "article").record
+    assert told["found"]
+    assert told["passages"]["counted"] < told["passages"]["shared"]
+    [span] = told["counted_a"]
+    assert repost[span["start"] : span["stop"]] in article + tail[:50]
+    assert span["stop"] - span["start"] > 200
+    apart = cli("explain", url, str(tmp_path / "stranger.txt"), "d3").record
+    assert (apart["found"], apart["passages"]["counted"]) == (False, 0)
+    drawn = cli("explain", url, str(tmp_path / "stranger.txt"), "d3", "--format", "table").out.decode()
+    assert "fewer than 2 rare passages, or less than 0.4 of those of either, are in both" in " ".join(drawn.split())
+    answers = cli("query", url, "--text", repost).record
+    assert [match["id"] for match in answers["matches"]] == ["article"]

@@ -159,7 +159,7 @@ def test_a_decided_original_of_the_same_batch_is_judged_by_its_text(index, texts
 
 
 def test_texts_are_judged_under_a_rule_of_similarity_each_by_its_own(index):
-    with pytest.raises(InvalidArgument, match="goes by distance alone"):
+    with pytest.raises(InvalidArgument, match="this index has rule distance"):
         TextJudge(Profile.resolve(analyzer="shingle", match="distance"))
     with pytest.raises(InvalidArgument, match="wanted a share"):
         TextJudge(index.profile, contained=1.5)

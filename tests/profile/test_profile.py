@@ -43,7 +43,7 @@ def test_a_profile_comes_back_from_its_bytes(given_options):
     [
         ("analyzer", "jeiba", "analyzer 'jeiba': wanted one of jieba, learned, shingle, weighted"),
         ("hash", "sha1", "hash 'sha1': wanted one of murmur3, times33, jenkins, md5, none"),
-        ("match", "verify", "match 'verify': wanted one of distance, verified"),
+        ("match", "verify", "match 'verify': wanted one of distance, verified, copied"),
         ("similarity", 2, "similarity is 2: Expected `float` <= 1.0"),
     ],
 )

@@ -225,7 +225,12 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | 
 
     output = sides.output
     (a, text_a), (b, text_b) = (sides.find(word) for word in words)
-    record = compare(a, b, profile)
+    index = sides.index if profile.match == "copied" else None
+    passages = index.compare_passages(a.entries, b.entries) if index is not None else None
+    record = compare(a, b, profile, passages)
+    if index is not None and passages is not None and len(passages.counted):
+        texts = (("counted_a", text_a), ("counted_b", text_b))
+        record |= {name: index.counted_spans(text, passages) for name, text in texts if text is not None}
     if text_a is not None and text_b is not None and profile.analyzer in SEGMENTING:
         record["word_cosine"] = word_cosine(text_a, text_b)
     if html is not None:

@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless
+from simhash_hbase.profile.defaults import LEAST_PASSAGES
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class ComparedPair(NamedTuple):
         yield Text(", ".join(measures), style="bold")
         yield Text("")
         yield from self.bits(width)
+        yield from self.passages()
         yield from self.judgement()
         yield Text("")
         if "pulls" in record:
@@ -205,7 +207,7 @@ class ComparedPair(NamedTuple):
         if record["found"]:
             yield Text("A query for one finds the other.", style=AGREES)
         elif record["found"] is None:
-            yield Text("Whether a query for one finds the other is not known: a copy keeps no sketch.")
+            yield Text(f"Whether a query for one finds the other is not known: a copy keeps no {self.lacking}.")
         else:
             yield Text(f"A query for one does not find the other: {', '.join(self.reasons())}.", style=DIFFERS)
         presets = record.get("found_near", {})
@@ -213,11 +215,28 @@ class ComparedPair(NamedTuple):
             names = " or ".join(near for near, is_found in presets.items() if is_found)
             yield Text(f"An index that is made with --near {names} joins them." if names else "No --near joins them.")
 
+    @property
+    def lacking(self) -> str:
+        """What the rule compares and the index does not keep of a copy."""
+        return "passages" if self.profile.match == "copied" else "sketch"
+
+    def passages(self) -> Iterator[Text]:
+        """Yield a line of how many passages both have, and how many of these are rare, under rule copied."""
+        if counts := self.record.get("passages"):
+            yield Text(
+                f"Passages: {counts['a']} and {counts['b']}, {counts['shared']} in both. Rare ones: "
+                f"{counts['rare_a']} and {counts['rare_b']}, {counts['counted']} in both."
+            )
+
     def reasons(self) -> Iterator[str]:
         """Yield the reasons why a query for one does not find the other."""
         record, rule, unknown = self.record, self.profile.rule, self.a.misses_sketches(self.b)
+        if (passages := record.get("passages")) and min(passages["a"], passages["b"]) >= LEAST_PASSAGES:
+            few = f"fewer than {LEAST_PASSAGES} rare passages"
+            yield f"{few}, or less than {rule.share:g} of those of either, are in both"
+            return
         distance, similarity, bands = record["distance"], record["similarity"], record.get("bands", ())
-        by_sketch = rule.match == "verified" and (unknown or similarity is not None)
+        by_sketch = rule.match != "distance" and (unknown or similarity is not None)
         reads_bands = by_sketch and rule.band_distance is not None and "bands" in record
         # Bands that are not known may all join them.
         banded = reads_bands and bands != []

@@ -144,7 +144,7 @@ def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     before = [claim.state and claim.state.in_force() for claim in claims]
     batch = UndecidedBatch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
     find_nearest(run.store, batch.queries, found_since(oldest), batch.accept)
-    batch.decide()
+    batch.decide([run.store])
     held = batch.earlier_mates()
     named = [None if held[at] else outcome.of for at, outcome in enumerate(batch.outcomes)]
     changed = run.refresh(named)

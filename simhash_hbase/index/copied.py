@@ -1,0 +1,293 @@
+"""Copied documents: how many fingerprints have a passage, and which documents share enough of the rare ones.
+
+A passage is counted by its rows, and a row has the upper 32 bits of the hash: so a count may be too high by the rows of
+another hash, and never too low. Rows stay until `vacuum`, so those of removed documents count until then.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.index.candidates import NO_PAIRS, CandidatePairs, expand
+from simhash_hbase.profile.defaults import LEAST_PASSAGES, RARE
+from simhash_hbase.profile.matching import MatchRule, distances, is_copied, is_rare, rounded
+from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.keys import BlockRows, distinct, passage_prefixes, unpack_simhashes
+from simhash_hbase.stores.base import Store
+
+Hashes = NDArray[np.uint64]
+"""The hashes of the passages of one text, ascending, shape (n,)."""
+
+# Passages that are counted at a time, of documents that share some with a query: their rows take some ten megabytes.
+COUNTED_AT_ONCE = 1 << 17
+
+
+def passages_of_entries(entries: Entries) -> list[Hashes]:
+    """Return the passages of analysed documents; none of those with so few that rule ``verified`` judges them."""
+    unpacked = map(unpack_simhashes, entries.passages_for(kept=True))
+    return [hashes if len(hashes) >= LEAST_PASSAGES else hashes[:0] for hashes in unpacked]
+
+
+def passage_containment(own: Hashes, other: Hashes) -> float | None:
+    """Return the share of the passages of one text that another has; None where one of them has too few."""
+    if min(len(own), len(other)) < LEAST_PASSAGES:
+        return None
+    return rounded(_shared(own, other) / len(own))
+
+
+class PassageCounts:
+    """How many fingerprints have passages, by the rows of stores, read once; more than `RARE` are not counted.
+
+    Parameters
+    ----------
+    stores : sequence of Store
+        Hold the rows; a fingerprint that is in several counts once.
+    prefixes : ndarray of uint64, shape (n,)
+        Prefixes of the rows, in any order.
+    """
+
+    def __init__(self, stores: Sequence[Store], prefixes: NDArray[np.uint64]) -> None:
+        self.prefixes = distinct(prefixes)
+        """Prefixes that were asked for, ascending, shape (n,)."""
+        scans = [store.scan(self.prefixes, limit=RARE) for store in stores]
+        self.rows = BlockRows.merged(*(scan.rows for scan in scans))
+        """Up to `RARE` rows of each prefix and store."""
+        left, right = self._ranges(self.prefixes)
+        crowded = np.isin(self.prefixes, np.concatenate([scan.truncated for scan in scans]))
+        self.counts = np.where(crowded, RARE + 1, right - left)
+        """Fingerprints that have each passage; above `RARE` some number above it."""
+
+    def _ranges(self, prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        rows = self.rows.prefixes
+        return np.searchsorted(rows, prefixes, "left"), np.searchsorted(rows, prefixes, "right")
+
+    def where(self, prefixes: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Return the positions of prefixes, all of which were asked for."""
+        return np.searchsorted(self.prefixes, prefixes)
+
+    def joined(self, prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], ...]:
+        """Join passages of documents with the rows of each; return positions of passages and of rows, and own rows.
+
+        Returns
+        -------
+        at, row : ndarray of intp
+            Pairs of a passage and the row of another fingerprint.
+        own : ndarray of intp, shape (n,)
+            For each passage 1 if its document's own fingerprint has a row, else 0.
+        """
+        own = np.zeros(len(prefixes), np.intp)
+        pairs = [(NO_PAIRS.queries, NO_PAIRS.queries)]
+        for at, row in expand(*self._ranges(prefixes)):
+            is_own = self.rows.simhashes[row] == simhashes[at]
+            own[at[is_own]] = 1
+            pairs.append((at[~is_own], row[~is_own]))
+        return *(np.concatenate(column) for column in zip(*pairs, strict=True)), own
+
+
+class CopiedSearch:
+    """Finds the stored fingerprints that share rare passages with documents, and judges their members.
+
+    One call of ``store.scan`` for all documents, and one for the passages of members that only by how few rare ones
+    they have may be copied.
+    """
+
+    def __init__(self, store: Store, rule: MatchRule, entries: Entries) -> None:
+        self._store = store
+        self._rule = rule
+        self._own = passages_of_entries(entries)
+        sizes = np.array(list(map(len, self._own)), np.intp)
+        owners, hashes = np.repeat(np.arange(len(entries)), sizes), _joined(self._own)
+        prefixes = passage_prefixes(hashes)
+        counts = PassageCounts([store], prefixes)
+        at, row, own = counts.joined(prefixes, entries.simhashes[owners])
+        rare = is_rare(counts.counts[counts.where(prefixes)] - own)
+        self._rare = np.split(rare, np.cumsum(sizes)[:-1])
+        self.rows = len(counts.rows.prefixes)
+        """Passage rows that were read."""
+        chosen = rare[at]
+        queries, stored = owners[at[chosen]], counts.rows.simhashes[row[chosen]]
+        few, numbers = np.unique(stored, return_inverse=True)
+        keys, shared = np.unique(queries * max(1, len(few)) + numbers, return_counts=True)
+        queries, numbers = np.divmod(keys[shared >= LEAST_PASSAGES], max(1, len(few)))
+        stored = few[numbers]
+        apart = distances(entries.simhashes[queries], stored)
+        self.pairs = CandidatePairs(queries, stored, apart, np.zeros(len(queries), np.bool_))
+        """Pairs that have enough rare passages in common to be copied, sorted by query and fingerprint."""
+
+    def joins(self, queries: NDArray[np.intp], simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return whether pairs of a query and a stored fingerprint are among `pairs`."""
+        first, stop = (np.searchsorted(self.pairs.queries, queries, side) for side in ("left", "right"))
+        joined = np.zeros(len(queries), np.bool_)
+        for at in np.flatnonzero(first < stop).tolist():
+            some = self.pairs.simhashes[first[at] : stop[at]]
+            place = int(np.searchsorted(some, simhashes[at]))
+            joined[at] = place < len(some) and some[place] == simhashes[at]
+        return joined
+
+    def judge(self, pairs: Iterable[tuple[int, bytes]]) -> list[bool | None]:
+        """Judge pairs of a query and the packed passages of a member; None: rule ``verified`` is to judge them."""
+        verdicts: list[bool | None] = []
+        open_: list[tuple[int, int, int, Hashes]] = []
+        for place, (query, packed) in enumerate(pairs):
+            own, other = self._own[query], unpack_simhashes(packed)
+            if not len(own) or len(other) < LEAST_PASSAGES:
+                verdicts.append(None)
+                continue
+            rare = own[self._rare[query]]
+            shared = _shared(rare, other)
+            verdicts.append(is_copied(self._rule, shared, len(rare), len(rare)))
+            if not verdicts[-1] and shared >= LEAST_PASSAGES:
+                open_.append((place, query, shared, other))
+        start = 0
+        while start < len(open_):
+            stop = start + 1
+            size = len(open_[start][3])
+            while stop < len(open_) and (size := size + len(open_[stop][3])) <= COUNTED_AT_ONCE:
+                stop += 1
+            counts = PassageCounts(
+                [self._store], passage_prefixes(np.concatenate([each[3] for each in open_[start:stop]]))
+            )
+            for place, query, shared, other in open_[start:stop]:
+                # Of passages that both have, how rare they are is known, and the query counts among them.
+                lacking = other[~np.isin(other, self._own[query])]
+                rare_lacking = counts.counts[counts.where(passage_prefixes(lacking))] <= RARE
+                size = shared + int(rare_lacking.sum())
+                verdicts[place] = is_copied(self._rule, shared, len(self._own[query][self._rare[query]]), size)
+            start = stop
+        return verdicts
+
+
+class CopiedBatch:
+    """Judges the documents of a batch in their turn: each one that is kept makes its passages less rare for later ones.
+
+    Parameters
+    ----------
+    rule : MatchRule
+        One of rule ``copied``.
+    entries : Entries
+        The batch.
+    """
+
+    def __init__(self, rule: MatchRule, entries: Entries) -> None:
+        self._rule = rule
+        self._simhashes = entries.simhashes
+        self._texts = entries.texts
+        self.own = passages_of_entries(entries)
+        """The passages of each document; none of those that rule ``verified`` judges."""
+        self._counts: NDArray[np.intp]
+        self._prefixes: NDArray[np.uint64]
+        self._places: list[NDArray[np.intp]] = []
+        self._has_row: list[NDArray[np.intp]] = []
+        # For each passage the documents of the batch that were kept, while it is rare.
+        self._holders: defaultdict[int, list[int]] = defaultdict(list)
+        # For each fingerprint that was kept the passages that it was counted for.
+        self._counted: defaultdict[int, set[int]] = defaultdict(set)
+
+    def count(self, stores: Sequence[Store], others: Iterable[Hashes]) -> None:
+        """Count the passages of the batch, and of stored documents that it is compared with, in stores."""
+        prefixes = passage_prefixes(_joined(self.own))
+        counts = PassageCounts(stores, np.concatenate([prefixes, passage_prefixes(_joined(others))]))
+        sizes = np.array(list(map(len, self.own)), np.intp)
+        _, _, own = counts.joined(prefixes, np.repeat(self._simhashes, sizes))
+        edges = np.cumsum(sizes)[:-1]
+        self._prefixes, self._counts = counts.prefixes, counts.counts.copy()
+        self._places = np.split(counts.where(prefixes), edges)
+        self._has_row = np.split(own, edges)
+
+    def keep(self, at: int) -> None:
+        """Count the passages of a document that was kept, and remember it as one that others may copy."""
+        counted = self._counted[int(self._simhashes[at])]
+        for place, has_row in zip(self._places[at].tolist(), self._has_row[at].tolist(), strict=True):
+            if not has_row and place not in counted:
+                counted.add(place)
+                self._counts[place] += 1
+            if self._counts[place] <= RARE:
+                self._holders[place].append(at)
+            else:
+                self._holders.pop(place, None)
+
+    def mates(self, at: int) -> NDArray[np.intp]:
+        """Return the positions of the kept documents that share enough rare passages with one, ascending."""
+        shared: Counter[int] = Counter()
+        for place in self._places[at][self._rare(at)].tolist():
+            shared.update(self._holders.get(place, ()))
+        return np.array(sorted(mate for mate, count in shared.items() if count >= LEAST_PASSAGES), np.intp)
+
+    def is_copied(self, at: int, other: Hashes) -> bool:
+        """Judge a document and another one by their passages, as of now; `decides` must say so."""
+        is_rare_here = self._rare(at)
+        rare = self.own[at][is_rare_here]
+        shared = _shared(rare, other)
+        if shared < LEAST_PASSAGES:
+            return False
+        lacking = other[~np.isin(other, self.own[at])]
+        places = np.searchsorted(self._prefixes, passage_prefixes(lacking))
+        return is_copied(self._rule, shared, len(rare), shared + int((self._counts[places] <= RARE).sum()))
+
+    def judged(self, at: int, others: NDArray[np.intp], verified: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Judge a document beside others of the batch; `verified`: the verdict of that rule, where passages are few."""
+        judged = verified.copy()
+        for place, other in enumerate(others.tolist()):
+            if self.decides(at, self.own[other]):
+                is_exact = bool(self._texts[at].digest) and self._texts[at] == self._texts[other]
+                judged[place] = is_exact or self.is_copied(at, self.own[other])
+        return judged
+
+    def decides(self, at: int, other: Hashes) -> bool:
+        """Return whether passages decide about a document and another one: both have enough of them."""
+        return len(self.own[at]) > 0 and len(other) >= LEAST_PASSAGES
+
+    def _rare(self, at: int) -> NDArray[np.bool_]:
+        """Return which passages of a document are rare, as of now; shape (n,)."""
+        places = self._places[at]
+        counted = self._counted.get(int(self._simhashes[at]))
+        own = self._has_row[at]
+        if counted:
+            own = own + np.array([place in counted for place in places.tolist()], np.intp)
+        return is_rare(self._counts[places] - own)
+
+
+class PassagePair(NamedTuple):
+    """The passages of two documents that an index may not hold, and those that count for rule ``copied``."""
+
+    a: int  # Passages of each, and of both.
+    b: int
+    shared: int
+    rare_a: int  # Rare ones among these.
+    rare_b: int
+    counted: Hashes  # The rare passages that both have.
+    is_copied: bool | None  # The verdict; None: rule ``verified`` is to judge them.
+
+
+def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries) -> PassagePair:
+    """Judge two single documents, as the index keeps them, as if both were in it, by one call of ``store.scan``."""
+    own, other = (unpack_simhashes(side.packed_passages[0]) for side in (a, b))
+    every = np.union1d(own, other)
+    prefixes = passage_prefixes(every)
+    counts = PassageCounts([store], prefixes)
+    fingerprints = counts.counts[counts.where(prefixes)]
+    first, second = int(a.simhashes[0]), int(b.simhashes[0])
+    for simhash in {first, second}:
+        sides = [hashes for hashes, of in ((own, first), (other, second)) if of == simhash]
+        _, _, has_row = counts.joined(prefixes, np.full(len(every), simhash, np.uint64))
+        fingerprints = fingerprints + (np.isin(every, _joined(sides)) & (has_row == 0))
+    rare = every[fingerprints <= RARE]
+    rare_own, rare_other = _shared(own, rare), _shared(other, rare)
+    counted = np.intersect1d(np.intersect1d(own, other), rare)
+    verdict = None
+    if min(len(own), len(other)) >= LEAST_PASSAGES:
+        is_exact = bool(a.digests[0]) and a.texts == b.texts
+        verdict = is_exact or is_copied(rule, len(counted), rare_own, rare_other)
+    return PassagePair(len(own), len(other), _shared(own, other), rare_own, rare_other, counted, verdict)
+
+
+def _shared(a: Hashes, b: Hashes) -> int:
+    """Count the passages that two texts have in common."""
+    return len(np.intersect1d(a, b, assume_unique=True))
+
+
+def _joined(hashes: Iterable[Hashes]) -> Hashes:
+    return np.concatenate([*hashes, np.empty(0, np.uint64)])

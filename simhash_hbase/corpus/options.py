@@ -10,6 +10,7 @@ from simhash_hbase.inputs import InputOptions, Preference
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.options import PART_BYTES
 from simhash_hbase.profile.defaults import check_share
+from simhash_hbase.rows.names import checked_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,8 @@ class DedupOptions:
         Continue the run of `results` after its checkpoint.
     lasting : bool
         The index stays: a record of standard input without an id is refused, and of a file it is warned of.
+    batch : str, optional
+        The name of what the documents come in, such as a crawl; see `Index.batches`.
     """
 
     keep: str = "first"
@@ -96,8 +99,10 @@ class DedupOptions:
     results: str | None = None
     resume: bool = False
     lasting: bool = True
+    batch: str | None = None
 
     def __post_init__(self) -> None:
+        checked_batch(self.batch)
         if self.resume and not self.results:
             raise InvalidArgument("`resume` goes with `results=FILE`")
         for name in ("output", "clusters", "results"):

@@ -219,7 +219,7 @@ class Deduplication:
                 def decide(entries: Entries, texts: list[str]) -> list[Decision]:
                     self._pipes.check()
                     with groups.batch(len(entries)):
-                        return index.dedup_entries(entries, deduplicator, texts=texts)
+                        return index.dedup_entries(entries.in_batch(options.batch), deduplicator, texts=texts)
 
                 run = _Run(index, decide, groups, documents, self._decisions, kept)
                 if options.preference.by == "first":
@@ -269,6 +269,8 @@ class Deduplication:
             options.duplicates,
             asdict(reading.settings),
             reading.rejects,
+            # A run without a batch is continued by the words of before.
+            *filter(None, [options.batch]),
         ]
 
 

@@ -42,7 +42,7 @@ from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import GENERAL, IdfTable, Sample, general_idf, jieba_idf_digest, learn
 from simhash_hbase.files.local import read_setting
 from simhash_hbase.index.answers import Answer, ClueAnswer, ClueMatch, Decision, Match, Passage, PassagesAnswer, Stored
-from simhash_hbase.index.batches import Batch
+from simhash_hbase.index.batches import DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
@@ -62,7 +62,6 @@ from simhash_hbase.stores.addresses import Address, address_of, create_store, is
 __all__ = [
     "Analyzer",
     "Answer",
-    "Batch",
     "ClaimContended",
     "ClueAnswer",
     "ClueMatch",
@@ -71,6 +70,7 @@ __all__ = [
     "CorruptIndex",
     "Decision",
     "Deduplicator",
+    "DocumentBatch",
     "DocumentMissing",
     "EmptyDocument",
     "Entries",

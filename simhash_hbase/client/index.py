@@ -13,7 +13,7 @@ import msgspec
 from simhash_hbase import errors
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
-from simhash_hbase.index.batches import Batch, BatchCounts, BatchRemoval, merged
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.forms import hex_simhash
 from simhash_hbase.index.index import Index
@@ -190,7 +190,7 @@ class RemoteIndex(Index):
                 raise outcome
             yield name, outcome.removed
 
-    def batches(self, *, watch: ProgressCallback | None = None) -> list[Batch]:
+    def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Count the documents of each batch, a request for each part of the index; see `Index.batches`."""
         return merged(batch for part in self._parts(BATCHES, "GET", {}, watch) for batch in part.batches)
 

@@ -15,7 +15,7 @@ from simhash_hbase.rows.documentcells import DocumentState
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DocumentBatch:
     """The counts of a batch."""
 
     batch: str | None
@@ -36,7 +36,7 @@ class Batch:
 class BatchCounts:
     """The counts of batches in a part of an index."""
 
-    batches: Sequence[Batch]
+    batches: Sequence[DocumentBatch]
     """The batch that began first comes first."""
     after: str | None
     """Where the next part begins; None: there are no more."""
@@ -66,7 +66,7 @@ def row_after(after: str | None) -> bytes:
         raise InvalidArgument("after: wanted what the answer before has") from error
 
 
-def counted(states: Iterable[DocumentState]) -> Iterator[Batch]:
+def counted(states: Iterable[DocumentState]) -> Iterator[DocumentBatch]:
     """Yield the counts of the batches of these documents, of which each has a decision in force."""
     counts: dict[str | None, tuple[int, int, int, int]] = {}
     for state in states:
@@ -76,12 +76,12 @@ def counted(states: Iterable[DocumentState]) -> Iterator[Batch]:
             documents + 1, duplicates + state.is_duplicate, min(first, added), max(last, added)
         )  # fmt: skip
     for name, (documents, duplicates, first, last) in counts.items():
-        yield Batch(name, documents, documents - duplicates, duplicates, rfc3339(first), rfc3339(last))
+        yield DocumentBatch(name, documents, documents - duplicates, duplicates, rfc3339(first), rfc3339(last))
 
 
-def merged(parts: Iterable[Batch]) -> list[Batch]:
+def merged(parts: Iterable[DocumentBatch]) -> list[DocumentBatch]:
     """Join the counts of several parts of an index; the batch that began first comes first."""
-    whole: dict[str | None, Batch] = {}
+    whole: dict[str | None, DocumentBatch] = {}
     for part in parts:
         held = whole.get(part.batch)
         whole[part.batch] = part if held is None else replace(
@@ -95,7 +95,7 @@ def merged(parts: Iterable[Batch]) -> list[Batch]:
     return sorted(whole.values(), key=lambda batch: (batch.first, batch.batch or ""))
 
 
-def check_share(batches: Iterable[Batch], name: str) -> None:
+def check_share(batches: Iterable[DocumentBatch], name: str) -> None:
     """Raise `InvalidArgument` where a batch has so many of all documents that its removal asks first."""
     sizes = {batch.batch: batch.documents for batch in batches}
     size, documents = sizes.get(name, 0), sum(sizes.values())

@@ -27,7 +27,7 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
-from simhash_hbase.index.batches import Batch, BatchCounts, BatchRemoval
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import MAX_ID_BYTES
@@ -294,7 +294,7 @@ BATCHES = Form(
         BatchCounts,
         batches=list[  # type: ignore[misc]
             _shape(
-                Batch,
+                DocumentBatch,
                 batch=Annotated[str | None, said("Its name; null for the documents that came in none.")],
                 documents=Annotated[Count, said("Its documents.")],
                 originals=Annotated[Count, said("Those that queries find.")],

@@ -19,7 +19,7 @@ from simhash_hbase.index.arguments import (
     document_batches,
     given_document,
 )
-from simhash_hbase.index.batches import Batch, check_share
+from simhash_hbase.index.batches import DocumentBatch, check_share
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.gathering import WriteGroups
@@ -131,12 +131,12 @@ class Index(ABC):
         """Remove documents; yield each id and whether it was there."""
 
     @abstractmethod
-    def batches(self, *, watch: ProgressCallback | None = None) -> list[Batch]:
+    def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Count the documents of each batch; reads all document cells.
 
         Returns
         -------
-        list of Batch
+        list of DocumentBatch
             The batch that began first comes first. Documents that came in no batch are counted, too, under None.
 
         Raises

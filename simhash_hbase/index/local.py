@@ -46,7 +46,7 @@ from simhash_hbase.index.arguments import (
     checked_ids,
     runs_of_ids,
 )
-from simhash_hbase.index.batches import Batch, BatchCounts, BatchRemoval, counted, merged, row_after
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, counted, merged, row_after
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.copies import Copies, find_copies
@@ -385,7 +385,7 @@ class LocalIndex(Index):
             stored_ids = list(map(self.collection.stored_id, batch))
             yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
 
-    def batches(self, *, watch: ProgressCallback | None = None) -> list[Batch]:
+    def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Count the documents of each batch; see `Index.batches`."""
         return merged(part for page in scan_documents(self.store, watch) for part in self._counted(page))
 
@@ -395,7 +395,7 @@ class LocalIndex(Index):
         parts = merged(part for page in read for part in self._counted(page))
         return BatchCounts(parts, read[-1].after.hex() if len(read) == pages else None)
 
-    def _counted(self, page: DocumentPage) -> Iterator[Batch]:
+    def _counted(self, page: DocumentPage) -> Iterator[DocumentBatch]:
         oldest = self._oldest()
         own = filter(lambda state: self.collection.holds(state.id), page.states)
         return counted(shown for state in own if (shown := state.shown(oldest)))

@@ -85,7 +85,7 @@ DocumentId = Annotated[
     str, Query(alias="id", min_length=1, max_length=16_384, description="The document's id, percent-encoded.")
 ]
 
-Batch = Annotated[
+BatchName = Annotated[
     str | None,
     Query(
         min_length=1,
@@ -108,7 +108,7 @@ After = Annotated[
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Decision", lines=_DECISIONS), **problems(409)},
 )
-async def claim(request: Request, service: WritingService, batch: Batch = None) -> Response:
+async def claim(request: Request, service: WritingService, batch: BatchName = None) -> Response:
     """Decide of each document whether it is an original or a duplicate of one, and keep the decision.
 
     Of near copies claimed at the same time, here or by anybody else who uses the index, exactly one becomes the
@@ -132,7 +132,7 @@ def _in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"), **problems()},
 )
-async def add(request: Request, service: WritingService, batch: Batch = None) -> Response:
+async def add(request: Request, service: WritingService, batch: BatchName = None) -> Response:
     """Write documents, duplicates or not; of a known id the last text stays. Answered documents are durable."""
     return await respond(service, request, _in_batch(ADD, batch))
 

@@ -10,7 +10,7 @@ from support.corpus import text
 from support.places import CLAIMING_PLACES, DAY_MS, HBASE_PLACES, Clock, IndexMaker
 
 from simhash_hbase import InvalidArgument, LocalIndex, Profile, create_index, open_index
-from simhash_hbase.index.batches import Batch, merged
+from simhash_hbase.index.batches import DocumentBatch, merged
 from simhash_hbase.index.upkeep import walk
 from simhash_hbase.rows.documentcells import decode_document
 from simhash_hbase.rows.keys import document_key, id_digest
@@ -243,7 +243,7 @@ def test_the_counts_have_times(tmp_path):
         clock.advance(days=1)
         index.claim("b", text("x"), batch="monday")
         times = ("2023-11-14T22:13:20.000Z", "2023-11-15T22:13:20.000Z")
-        assert index.batches() == [Batch("monday", 2, 1, 1, *times)]
+        assert index.batches() == [DocumentBatch("monday", 2, 1, 1, *times)]
 
 
 def test_a_cell_without_a_batch_has_the_bytes_of_before(index):

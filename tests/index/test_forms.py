@@ -22,7 +22,7 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
-from simhash_hbase.index.batches import Batch, BatchCounts, BatchRemoval
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.forms import FORMS
 from simhash_hbase.index.operations import OPERATIONS
@@ -44,7 +44,7 @@ spans = st.lists(st.builds(Span, numbers, numbers), max_size=3)
 clues = st.lists(st.builds(ClueMatch, ids, shares, spans, times), max_size=3)
 passages = st.builds(Passage, numbers, numbers, st.integers(1, 2**31), st.booleans(), ids, ids)
 copies = st.builds(Copy, id=ids, added=times, seen=times, distance=distances, metadata=metadata, **optional)
-batches = st.builds(Batch, st.none() | ids, numbers, numbers, numbers, times, times)
+batches = st.builds(DocumentBatch, st.none() | ids, numbers, numbers, numbers, times, times)
 rows = st.binary(min_size=1, max_size=22).map(bytes.hex)
 DRAWN = {
     Added: st.builds(Added, ids, simhashes),

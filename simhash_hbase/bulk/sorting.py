@@ -94,7 +94,11 @@ def document_cells(entries: Entries, stamp: int, first: int) -> CellBlock:
     documents = [document_row(digest) + layout.STATE_QUALIFIER for digest in qualifiers]
     added = added_ms(stamp)
     states = [
-        encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))
+        encode(
+            DocumentState(
+                name, text.simhash, "added", added, stamp, (added, place), digest=text.digest, batch=entries.batch
+            )
+        )
         for place, (name, text) in enumerate(zip(entries.ids, entries.texts, strict=True), first)
     ]
     values = [*documentrows.member_values(entries, repeat(added, len(entries))), *states]

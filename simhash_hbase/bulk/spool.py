@@ -24,6 +24,7 @@ from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.digests import blake2b, digest_of
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
+from simhash_hbase.rows.names import checked_batch
 
 DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")  # Digests of ids as an array; numpy compares them as bytes.
 
@@ -126,7 +127,7 @@ def read_part(path: Path, checksum: str) -> SpoolPart:
     def array(content: bytes, kind: str) -> NDArray[Any]:
         return np.frombuffer(content, kind).astype(np.dtype(kind).newbyteorder("="))
 
-    arrays = {name: array(getattr(columns, name), kind) for name, kind in ARRAYS.items()}
+    arrays: dict[str, Any] = {name: array(getattr(columns, name), kind) for name, kind in ARRAYS.items()}
     arrays["sketches"] = arrays["sketches"].reshape(-1, SKETCH_WORDS)
     bands = array(columns.segments, SEGMENTS).reshape(len(columns.ids), columns.bands)
     entries = Entries(
@@ -181,11 +182,15 @@ class NotedLoad(msgspec.Struct, kw_only=True):
     profile: str  # Digest of the index's profile.
     stamp: int | None = None  # The timestamp of all cells; None until the index was asked for its time.
     writing: bool = False  # Whether cells may be in the index already.
+    batch: str | None = None  # The batch in which all documents come.
 
-    def check_index(self, url: str, profile: str, folder: Path | str) -> None:
-        """Refuse to go on with a load into another index."""
+    def check_index(self, url: str, profile: str, folder: Path | str, *, batch: str | None = None) -> None:
+        """Refuse to go on with a load into another index, or in another batch."""
         if (self.url, self.profile) != (url, profile):
             raise InvalidArgument(f"{folder} holds an unfinished load into {self.url}: finish it, or delete the folder")
+        if self.batch != batch:
+            named = "without a batch" if self.batch is None else f"in the batch {self.batch!r}"
+            raise InvalidArgument(f"{folder} holds an unfinished load {named}: finish it, or delete the folder")
 
     def check_unwritten(self, folder: Path | str) -> None:
         """Refuse an input other than the one whose cells may be in the index."""
@@ -226,7 +231,15 @@ SCRATCH = "simhash-hbase-scratch"
 class Spool:
     """The folder of one load into an index or a collection of it, with the documents as that keeps them."""
 
-    def __init__(self, folder: Path, url: str, profile: Profile, collection: Collection | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        profile: Profile,
+        collection: Collection | None = None,
+        *,
+        batch: str | None = None,
+    ) -> None:
         self.folder = folder
         self._collection = collection or Collection()
         self.resumed = 0
@@ -236,8 +249,9 @@ class Spool:
         earlier = read_manifest(folder)
         if earlier is None and (others := next(self._part_files(), None)):
             raise InvalidArgument(f"{others} is of no load that this folder knows: remove it, or name another folder")
-        self.manifest = earlier or Manifest(url=url, profile=digest)
-        self.manifest.check_index(url, digest, folder)
+        batch = checked_batch(batch)
+        self.manifest = earlier or Manifest(url=url, profile=digest, batch=batch)
+        self.manifest.check_index(url, digest, folder, batch=batch)
         self.save()
 
     def save(self) -> None:
@@ -280,7 +294,8 @@ class Spool:
         """Read all parts, each with the number of documents before it."""
         before = 0
         for note in self.manifest.parts:
-            yield before, read_part(self.folder / note.file, note.checksum)
+            part = read_part(self.folder / note.file, note.checksum)
+            yield before, part._replace(entries=part.entries.in_batch(self.manifest.batch))
             before += note.documents
 
     def scratch(self) -> Path:

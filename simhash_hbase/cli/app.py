@@ -39,11 +39,12 @@ MODULES = {
     },
     "commands.contents": {
         "add": "Write documents, duplicates or not.",
+        "batches": "Count the documents of each batch, such as a crawl.",
         "copies": "Print the duplicates of a document.",
         "export": "Print all documents; texts are not stored.",
         "get": "Print stored documents.",
         "query": "Find the near-duplicates of documents.",
-        "remove": "Remove documents by id.",
+        "remove": "Remove documents by id, or those of a batch.",
     },
     "commands.passages": {
         "find": "Find the documents that hold a clue, such as a sentence.",
@@ -76,7 +77,7 @@ URL says where the index is:
   hbase+rpc://, hbase+rpcs://            the same by HBase's own servers, without a gateway
   redis://HOST:PORT/DB                   a Redis
   http://HOST:PORT, https://HOST         the index of a service, for add, claim, query, find, passages, get, copies,
-                                         remove, stats, mcp
+                                         remove, batches, stats, mcp
 
 FILE is JSON lines, CSV, text, a folder, a pattern, or - for standard input; also .gz and .zst. Any option can
 also be set by a variable SIMHASH_HBASE_OPTION.

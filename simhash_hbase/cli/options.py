@@ -114,6 +114,18 @@ def _checked_collection(ctx: click.Context, _: click.Parameter, name: str | None
 collection = option("--collection", metavar="NAME", show_default="none", callback=_checked_collection,
                     help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
 
+
+def checked_batch(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+    """Refuse a name before anything is opened or made."""
+    from simhash_hbase.rows import names
+
+    return names.checked_batch(name)
+
+
+batch = option("--batch", metavar="NAME", show_default="none", callback=checked_batch,
+               help="Name of what the documents come in, such as a crawl.")  # fmt: skip
+of_batch = option("--batch", metavar="NAME", callback=checked_batch, help="Only the documents that came in this batch.")
+
 debug = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
                        help="Print a traceback with each error.")  # fmt: skip
 _quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summary or warning.")

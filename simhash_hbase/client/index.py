@@ -13,10 +13,23 @@ import msgspec
 from simhash_hbase import errors
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.forms import hex_simhash
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.operations import ADD, CLAIM, COPIES, FIND, GET, PASSAGES, QUERY, REMOVE, Operation
+from simhash_hbase.index.operations import (
+    ADD,
+    BATCHES,
+    CLAIM,
+    COPIES,
+    FIND,
+    GET,
+    PASSAGES,
+    QUERY,
+    REMOVE,
+    REMOVE_BATCH,
+    Operation,
+)
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
@@ -24,8 +37,8 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import check_id, metadata_problem
 from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.keys import check_simhash, id_digest
-from simhash_hbase.rows.names import exact
+from simhash_hbase.rows.keys import ALL_PREFIXES, check_simhash, id_digest, row_prefix
+from simhash_hbase.rows.names import checked_batch, exact
 from simhash_hbase.stores.addresses import Address, address_of
 
 if TYPE_CHECKING:
@@ -34,6 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Document | str)
 A = TypeVar("A")
+P = TypeVar("P", BatchCounts, BatchRemoval)
 
 
 PATIENCE_S = 180.0
@@ -73,7 +87,8 @@ class RemoteIndex(Index):
     matches; more is said as ``truncated``. The methods with ``_many`` in their names read 1,000 documents, or fewer
     long ones, send them as a stream, and yield in the order of the input. While the service is away, unanswered
     lines are sent again: a claim gets the answer that it would have got. A removal may say that the document was not
-    there, because the first try removed it. Only `LocalIndex` has methods that need the rows. Threads may share one.
+    there, and that of a batch leave an id out, because the first try removed it. Only `LocalIndex` has methods that
+    need the rows. Threads may share one.
     """
 
     _batch_documents = PIECE_LINES
@@ -119,19 +134,21 @@ class RemoteIndex(Index):
         self._closed.set()
         self._http.close()
 
-    def added(self, chunk: Chunk) -> Iterator[tuple[Document, Added | errors.SimhashError]]:
+    def added(
+        self, chunk: Chunk, *, batch: str | None = None
+    ) -> Iterator[tuple[Document, Added | errors.SimhashError]]:
         """Add the documents of a chunk; see `Index.added`."""
-        return self._sent(ADD, _storable(chunk.kept))
+        return self._sent(ADD, _storable(chunk.kept), _in_batch(batch))
 
     def claimed(
-        self, chunk: Chunk, *, deadline_s: float | None = None
+        self, chunk: Chunk, *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[Document, Decision | errors.SimhashError]]:
         """Claim the documents of a chunk; see `Index.claimed`.
 
         The service waits for other writers for two leases, so `deadline_s` may not be less.
         """
         self._check_deadline(deadline_s)
-        return self._sent(CLAIM, _storable(chunk.kept))
+        return self._sent(CLAIM, _storable(chunk.kept), _in_batch(batch))
 
     def answered(self, chunk: Chunk, search: Search) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
         """Find the near-duplicates of the documents of a chunk; see `Index.answered`."""
@@ -172,6 +189,32 @@ class RemoteIndex(Index):
             if isinstance(outcome, errors.SimhashError):
                 raise outcome
             yield name, outcome.removed
+
+    def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
+        """Count the documents of each batch, a request for each part of the index; see `Index.batches`."""
+        return merged(batch for part in self._parts(BATCHES, "GET", {}, watch) for batch in part.batches)
+
+    def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
+        for part in self._parts(REMOVE_BATCH, "POST", {"batch": name}, watch):
+            yield from part.removed
+
+    def _parts(
+        self, operation: Operation[P], method: str, parameters: Parameters, watch: ProgressCallback | None
+    ) -> Iterator[P]:
+        """Ask for one part of the index after the other."""
+        after, count = "", 0
+        while True:
+            asked = {**parameters, **({"after": after} if after else {})}
+            record = self._service.request(method, operation.path, asked)
+            part = self._http.checked(operation.form.read, record)
+            yield part
+            if part.after is None:
+                return
+            if part.after <= after:
+                raise self._http.no_answer("parts of the index come twice")
+            after, count = part.after, count + 1
+            if watch is not None:
+                watch(count, self._http.checked(_share_before, after))
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Return the records of ids; see `Index.get_many`."""
@@ -291,6 +334,16 @@ class RemoteIndex(Index):
         if record.get(operation.form.id_field) != (name or None):
             raise self._http.no_answer(OTHER)
         return self._http.checked(operation.form.read, record)
+
+
+def _in_batch(name: str | None) -> Parameters:
+    """Return the parameter of the batch in which documents come."""
+    return {} if name is None else {"batch": checked_batch(name)}
+
+
+def _share_before(after: str) -> float:
+    """Return the share of the index that is before a row: rows spread evenly."""
+    return row_prefix(bytes.fromhex(after)) / ALL_PREFIXES
 
 
 def _limited(limit: int | None) -> dict[str, str | int | float]:

@@ -11,6 +11,7 @@ from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.options import PART_BYTES
 from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.report.sources import SourceFigures
+from simhash_hbase.rows.names import checked_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +100,8 @@ class DedupOptions:
         Continue the run of `results` after its checkpoint.
     lasting : bool
         The index stays: a record of standard input without an id is refused, and of a file it is warned of.
+    batch : str, optional
+        The name of what the documents come in, such as a crawl; see `Index.batches`.
     """
 
     by: str | None = None
@@ -115,8 +118,10 @@ class DedupOptions:
     results: str | None = None
     resume: bool = False
     lasting: bool = True
+    batch: str | None = None
 
     def __post_init__(self) -> None:
+        checked_batch(self.batch)
         for name in ("output", "clusters", "results"):
             if isinstance(path := getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(path))

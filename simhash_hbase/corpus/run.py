@@ -290,7 +290,7 @@ class Deduplication:
             def decide(entries: Entries, texts: list[str]) -> list[Decision]:
                 self._pipes.check()
                 with groups.batch(len(entries)):
-                    return index.dedup_entries(entries, deduplicator, texts=texts)
+                    return index.dedup_entries(entries.in_batch(options.batch), deduplicator, texts=texts)
 
             if isinstance(self._decisions, checkpoint.FileDecisions):
                 self._decisions.begin(indexrows.identity(index.store, index.collection.name))
@@ -342,6 +342,8 @@ class Deduplication:
             options.duplicates,
             asdict(reading.settings),
             reading.rejects,
+            # A run without a batch is continued by the words of before.
+            *filter(None, [options.batch]),
         ]
 
 

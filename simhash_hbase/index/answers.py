@@ -200,6 +200,8 @@ class Stored:
     """Estimated Jaccard similarity of a duplicate to its original; None for others and without sketches."""
     containment: float | None = None
     """Estimated share of a duplicate's shingles that its original has; None for others and without sketches."""
+    batch: str | None = None
+    """The batch that brought its text; None for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +277,7 @@ def stored_document(collection: Collection, state: DocumentState, member: Member
         distance=state.distance,
         similarity=rounded(state.similarity),
         containment=rounded(state.containment),
+        batch=state.batch,
     )
 
 

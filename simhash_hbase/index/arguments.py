@@ -18,6 +18,9 @@ T = TypeVar("T")
 
 MOST_MATCHES = 1_000  # Matches of an answer that crosses the network.
 LEASES = 2  # Leases that such a claim waits for another writer, which may have crashed.
+# What deletes documents asks first where these are so many, and more than this share of all.
+ASKED_DOCUMENTS = 10
+ASKED_SHARE = 0.5
 BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their name take at a time: one commit each.
 BATCH_CHARACTERS = 8_000_000  # A batch of long texts takes some 30 MB of memory.
 

@@ -27,6 +27,7 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import MAX_ID_BYTES
@@ -82,6 +83,8 @@ _FIELDS: dict[str, Any] = {
     "length": Annotated[int, Meta(ge=0, description="Characters of the text.")],
     "features": Count,
     "metadata": KeptMetadata,
+    "batch": Annotated[str, said("The batch that brought its text.")],
+    "after": Annotated[str, said("Where the next part of the index begins: the parameter of the next request.")],
     "count": Count,
     "first": Annotated[Time, said("When the first of them was decided.")],
     "last": Annotated[Time, said("When one of them was last seen.")],
@@ -285,7 +288,34 @@ REPEATED = Form(
     lambda answer: {**_fields(answer), "id": answer.id or None, "passages": list(map(_fields, answer.passages))},
     lambda record: msgspec.convert({**record, "id": record["id"] or ""}, PassagesAnswer),
 )
-FORMS: tuple[Form[Any], ...] = (ADDED, REMOVED, DECISION, STORED, COPIES, ANSWER, FOUND, REPEATED)
+BATCHES = Form(
+    BatchCounts,
+    lambda: _shape(
+        BatchCounts,
+        batches=list[  # type: ignore[misc]
+            _shape(
+                DocumentBatch,
+                batch=Annotated[str | None, said("Its name; null for the documents that came in none.")],
+                documents=Annotated[Count, said("Its documents.")],
+                originals=Annotated[Count, said("Those that queries find.")],
+                duplicates=Annotated[Count, said("Those that were decided to be duplicates.")],
+                first=Annotated[Time, said("When the first of them was added or decided.")],
+                last=Annotated[Time, said("When the last of them was added or decided.")],
+            )
+        ],
+    ),
+    lambda counts: {"batches": list(map(_fields, counts.batches)), "after": counts.after},
+    partial(msgspec.convert, type=BatchCounts),
+)
+BATCH_REMOVAL = Form(
+    BatchRemoval,
+    lambda: _shape(BatchRemoval, removed=Annotated[list[Id], said("The ids of what was removed.")]),
+    _fields,
+    partial(msgspec.convert, type=BatchRemoval),
+)
+FORMS: tuple[Form[Any], ...] = (
+    ADDED, REMOVED, DECISION, STORED, COPIES, ANSWER, FOUND, REPEATED, BATCHES, BATCH_REMOVAL
+)  # fmt: skip
 
 
 def plain(value: object) -> object:

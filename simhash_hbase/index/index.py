@@ -19,16 +19,18 @@ from simhash_hbase.index.arguments import (
     document_batches,
     given_document,
 )
+from simhash_hbase.index.batches import DocumentBatch, check_share
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.upkeep.stats import Stats
-from simhash_hbase.index.upkeep.walk import ProgressCallback
+from simhash_hbase.index.upkeep.walk import ProgressCallback, pass_of
 from simhash_hbase.inputs import Document
 from simhash_hbase.profile import MatchRule, Profile, defaults
 from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.names import checked_batch
 
 if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis
@@ -96,17 +98,17 @@ class Index(ABC):
         """
 
     @abstractmethod
-    def added(self, chunk: "Chunk") -> Iterable[tuple[Document, Added | SimhashError]]:
-        """Add the documents of a chunk; an error in place of a result is of that document alone.
+    def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterable[tuple[Document, Added | SimhashError]]:
+        """Add the documents of a chunk, perhaps in a batch; an error in place of a result is of that document alone.
 
         Nothing need be done before the results are read, as with `claimed` and `answered`.
         """
 
     @abstractmethod
     def claimed(
-        self, chunk: "Chunk", *, deadline_s: float | None = None
+        self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterable[tuple[Document, Decision | SimhashError]]:
-        """Claim the documents of a chunk; an error in place of a decision is of that document alone."""
+        """Claim the documents of a chunk, perhaps in a batch; an error in place of a decision is of that one alone."""
 
     @abstractmethod
     def answered(self, chunk: "Chunk", search: Search) -> Iterable[tuple[Document, Answer | SimhashError]]:
@@ -127,6 +129,25 @@ class Index(ABC):
     @abstractmethod
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; yield each id and whether it was there."""
+
+    @abstractmethod
+    def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
+        """Count the documents of each batch; reads all document cells.
+
+        Returns
+        -------
+        list of DocumentBatch
+            The batch that began first comes first. Documents that came in no batch are counted, too, under None.
+
+        Raises
+        ------
+        CorruptIndex
+            When a document cell is damaged: `LocalIndex.verify` repairs it.
+        """
+
+    @abstractmethod
+    def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
+        """Remove the documents of a batch; yield the id of each when it is gone."""
 
     @abstractmethod
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
@@ -273,7 +294,7 @@ class Index(ABC):
             share=(own.share or defaults.SHARE) if chosen == "copied" else None,
         )
 
-    def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
+    def add(self, document_id: str, text: str, *, metadata: Metadata | None = None, batch: str | None = None) -> int:
         """Add a document and return its fingerprint; a known id gets this text from now on.
 
         Parameters
@@ -284,6 +305,8 @@ class Index(ABC):
             The document.
         metadata : mapping, optional
             Kept with it; at most 1 KB as JSON.
+        batch : str, optional
+            As for `add_many`.
 
         Raises
         ------
@@ -292,15 +315,20 @@ class Index(ABC):
         InvalidArgument
             When the id is empty or above 64 KB, or the metadata is above 1 KB or cannot be stored.
         """
-        return self._one(self.added, document_id, text, metadata).simhash
+        return self._one(partial(self.added, batch=batch), document_id, text, metadata).simhash
 
-    def add_many(self, documents: Iterable[GivenDocument]) -> Iterator[tuple[str, int | None]]:
-        """Add documents, a batch at a time.
+    def add_many(
+        self, documents: Iterable[GivenDocument], *, batch: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        """Add documents, some at a time.
 
         Parameters
         ----------
         documents : iterable of (id, text) or (id, text, metadata)
             Of an id that comes twice, the last text stays.
+        batch : str, optional
+            The name of what they come in, such as a crawl; see `batches`. 1 to 128 bytes of UTF-8 without control
+            characters. A document whose text stands in the index stays in the batch that brought it.
 
         Yields
         ------
@@ -308,16 +336,60 @@ class Index(ABC):
             In the order of the input, when the document is durable; the fingerprint is None for a text without usable
             words.
         """
-        for name, added in self._each(self.added, documents):
-            yield name, None if (result := result_of(added)) is None else result.simhash
+        outcomes = self._each(partial(self.added, batch=checked_batch(batch)), documents)
+        return ((name, None if (result := result_of(added)) is None else result.simhash) for name, added in outcomes)
 
     def remove(self, document_id: str) -> bool:
         """Remove a document, and return whether it was there."""
         [(_, was_there)] = self.remove_many([document_id])
         return was_there
 
+    def remove_batch(self, name: str, *, yes: bool = False, watch: ProgressCallback | None = None) -> Iterator[str]:
+        """Remove the documents that came in a batch, as `remove` does; reads all document cells.
+
+        Parameters
+        ----------
+        name : str
+            Of the batch.
+        yes : bool
+            Remove them even if they are most of the documents; without it, these are counted first.
+        watch : callable, optional
+            Is told how far it is.
+
+        Yields
+        ------
+        str
+            The id of each document that was removed, when it is gone for certain.
+
+        Raises
+        ------
+        InvalidArgument
+            At the call, when the batch has more than ten documents and more than half of all, unless `yes`; or when it
+            is no name of a batch.
+        CorruptIndex
+            When a document cell is damaged: `LocalIndex.verify` repairs it.
+
+        Notes
+        -----
+        Documents of other batches that were decided duplicates of these stay what they are, with ``of_removed`` where
+        they are claimed again; the next near copy that is claimed becomes an original. A text that another batch
+        replaced does not come back. What an interrupt leaves, the same call removes. A document that another writer
+        adds or claims in the batch meanwhile may stay.
+        """
+        name = checked_batch(name)
+        if not yes:
+            check_share(self.batches(watch=pass_of(watch, 0, passes=2)), name)
+            watch = pass_of(watch, 1, passes=2)
+        return self._removed_of_batch(name, watch)
+
     def claim(
-        self, document_id: str, text: str, *, metadata: Metadata | None = None, deadline_s: float | None = None
+        self,
+        document_id: str,
+        text: str,
+        *,
+        metadata: Metadata | None = None,
+        deadline_s: float | None = None,
+        batch: str | None = None,
     ) -> Decision:
         """Decide whether a document is an original, safely while other writers claim near copies of it.
 
@@ -331,6 +403,8 @@ class Index(ABC):
             Kept with an original; at most 1 KB as JSON.
         deadline_s : float, optional
             Most seconds to wait for other writers; without it, as long as they are alive.
+        batch : str, optional
+            As for `add_many`.
 
         Returns
         -------
@@ -348,19 +422,21 @@ class Index(ABC):
             When `deadline_s` is no number above 0, or less than a service waits.
         """
         self._check_deadline(deadline_s)
-        return self._one(partial(self.claimed, deadline_s=deadline_s), document_id, text, metadata)
+        return self._one(partial(self.claimed, deadline_s=deadline_s, batch=batch), document_id, text, metadata)
 
     def claim_many(
-        self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None
+        self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[str, Claimed | None]]:
-        """Claim documents, a batch at a time; of near copies in the input the first one is claimed first.
+        """Claim documents, some at a time; of near copies in the input the first one is claimed first.
 
         Parameters
         ----------
         documents : iterable of (id, text) or (id, text, metadata)
             An id that comes twice gets one answer if the text is the same.
         deadline_s : float, optional
-            For each batch, as for `claim`.
+            For so many as are claimed at a time, as for `claim`.
+        batch : str, optional
+            As for `add_many`.
 
         Yields
         ------
@@ -374,7 +450,8 @@ class Index(ABC):
             At the call, when `deadline_s` is no number above 0, or less than a service waits.
         """
         self._check_deadline(deadline_s)
-        outcomes = self._each(partial(self.claimed, deadline_s=deadline_s), documents)
+        act = partial(self.claimed, deadline_s=deadline_s, batch=checked_batch(batch))
+        outcomes = self._each(act, documents)
         return (
             (name, claimed if isinstance(claimed, ClaimContended) else result_of(claimed)) for name, claimed in outcomes
         )

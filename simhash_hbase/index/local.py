@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress, islice
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, Unpack
 
@@ -48,6 +49,7 @@ from simhash_hbase.index.arguments import (
     checked_item_share,
     runs_of_ids,
 )
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, counted, merged, row_after
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.copied import PassagePair, compare_passages
@@ -62,16 +64,17 @@ from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import ServerClock, Timer
 from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
-from simhash_hbase.index.upkeep.walk import DamageCallback, ProgressCallback, scan_documents
-from simhash_hbase.index.write import Written, remove_documents, write_documents
+from simhash_hbase.index.upkeep.walk import DamageCallback, DocumentPage, ProgressCallback, scan_documents
+from simhash_hbase.index.write import Written, is_in, remove_documents, write_documents
 from simhash_hbase.inputs import Document
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.defaults import ITEM_SHARE
 from simhash_hbase.rows import keys, layout
 from simhash_hbase.rows.analysed import Entries, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
-from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.collections import Collection, own_id
 from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member, passages_of
+from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.stores.base import UNLIMITED, OnDisk, Store, Transactional, atomically
 
 if TYPE_CHECKING:
@@ -243,9 +246,9 @@ class LocalIndex(Index):
         """Return the time since which a document must have been seen to count, ms since 1970."""
         return self.profile.oldest(self._clock())
 
-    def added(self, chunk: "Chunk") -> Iterator[tuple[Document, Added | SimhashError]]:
+    def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterator[tuple[Document, Added | SimhashError]]:
         """Add the documents of a chunk in one commit; of an id that comes twice, the last one stays."""
-        entries = chunk.entries
+        entries = chunk.entries.in_batch(batch)
         written = self.add_entries(entries)
         flags = zip(chunk.kept, entries.simhashes.tolist(), written.known, written.moved, strict=True)
         return ((document, Added(document.id, simhash, known, moved)) for document, simhash, known, moved in flags)
@@ -267,10 +270,11 @@ class LocalIndex(Index):
         return WriteGroups(self.store, gathers=gathers)
 
     def claimed(
-        self, chunk: "Chunk", *, deadline_s: float | None = None
+        self, chunk: "Chunk", *, deadline_s: float | None = None, batch: str | None = None
     ) -> Iterator[tuple[Document, Decision | SimhashError]]:
         """Claim the documents of a chunk; see `claim_entries`."""
-        return zip(chunk.kept, self.claim_entries(chunk.entries, deadline_s=deadline_s), strict=True)
+        entries = chunk.entries.in_batch(batch)
+        return zip(chunk.kept, self.claim_entries(entries, deadline_s=deadline_s), strict=True)
 
     def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
         """Claim analysed documents, and return one answer a document; see `claim_many`.
@@ -462,6 +466,46 @@ class LocalIndex(Index):
             stored_ids = list(map(self.collection.stored_id, batch))
             yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
 
+    def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
+        """Count the documents of each batch; see `Index.batches`."""
+        return merged(part for page in scan_documents(self.store, watch) for part in self._counted(page))
+
+    def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
+        """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
+        read = list(islice(scan_documents(self.store, start=row_after(after)), pages))
+        parts = merged(part for page in read for part in self._counted(page))
+        return BatchCounts(parts, read[-1].after.hex() if len(read) == pages else None)
+
+    def _counted(self, page: DocumentPage) -> Iterator[DocumentBatch]:
+        oldest = self._oldest()
+        own = filter(lambda state: self.collection.holds(state.id), page.states)
+        return counted(shown for state in own if (shown := state.shown(oldest)))
+
+    def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
+        for page in scan_documents(self.store, watch):
+            yield from self._remove_within(page, name)
+
+    def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
+        """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
+
+        `after` says where an earlier call ended; None: from the first.
+        """
+        name, read = checked_batch(name), 0
+        for page in islice(scan_documents(self.store, start=row_after(after)), pages):
+            read += 1
+            after = page.after.hex()
+            if removed := list(self._remove_within(page, name)):
+                return BatchRemoval(removed, after)
+        return BatchRemoval([], after if read == pages else None)
+
+    def _remove_within(self, page: DocumentPage, name: str) -> Iterator[str]:
+        """Remove the documents of a batch from a page; yield their ids."""
+        own = [state.id for state in page.states if is_in(name, state) and self.collection.holds(state.id)]
+        for ids in batches(own):
+            # Other writers may have changed them since they were read.
+            removed = remove_documents(self.store, ids, oldest=self._oldest(), batch=name)
+            yield from map(own_id, compress(ids, removed))
+
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Return the records of ids; see `Index.get_many`."""
         read = self._read(checked_ids(ids))
@@ -472,12 +516,18 @@ class LocalIndex(Index):
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
     def export(
-        self, *, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
+        self,
+        *,
+        batch: str | None = None,
+        watch: ProgressCallback | None = None,
+        on_damage: DamageCallback | None = None,
     ) -> Iterator[Stored]:
-        """Read all documents in the order of their ids' digests, a page at a time.
+        """Read all documents, or those of a batch, in the order of their ids' digests, a page at a time.
 
         Parameters
         ----------
+        batch : str, optional
+            The name of a batch; without it documents of all batches come, and those of none.
         watch : callable, optional
             Is told how far it is.
         on_damage : callable, optional
@@ -489,10 +539,12 @@ class LocalIndex(Index):
         CorruptIndex
             At the first damaged cell, without `on_damage`.
         """
-        for states in scan_documents(self.store, watch, on_damage):
+        wanted = checked_batch(batch)
+        for page in scan_documents(self.store, watch, on_damage):
             oldest = self._oldest()
-            own = filter(lambda state: self.collection.holds(state.id), states)
-            live = [shown for state in own if (shown := state.shown(oldest))]
+            own = filter(lambda state: self.collection.holds(state.id), page.states)
+            shown = filter(None, (state.shown(oldest) for state in own))
+            live = [state for state in shown if wanted is None or state.batch == wanted]
             for state, member in zip(live, self._members(live, on_damage), strict=True):
                 yield stored_document(self.collection, state, member)
 
@@ -522,7 +574,7 @@ class LocalIndex(Index):
         return members
 
     def dedup_many(
-        self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None
+        self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None, batch: str | None = None
     ) -> Iterator[tuple[str, Decision | None]]:
         """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
 
@@ -535,6 +587,8 @@ class LocalIndex(Index):
             An id that the index held before gets its recorded decision if the text is the same.
         deduplicator : Deduplicator, optional
             One of `deduplicator`, such as one that writes to a scratch store for a dry run.
+        batch : str, optional
+            As for `add_many`.
 
         Yields
         ------
@@ -579,9 +633,10 @@ class LocalIndex(Index):
             return decisions
 
         def decided(chunk: "Chunk") -> Iterator[tuple[Document, Decision | None]]:
-            return zip(chunk.kept, decide(chunk.entries), strict=True)
+            return zip(chunk.kept, decide(chunk.entries.in_batch(name)), strict=True)
 
-        return ((name, result_of(decision)) for name, decision in self._each(decided, documents))
+        name = checked_batch(batch)
+        return ((each, result_of(decision)) for each, decision in self._each(decided, documents))
 
     def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
         """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""

@@ -1,10 +1,11 @@
-"""The operations of an index on documents and ids, a row each, for the service and its client."""
+"""The operations of an index on documents, ids and batches, a row each, for the service and its client."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from simhash_hbase.index import forms
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Removed, Stored
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.forms import Form
 
@@ -13,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
-    """An operation on documents, on ids, or on either."""
+    """An operation on documents, on ids, or on either; of batches, on a part of the index."""
 
     name: str
     path: str
@@ -36,4 +37,6 @@ FIND: Operation[ClueAnswer] = Operation("find", "/v1/clues", forms.FOUND, docume
 PASSAGES: Operation[PassagesAnswer] = Operation(
     "passages", "/v1/passages", forms.REPEATED, documents=True, needs_id=False
 )
-OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES, FIND, PASSAGES)
+BATCHES: Operation[BatchCounts] = Operation("batches", "/v1/batches", forms.BATCHES)
+REMOVE_BATCH: Operation[BatchRemoval] = Operation("remove_batch", "/v1/batches/removals", forms.BATCH_REMOVAL)
+OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES, FIND, PASSAGES, BATCHES, REMOVE_BATCH)

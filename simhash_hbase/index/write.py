@@ -15,7 +15,7 @@ from simhash_hbase.index.copies import delete_copies
 from simhash_hbase.index.documentrows import WriteBatch, commit, drop_members, read_states
 from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documentcells import Change, Outcome, StoredState, removal
+from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, StoredState, removal
 from simhash_hbase.stores.base import Store, Transactional, atomically
 
 # A refused compare-and-set means that another writer changed the same document in the same moment.
@@ -86,8 +86,8 @@ def write_documents(
     raise _lost(len(pending), entries.ids[pending[0]])
 
 
-def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
-    """Remove documents, and return for each whether it was there.
+def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0, batch: str | None = None) -> list[bool]:
+    """Remove documents, or those of them that are in a batch; return for each whether it was removed.
 
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
     of an original the list of its copies. Block rows stay until `vacuum`.
@@ -102,7 +102,7 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             changes = [
                 removal(at, stored)
                 for at, stored in zip(pending, states, strict=True)
-                if stored is not None and stored[0].state != "removed"
+                if stored is not None and stored[0].state != "removed" and (batch is None or is_in(batch, stored[0]))
             ]
             latest.update((change.at, change) for change in changes)
             first = {**latest, **first}
@@ -117,6 +117,12 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             shown = {at for at, change in first.items() if change.old and change.old.shown(oldest)}
             return [at in shown for at in range(len(ids))]
     raise _lost(len(pending), ids[pending[0]])
+
+
+def is_in(batch: str, state: DocumentState) -> bool:
+    """Return whether the decision in force of a document cell is of a batch."""
+    decision = state.shown()
+    return decision is not None and decision.batch == batch
 
 
 def _lost(count: int, name: str) -> StoreBusy:

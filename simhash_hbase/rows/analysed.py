@@ -1,7 +1,7 @@
 """Documents after analysis, in columns and without their texts: searches, decisions and writes take them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows import documentcells, layout
 from simhash_hbase.rows.keys import id_digest
-from simhash_hbase.rows.names import exact
+from simhash_hbase.rows.names import checked_batch, exact
 
 MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.
 
@@ -58,6 +58,8 @@ class Entries:
     """Segments of the sketch rows, shape (n, bands), of no meaning where `sketched` is false; None: no bands."""
     passages: Sequence[bytes] | None = None
     """Hashes of the passages of each text, ascending, 8 bytes each, big-endian; None: the index keeps no passages."""
+    batch: str | None = None
+    """The batch that all of them come in; None: in none."""
 
     def __post_init__(self) -> None:
         if not {str}.issuperset(map(type, self.ids)):
@@ -129,7 +131,15 @@ class Entries:
 
     @classmethod
     def joined(cls, parts: Sequence["Entries"]) -> "Entries":
-        """Put entries, one part or more, one behind the other; those without sketches may have fewer bands."""
+        """Put entries of one batch, one part or more, one behind the other; without sketches they may have fewer bands.
+
+        Raises
+        ------
+        InvalidArgument
+            When they come in several batches.
+        """
+        if len({part.batch for part in parts}) > 1:
+            raise InvalidArgument("entries of several batches cannot be joined")
         if len(parts) == 1:
             return parts[0]
         width = max(part.segments.shape[1] for part in parts)
@@ -147,6 +157,7 @@ class Entries:
             passages=None
             if all(part.passages is None for part in parts)
             else [packed for part in parts for packed in part.packed_passages],
+            batch=parts[0].batch,
         )
 
     @cached_property
@@ -178,7 +189,18 @@ class Entries:
             metadata=[self.metadata[i] for i in places],
             bands=None if self.bands is None else self.bands[at],
             passages=None if self.passages is None else [self.passages[i] for i in places],
+            batch=self.batch,
         )
+
+    def in_batch(self, name: str | None) -> "Entries":
+        """Return the same documents as they come in a batch; None: in none.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is no name of a batch: 1 to 128 bytes of UTF-8 without control characters.
+        """
+        return self if name is None else replace(self, batch=checked_batch(name))
 
 
 def check_storable(entries: Entries) -> None:

@@ -118,6 +118,8 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The decision for another text that stays in force while a new claim is undecided."""
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
     of_text: Text | None = None  # For a duplicate: the text of its original when this was decided.
+    batch: str | None = None
+    """The batch that brought the text; None, which is not written, for a document that came in none."""
 
     @property
     def text(self) -> Text:
@@ -292,8 +294,26 @@ def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
     return standing is None or not (of_text is None or of_text.is_same(standing))
 
 
-encode = msgspec.msgpack.Encoder().encode
-"""Encode a member or a document state; equal records have equal bytes, as compare-and-set needs."""
+_encode = msgspec.msgpack.Encoder().encode
+_PREVIOUS: Final = DocumentState.__struct_fields__.index("previous")
+
+
+def encode(record: Member | DocumentState) -> bytes:
+    """Encode a member or a document state; equal records have equal bytes, as compare-and-set needs.
+
+    Cells without a batch have the bytes that they had before there were batches.
+    """
+    return _encode(_written_fields(record) if isinstance(record, DocumentState) else record)
+
+
+def _written_fields(state: DocumentState) -> tuple[Any, ...]:
+    """List the fields of a document cell in their order; the batch is left out where there is none."""
+    fields = msgspec.structs.astuple(state)
+    if state.previous is not None:
+        fields = (*fields[:_PREVIOUS], _written_fields(state.previous), *fields[_PREVIOUS + 1 :])
+    return fields if state.batch is not None else fields[:-1]
+
+
 _documents = msgspec.msgpack.Decoder(DocumentState)
 _members = msgspec.msgpack.Decoder(Member)
 _passage_members = msgspec.msgpack.Decoder(PassageMember)

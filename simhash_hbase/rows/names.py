@@ -1,4 +1,6 @@
-"""Strings from callers, and names of collections; without numpy, for callers such as help that only check these."""
+"""Strings from callers, names of collections and batches; without numpy, for callers such as help that check these."""
+
+from typing import overload
 
 from simhash_hbase.errors import InvalidArgument
 
@@ -10,8 +12,8 @@ def exact(string: str) -> str:
     return str.__str__(string)
 
 
-def checked_name(name: str) -> bytes:
-    """Return the UTF-8 of the name of a collection.
+def checked_name(name: str, *, of: str = "a collection") -> bytes:
+    """Return the UTF-8 of the name of a collection, or of a batch.
 
     Raises
     ------
@@ -20,12 +22,23 @@ def checked_name(name: str) -> bytes:
     """
     wanted = f"wanted 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters"
     if not isinstance(name, str):
-        raise InvalidArgument(f"the name of a collection is of type {type(name).__name__}: wanted a string")
+        raise InvalidArgument(f"the name of {of} is of type {type(name).__name__}: wanted a string")
     name = exact(name)
     encoded = name.encode("utf-8", "replace")
     lone = any("\ud800" <= character <= "\udfff" for character in name)
     control = any(character < " " or "\x7f" <= character <= "\x9f" for character in name)
     if lone or control or not 1 <= len(encoded) <= MAX_NAME_BYTES:
         shown = name if len(name) <= MAX_NAME_BYTES else f"{name[:40]}…"
-        raise InvalidArgument(f"the name of a collection is {shown!r}: {wanted}")
+        raise InvalidArgument(f"the name of {of} is {shown!r}: {wanted}")
     return encoded
+
+
+@overload
+def checked_batch(name: str) -> str: ...
+@overload
+def checked_batch(name: None) -> None: ...
+@overload
+def checked_batch(name: str | None) -> str | None: ...
+def checked_batch(name: str | None) -> str | None:
+    """Return the name of a batch as the string that it is, or None; raise `InvalidArgument` as `checked_name` does."""
+    return None if name is None else checked_name(name, of="a batch").decode()

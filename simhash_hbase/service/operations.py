@@ -205,7 +205,7 @@ COPIES = BatchOperation(
 
 @lru_cache(COLLECTIONS)
 def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
-    """Make an operation on the documents of one collection; a batch never has those of two."""
+    """Make an operation on the documents of one collection; those of two are never worked on together."""
     if collection is None:
         return operation
     on_entries, on_ids, hurried = operation.on_entries, operation.on_ids, operation.hurried
@@ -216,6 +216,18 @@ def within(operation: BatchOperation, collection: str | None) -> BatchOperation:
         on_entries=on_entries and (lambda index, entries: on_entries(index.in_collection(collection), entries)),
         on_ids=on_ids and (lambda index, ids: on_ids(index.in_collection(collection), ids)),
         hurried=hurried and within(hurried, collection),
+    )
+
+
+@lru_cache(COLLECTIONS)
+def in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
+    """Make an operation that writes documents in a batch; those of two are never worked on together."""
+    if name is None or (on_entries := operation.on_entries) is None:
+        return operation
+    return replace(
+        operation,
+        on_entries=lambda index, entries: on_entries(index, entries.in_batch(name)),
+        hurried=operation.hurried and in_batch(operation.hurried, name),
     )
 
 

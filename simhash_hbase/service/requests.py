@@ -349,11 +349,16 @@ class Service:
 
 
 def within_key(operation: BatchOperation, trail: Trail) -> BatchOperation:
-    """Return the operation in the collection that a request names; a key bound to collections has to name one."""
+    """Return the operation in the collection that a request names."""
+    return within(operation, collection_of_key(trail))
+
+
+def collection_of_key(trail: Trail) -> str | None:
+    """Return the collection that a request names; a key bound to collections has to name one."""
     if trail.collections is not None and trail.collection is None:
         named = f"?collection={quote(min(trail.collections), safe='')}"
         raise Problem("forbidden", f"this key is bound to collections: name one, such as {named}")
-    return within(operation, trail.collection)
+    return trail.collection
 
 
 def media_type(request: Request) -> str:

@@ -1,8 +1,9 @@
 """The routes: claims, documents, queries, comparisons, figures and health; `ROUTERS` has all of them."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -12,12 +13,14 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError, St
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.arguments import MOST_MATCHES, PASSAGE_DOCUMENTS, PassageSearch, Search
 from simhash_hbase.index.forms import plain
-from simhash_hbase.index.operations import FIND, PASSAGES, QUERY
+from simhash_hbase.index.local import LocalIndex
+from simhash_hbase.index.operations import BATCHES, FIND, PASSAGES, QUERY, REMOVE_BATCH
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.profile.defaults import MatchName
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import ComparedDocument, compare
 from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.names import MAX_NAME_BYTES, checked_batch
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
 from simhash_hbase.service.items import check_fields, decode_body, invalid
 from simhash_hbase.service.limits import LARGE_BYTES
@@ -28,22 +31,26 @@ from simhash_hbase.service.operations import (
     COPIES,
     GET,
     REMOVE,
+    BatchOperation,
     find as find_operation,
+    in_batch,
     passages as passages_operation,
     query,
 )
 from simhash_hbase.service.problems import BUSY, Problem, busy, of_error
-from simhash_hbase.service.requests import Service
+from simhash_hbase.service.requests import Service, collection_of_key
 from simhash_hbase.service.schemas import JSON, LONGEST_COMPARED, body, found, problems
 from simhash_hbase.service.streams import respond
 
 __all__ = ["ROUTERS"]
 
-claims, documents, queries = (
-    APIRouter(tags=[tag], dependencies=[InCollection]) for tag in ("claims", "documents", "queries")
+claims, documents, queries, batches = (
+    APIRouter(tags=[tag], dependencies=[InCollection]) for tag in ("claims", "documents", "queries", "documents")
 )
 comparisons, figures, operation = (APIRouter(tags=[tag]) for tag in ("queries", "index", "operation"))
-ROUTERS = (claims, documents, queries, comparisons, figures, operation)
+ROUTERS = (claims, documents, batches, queries, comparisons, figures, operation)
+
+T = TypeVar("T")
 
 # Characters of both texts that are compared without a process of its own.
 SHORT = 4_000
@@ -79,6 +86,22 @@ DocumentId = Annotated[
     str, Query(alias="id", min_length=1, max_length=16_384, description="The document's id, percent-encoded.")
 ]
 
+BatchName = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=MAX_NAME_BYTES,
+        description="The batch in which the documents come, such as a crawl; a document whose text stands stays in"
+        " the one that brought it.",
+    ),
+]
+BATCH_PAGES = 20
+"""Pages of cells that a request about batches reads: 200,000 cells, so that it ends in time."""
+After = Annotated[
+    str | None,
+    Query(max_length=200, pattern="^([0-9a-f]{2})+$", description="From where the answer before ended; else all."),
+]
+
 
 @claims.post(
     CLAIM.operation.path,
@@ -86,14 +109,22 @@ DocumentId = Annotated[
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Decision", lines=_DECISIONS), **problems(409)},
 )
-async def claim(request: Request, service: WritingService) -> Response:
+async def claim(request: Request, service: WritingService, batch: BatchName = None) -> Response:
     """Decide of each document whether it is an original or a duplicate of one, and keep the decision.
 
     Of near copies claimed at the same time, here or by anybody else who uses the index, exactly one becomes the
     original. The same id with the same text gets the same answer, however often it is asked: after an error that is
     retryable, ask again.
     """
-    return await respond(service, request, CLAIM)
+    return await respond(service, request, _in_batch(CLAIM, batch))
+
+
+def _in_batch(operation: BatchOperation, name: str | None) -> BatchOperation:
+    """Return the operation in a batch, whose name is checked before anything is read."""
+    try:
+        return in_batch(operation, checked_batch(name))
+    except InvalidArgument as error:
+        raise of_error(error) from error
 
 
 @documents.post(
@@ -102,9 +133,9 @@ async def claim(request: Request, service: WritingService) -> Response:
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"), **problems()},
 )
-async def add(request: Request, service: WritingService) -> Response:
+async def add(request: Request, service: WritingService, batch: BatchName = None) -> Response:
     """Write documents, duplicates or not; of a known id the last text stays. Answered documents are durable."""
-    return await respond(service, request, ADD)
+    return await respond(service, request, _in_batch(ADD, batch))
 
 
 @documents.get(
@@ -153,6 +184,44 @@ async def get_many(request: Request, service: ReadingService) -> Response:
 async def remove_many(request: Request, service: WritingService) -> Response:
     """Remove documents by their ids, one a line."""
     return await respond(service, request, REMOVE, one=False)
+
+
+@batches.get(BATCHES.path, summary="Count batches", responses={**found("BatchCounts"), **problems(422, body=False)})
+async def count_batches(request: Request, service: ReadingService, after: After = None) -> Response:
+    """Count the documents of each batch in a part of the index.
+
+    Ask again with the answer's ``after`` until that is null, and add the counts up.
+    """
+    counts = await _of_part(request, service, lambda index: index.batches_after(after, pages=BATCH_PAGES))
+    return Response(msgspec.json.encode(BATCHES.form.write(counts)), media_type=JSON)
+
+
+@batches.post(
+    REMOVE_BATCH.path, summary="Remove a batch", responses={**found("BatchRemoval"), **problems(422, body=False)}
+)
+async def remove_batch(
+    request: Request,
+    service: WritingService,
+    batch: Annotated[str, Query(min_length=1, max_length=MAX_NAME_BYTES, description="The name of the batch.")],
+    after: After = None,
+) -> Response:
+    """Remove the documents of a batch from a part of the index; a request whose answer is lost may be repeated.
+
+    Ask again with the answer's ``after`` until that is null. All of the batch goes, however large it is.
+    """
+    part = await _of_part(request, service, lambda index: index.remove_batch_after(batch, after, pages=BATCH_PAGES))
+    outcomes = request.state.trail.outcomes
+    outcomes["removed"] += len(part.removed)
+    service.metrics.count(REMOVE_BATCH.name, outcomes)
+    return Response(msgspec.json.encode(REMOVE_BATCH.form.write(part)), media_type=JSON)
+
+
+async def _of_part(request: Request, service: Service, act: Callable[[LocalIndex], T]) -> T:
+    """Act on a part of the index, or of the collection that the request names."""
+    trail = request.state.trail
+    name = collection_of_key(trail)
+    work = service.engine.run_shared(trail.payer, lambda index: act(index.in_collection(name)))
+    return await service.outcome(request, work)
 
 
 async def _selection(

@@ -74,7 +74,8 @@ def _refuse_to_create(url: str, *_: object) -> NoReturn:
 def _refuse_to_open(url: str, *_: object) -> NoReturn:
     raise Unsupported(
         f"{_shown(url)} is a service, which can add, claim, query, get and remove documents, find clues and "
-        "passages, list copies and count; anything else needs the address of the index itself, such as file: or hbase://"
+        "passages, list copies and batches, and count; anything else needs the address of the index itself, such as "
+        "file: or hbase://"
     )
 
 

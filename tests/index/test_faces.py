@@ -30,11 +30,19 @@ rules = st.none() | st.fixed_dictionaries(
 clues = texts | st.builds(lambda whole, start: whole[start : start + 60], texts, st.integers(0, 800))
 limits = st.none() | st.integers(0, 2)
 repeated = st.fixed_dictionaries({}, optional={"at_least": st.integers(0, 2), "same": st.sampled_from(["source", "n"])})
+batches = st.none() | st.sampled_from(["monday", "周二", "a b"])
 ACTS = {
-    "add": (lambda index, *given: index.add(given[0], given[1], metadata=given[2]), (ids, texts, metadata)),
-    "add_many": (lambda index, many: list(index.add_many(many)), (documents,)),
-    "claim": (lambda index, *given: index.claim(given[0], given[1], metadata=given[2]), (ids, texts, metadata)),
-    "claim_many": (lambda index, many: list(index.claim_many(many)), (documents,)),
+    "add": (
+        lambda index, *given: index.add(given[0], given[1], metadata=given[2], batch=given[3]),
+        (ids, texts, metadata, batches),
+    ),
+    "add_many": (lambda index, many, batch: list(index.add_many(many, batch=batch)), (documents, batches)),
+    "batches": (lambda index: sorted(index.batches(), key=lambda each: each.batch or ""), ()),
+    "claim": (
+        lambda index, *given: index.claim(given[0], given[1], metadata=given[2], batch=given[3]),
+        (ids, texts, metadata, batches),
+    ),
+    "claim_many": (lambda index, many, batch: list(index.claim_many(many, batch=batch)), (documents, batches)),
     "query": (lambda index, one, rule, more: index.query(one, **asked(index, rule, more)), (texts, rules, options)),
     "query_many": (
         lambda index, many, rule, more: list(index.query_many(many, **asked(index, rule, more))),
@@ -60,6 +68,7 @@ ACTS = {
     "contains": (lambda index, name: name in index, (ids,)),
     "copies": (lambda index, name: index.copies(name), (ids,)),
     "remove": (lambda index, name: index.remove(name), (ids,)),
+    "remove_batch": (lambda index, name: sorted(index.remove_batch(name)), (st.sampled_from(["周二", "a b", ""]),)),
     "remove_many": (lambda index, names: list(index.remove_many(names)), (st.lists(ids, max_size=4),)),
 }
 steps = st.lists(

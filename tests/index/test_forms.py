@@ -22,6 +22,7 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.forms import FORMS
 from simhash_hbase.index.operations import OPERATIONS
@@ -43,6 +44,8 @@ spans = st.lists(st.builds(Span, numbers, numbers), max_size=3)
 clues = st.lists(st.builds(ClueMatch, ids, shares, spans, times), max_size=3)
 passages = st.builds(Passage, numbers, numbers, st.integers(1, 2**31), st.booleans(), ids, ids)
 copies = st.builds(Copy, id=ids, added=times, seen=times, distance=distances, metadata=metadata, **optional)
+batches = st.builds(DocumentBatch, st.none() | ids, numbers, numbers, numbers, times, times)
+rows = st.binary(min_size=1, max_size=22).map(bytes.hex)
 DRAWN = {
     Added: st.builds(Added, ids, simhashes),
     Removed: st.builds(Removed, ids, st.booleans()),
@@ -55,7 +58,7 @@ DRAWN = {
     Stored: st.builds(
         Stored, ids, simhashes, st.sampled_from(["added", "original", "duplicate"]), times, times,
         length=st.none() | numbers, features=st.none() | numbers, metadata=metadata, of=st.none() | ids,
-        distance=st.none() | distances, **optional,
+        distance=st.none() | distances, batch=st.none() | ids, **optional,
     ),
     Copies: st.builds(
         Copies, id=ids, of=ids, of_removed=st.booleans(), count=numbers, first=st.none() | times,
@@ -68,6 +71,8 @@ DRAWN = {
     PassagesAnswer: st.builds(
         PassagesAnswer, st.just("") | ids, st.lists(passages, max_size=3), shares, st.booleans()
     ),
+    BatchCounts: st.builds(BatchCounts, st.lists(batches, max_size=3), st.none() | rows),
+    BatchRemoval: st.builds(BatchRemoval, st.lists(ids, max_size=3), st.none() | rows),
 }  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from support.bruteforce import entries
@@ -165,3 +167,13 @@ def test_metadata_that_cannot_be_kept_is_refused_by_the_name_of_its_document(met
     else:
         with pytest.raises(InvalidArgument, match=f"metadata of 'b' {problem}"):
             check_storable(documents)
+
+
+def test_a_reader_of_fourteen_fields_passes_the_batch_over():
+    fields = [(name, Any, None) for name in DocumentState.__struct_fields__[:-1]]
+    former = msgspec.msgpack.Decoder(msgspec.defstruct("Former", fields, array_like=True))
+    plain = DocumentState("b", 7, "original", seen=5, stamp=5, digest=b"text")
+    brought = msgspec.structs.replace(plain, batch="monday")
+
+    assert former.decode(encode(brought)) == former.decode(encode(plain))
+    assert decode_document(encode(plain)) == plain != brought == decode_document(encode(brought))

@@ -17,7 +17,7 @@ PROFILE = VECTORS["profiles"][0]
 TEXTS = {vector["id"]: vector for vector in VECTORS["texts"]}
 WORDS = {vector["analyzer"]: vector for vector in VECTORS["words"]}
 DOCUMENT = ("id", "simhash", "state", "seen", "stamp", "order", "token", "of", "distance", "similarity", "containment",
-            "previous", "digest", "of_text")  # fmt: skip
+            "previous", "digest", "of_text", "batch")  # fmt: skip
 MEMBER = ("id", "added", "length", "features", "digest", "sketch", "metadata")
 ADDED = 1_700_000_000_000
 
@@ -48,7 +48,7 @@ def document_fields(fields):
     kept["previous"], kept["digest"] = document_fields(fields["previous"]), bytes.fromhex(fields["digest"])
     if text := fields["of_text"]:
         kept["of_text"] = [int(text["simhash"], 16), bytes.fromhex(text["digest"])]
-    return [kept[name] for name in DOCUMENT]
+    return [kept[name] for name in DOCUMENT if name in kept]
 
 
 def member_fields(fields):

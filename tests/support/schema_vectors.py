@@ -352,8 +352,10 @@ def cell_vectors():
         "b", 7, "yielded", ADDED + 9, ADDED + 9, (ADDED + 9, 1), b"\xff", previous=known, digest=DIGEST
     )
     gone = DocumentState("天地", 1, "removed", ADDED, ADDED)
+    brought = DocumentState("b", 7, "original", ADDED, ADDED, (ADDED, 3), batch="周一")
+    moved = DocumentState("b", 8, "pending", ADDED + 9, ADDED + 9, (ADDED + 9, 1), b"\xff", previous=brought)
     ready = Member("own fingerprint", ADDED, 0, 0, b"", b"", None)
-    return [cell_vector(record) for record in (decided, copy, claim, other, gone, ready)]
+    return [cell_vector(record) for record in (decided, copy, claim, other, gone, ready, brought, moved)]
 
 
 def cell_vector(record):
@@ -368,6 +370,8 @@ def shown(fields, kind):
     plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
     if kind == "Member":
         return plain
+    if plain["batch"] is None:
+        del plain["batch"]
     # Many readers of JSON have no integers of 64 bits.
     plain["simhash"] = f"{plain['simhash']:016x}"
     if plain["of_text"] is not None:

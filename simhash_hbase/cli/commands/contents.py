@@ -1,9 +1,10 @@
-"""Documents of an index, one by one: ``simhash-hbase add``, ``remove``, ``query``, ``get``, ``copies``, ``export``."""
+"""Documents of an index: ``simhash-hbase add``, ``remove``, ``query``, ``get``, ``copies``, ``export``, ``batches``."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, get_args
@@ -31,12 +32,14 @@ _rule = partial(option, section="Match options", show_default="the index's")
 @command("add", interrupted=REPEAT, examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"])
 @options.url
 @options.files
-@option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
+@options.collected(
+    "choice", option("--verbose", is_flag=True, help="Print id and fingerprint of each document."), options.batch
+)
 @options.collection
 @options.reading
 @options.output
 def add(
-    url: str, files: tuple[str, ...], verbose: bool, reading: corpus.Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
     """Write documents, duplicates or not; a known id gets the new text.
 
@@ -51,33 +54,66 @@ def add(
         options.open_index(url, collection=collection) as index,
         corpus.Documents("add", files, reading.into_lasting(), output.listener) as documents,
     ):
-        for results in documents.acted(index, index.added, writes=True):
+        for results in documents.acted(index, partial(index.added, batch=choice.batch), writes=True):
             for _, added in results:
                 # A service does not say whether an id was known.
                 if added.known is not None:
                     counts.update(known=added.known, with_another_text=bool(added.moved))
-                if verbose:
+                if choice.verbose:
                     output.line(ADDED.write(added))
             output.flush()
     output.summary("add", documents.read, **counts, refused=documents.refused)
     return exits.after(documents.refused)
 
 
-@command("remove", interrupted=REPEAT, examples=["simhash-hbase remove file:news.index --from gone.txt"])
+@command(
+    "remove",
+    interrupted=REPEAT,
+    examples=[
+        "simhash-hbase remove file:news.index --from gone.txt",
+        "simhash-hbase remove file:news.index --batch crawl-2026-11-28",
+    ],
+)
 @options.url
 @click.argument("ids", nargs=-1, metavar="[ID…]")
-@option("--from", "source", metavar="FILE", shell_complete=options.complete_file,
-        help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
+@options.collected(
+    "choice",
+    option("--from", "source", metavar="FILE", shell_complete=options.complete_file,
+           help="A file with one id a line, UTF-8; - is standard input."),
+    option("--batch", metavar="NAME", callback=options.checked_batch,
+           help="Remove the documents that came in this batch."),
+    option("--yes", is_flag=True, help="Remove a batch even if it is most of the index."),
+)  # fmt: skip
 @options.collection
 @options.output
-def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
-    """Remove documents by id."""
+def remove(url: str, ids: tuple[str, ...], choice: Choice, collection: str | None, output: Output) -> None:
+    """Remove documents by id, or those that came in a batch.
+
+    The next near copy of a removed original that is claimed becomes an original.
+    """
+    is_by_id = bool(ids) or choice.source is not None
+    if choice.batch is not None and is_by_id:
+        raise InvalidArgument("--batch goes without IDs and without --from")
+    if choice.batch is None and choice.yes:
+        raise InvalidArgument("--yes goes with --batch")
+    if choice.batch is None and not is_by_id:
+        raise InvalidArgument("nothing to remove: name an ID, --from FILE or --batch NAME")
+    with output, options.open_index(url, collection=collection) as index:
+        if choice.batch is None:
+            asked, removed = _remove_ids(index, ids, choice.source, output)
+        else:
+            asked = removed = _remove_batch(index, choice, output)
+    output.summary("remove", asked, removed=removed)
+    if choice.batch is not None:
+        _say_absent(output, choice.batch, removed)
+
+
+def _remove_ids(index: Index, ids: Sequence[str], source: str | None, output: Output) -> tuple[int, int]:
+    """Remove documents by id; return how many ids there were, and how many were removed."""
     from simhash_hbase.index.answers import Removed
     from simhash_hbase.index.arguments import BATCH_DOCUMENTS
     from simhash_hbase.index.forms import REMOVED
 
-    if not ids and source is None:
-        raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
     consumed = inputs.Progress()
 
     def named() -> Iterator[str]:
@@ -96,18 +132,56 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
                     yield name
 
     asked = removed = 0
-    with output, options.open_index(url, collection=collection) as index:
-        names = named()
-        total = inputs.total_bytes([source]) if source else None
-        with output.meter("remove", total, noun="ids") as meter:
-            while some := list(islice(names, BATCH_DOCUMENTS)):
-                for name, done in index.remove_many(some):
-                    asked += 1
-                    removed += done
-                    output.line(REMOVED.write(Removed(name, done)))
-                output.flush()
-                meter.show(asked, consumed.bytes_read)
-    output.summary("remove", asked, removed=removed)
+    names = named()
+    total = inputs.total_bytes([source]) if source else None
+    with output.meter("remove", total, noun="ids") as meter:
+        while some := list(islice(names, BATCH_DOCUMENTS)):
+            for name, done in index.remove_many(some):
+                asked += 1
+                removed += done
+                output.line(REMOVED.write(Removed(name, done)))
+            output.flush()
+            meter.show(asked, consumed.bytes_read)
+    return asked, removed
+
+
+def _remove_batch(index: Index, choice: Choice, output: Output) -> int:
+    """Remove the documents of a batch; return how many there were."""
+    from simhash_hbase.index.answers import Removed
+    from simhash_hbase.index.forms import REMOVED
+
+    count = 0
+    with output.walk("remove") as watch:
+        for name in index.remove_batch(choice.batch, yes=choice.yes, watch=watch):
+            count += 1
+            output.line(REMOVED.write(Removed(name, removed=True)))
+    return count
+
+
+def _say_absent(output: Output, batch: str, count: int) -> None:
+    """Say that no document came in a batch: its name may be misspelt."""
+    if not count:
+        output.note(f"no document of the index is in the batch {batch!r}: the command batches lists them")
+
+
+@command("batches", examples=["simhash-hbase batches file:news.index --format table"])
+@options.url
+@options.collection
+@options.output
+def batches(url: str, collection: str | None, output: Output) -> None:
+    """Count the documents of each batch, the one that began first on top; null counts those that came in none.
+
+    Reads all document cells.
+    """
+    with (
+        output,
+        options.open_index(url, collection=collection, readonly=True) as index,
+        output.walk("batches") as watch,
+    ):
+        found = index.batches(watch=watch)
+        for batch in found:
+            output.line(asdict(batch))
+    output.summary("batches", sum(batch.documents for batch in found), batches=len(found))
 
 
 @command(
@@ -261,9 +335,10 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
 
 @command("export", examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
 @options.url
+@options.of_batch
 @options.collection
 @options.output
-def export(url: str, collection: str | None, output: Output) -> int:
+def export(url: str, batch: str | None, collection: str | None, output: Output) -> int:
     """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed.
 
     Damaged cells are named by their rows, in hex, and left out; the exit code is 3 then.
@@ -282,8 +357,10 @@ def export(url: str, collection: str | None, output: Output) -> int:
         options.open_local_index(url, collection=collection, readonly=True) as index,
         output.walk("export") as watch,
     ):
-        for stored in index.export(watch=watch, on_damage=name_damage):
+        for stored in index.export(batch=batch, watch=watch, on_damage=name_damage):
             output.line(STORED.write(stored))
             count += 1
     output.summary("export", count, refused=damaged)
+    if batch is not None:
+        _say_absent(output, batch, count)
     return exits.after(damaged)

@@ -65,6 +65,11 @@ class GivenPlaces:
         if inputs.sources.STDIN in self.files:
             erase_starting()
 
+    def check_batch(self, name: str | None) -> None:
+        """Refuse a batch of a temporary index, where nobody could ask for it."""
+        if name is not None and self.url is None:
+            raise InvalidArgument("--batch needs an address, such as file:docs.index")
+
     def say_gone(self, output: Output) -> None:
         """End a summary: a temporary index keeps nothing."""
         if self.url is None:
@@ -113,11 +118,17 @@ named_argument = options.collected(
 @named_argument
 @option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
         help="Give up on a document that stays contested for SECONDS.")  # fmt: skip
+@options.batch
 @options.collection
 @options.reading
 @options.output
 def claim(
-    places: GivenPlaces, deadline_s: float | None, reading: Reading, collection: str | None, output: Output
+    places: GivenPlaces,
+    deadline_s: float | None,
+    batch: str | None,
+    reading: Reading,
+    collection: str | None,
+    output: Output,
 ) -> int:
     """Decide of each document whether it is an original or a duplicate, safely while other writers claim too.
 
@@ -127,6 +138,7 @@ def claim(
     """
     from simhash_hbase.index.forms import DECISION
 
+    places.check_batch(batch)
     originals = 0
     with (
         output,
@@ -134,7 +146,8 @@ def claim(
         corpus.Documents("claim", files, read, output.listener) as documents,
     ):
         view = index.in_collection(collection)
-        for decisions in documents.acted(view, partial(view.claimed, deadline_s=deadline_s), writes=True):
+        act = partial(view.claimed, deadline_s=deadline_s, batch=batch)
+        for decisions in documents.acted(view, act, writes=True):
             for _, decision in decisions:
                 originals += decision.is_original
                 output.line(DECISION.write(decision))
@@ -205,6 +218,7 @@ def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[t
     option("--results", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the decisions to FILE, with a checkpoint; not for standard input."),
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
+    options.batch,
     make=lambda create, report, **rest: options.Choice(create=create, report=report, options=DedupOptions(**rest)),
 )  # fmt: skip
 @options.index
@@ -285,6 +299,7 @@ def _show_sources(settings: DedupOptions, figures: Sequence[SourceFigures], outp
 def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
     """Complete the library's options by what it has to know of the index."""
     settings: DedupOptions = choice.options
+    places.check_batch(settings.batch)
     if places.url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
     if places.url is None and settings.resume:

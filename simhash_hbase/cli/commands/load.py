@@ -36,6 +36,7 @@ KEY_BYTES = 8
 @options.files
 @options.collected(
     "choice",
+    options.batch,
     option("--into-existing", is_flag=True, help="Allow an index that has documents; known ids are added batch by"
            " batch, as add does it."),
     option("--work", type=click.Path(file_okay=False), metavar="DIR", show_default="one an index in the user's cache",
@@ -68,7 +69,7 @@ def load(
         corpus.documents.Refusals.open(reading.rejects, output.listener) as refused,
     ):
         work = Path(choice.work) if choice.work else _work_folder(index)
-        spool = bulk.Spool(work, index.address, index.profile, index.collection)
+        spool = bulk.Spool(work, index.address, index.profile, index.collection, batch=choice.batch)
         try:
             # A refusal leaves no open load behind, which `vacuum` would wait for.
             writer = _writer(url, index, spool, choice, output)

@@ -63,6 +63,7 @@ class Claim:
     text: Text
     order: tuple[int, int]
     """The claim with the smaller order goes on where two are in each other's way; kept over all attempts."""
+    batch: str | None = None  # The batch that the document comes in.
     token: bytes = b""  # The attempt, in every cell that it writes.
     step: Step = Step.READ_OWN
     state: DocumentState | None = None  # The claim's own document cell, as last read or written.
@@ -179,6 +180,7 @@ def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None)
         token=claim.token,
         previous=previous,
         digest=claim.text.digest,
+        batch=claim.batch,
     )
 
 

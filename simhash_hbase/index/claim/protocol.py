@@ -70,7 +70,7 @@ def claim_by_protocol(
     """
     began = clock()
     claims = [
-        Claim(at, name, text, (began, at))
+        Claim(at, name, text, (began, at), entries.batch)
         for at, (name, text) in enumerate(zip(entries.ids, entries.texts, strict=True))
     ]
     for claim in claims:

@@ -10,6 +10,7 @@ import numpy as np
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
 from simhash_hbase.index import documentrows, indexrows
+from simhash_hbase.index.arguments import ASKED_DOCUMENTS, ASKED_SHARE
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
 from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock, stamp_above
 from simhash_hbase.index.upkeep.orphans import memberless
@@ -21,9 +22,6 @@ from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomical
 # A delete hides cells that are written below its timestamp later, as a load writes them: MARGIN_MS behind the server's
 # clock, which may itself be as far behind the one that vacuum goes by.
 LEAST_GRACE_MS = 2 * MARGIN_MS
-# Vacuum asks before it deletes more than so many documents that have expired, and more than this share of all.
-FEW_EXPIRED = 10
-MOST_EXPIRED = 0.5
 
 
 @dataclass(slots=True)
@@ -458,7 +456,7 @@ def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
                     earliest = state.seen if earliest is None else min(earliest, state.seen)
     # A writer whose clock leapt ahead by more than the time to live leaves such a gap before its first document.
     has_gap = earliest is not None and earliest - latest > (profile.ttl_ms or 0)
-    if expired < FEW_EXPIRED or not (has_gap or expired > MOST_EXPIRED * documents):
+    if expired < ASKED_DOCUMENTS or not (has_gap or expired > ASKED_SHARE * documents):
         return
     gap = f"nothing was seen from {clock.rfc3339(latest)} until {clock.rfc3339(earliest or 0)}"
     seen = gap if has_gap else f"the latest was seen at {clock.rfc3339(latest)}"

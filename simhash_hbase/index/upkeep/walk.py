@@ -5,7 +5,7 @@ The progress of a walk is computed from its keys: these spread evenly, so nothin
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,18 @@ ProgressCallback = Callable[[int, float], None]
 
 DamageCallback = Callable[[bytes, CorruptIndex], None]
 """Called with the row of each damaged cell, and with the error that says what is wrong."""
+
+
+class DocumentPage(NamedTuple):
+    """A page of document cells."""
+
+    states: list[documentcells.DocumentState]
+    after: bytes  # The row from which a later walk goes on behind this page.
+
+
+def pass_of(watch: ProgressCallback | None, number: int, *, passes: int) -> ProgressCallback | None:
+    """Return the watcher of one walk, the `number`-th from 0, where several follow each other."""
+    return watch and (lambda count, share: watch(count, (number + share) / passes))
 
 
 class Walk:
@@ -65,14 +77,14 @@ def all_rows(store: Store, profile: Profile) -> Iterator[keys.BlockRows]:
 
 
 def scan_documents(
-    store: Store, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
-) -> Iterator[list[documentcells.DocumentState]]:
-    """Read all document cells, a page at a time, in the order of the ids' digests.
+    store: Store, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None, *, start: bytes = b""
+) -> Iterator[DocumentPage]:
+    """Read all document cells, or those from a row on, a page at a time, in the order of the ids' digests.
 
     A damaged cell is left out if `on_damage` takes it; else it raises `CorruptIndex`.
     """
     walk = Walk(watch, passes=1)
-    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, start, None, page=PAGE)):
         states = []
         for cell in cells:
             if keys.row_flag(cell.row) != layout.FLAG_DOCUMENT:
@@ -83,5 +95,5 @@ def scan_documents(
                 if on_damage is None:
                     raise
                 on_damage(cell.row, error)
-        if states:
-            yield states
+        # The rest of a row that the page has cut is no document: a document's row has one cell.
+        yield DocumentPage(states, cells[-1].row + b"\0")

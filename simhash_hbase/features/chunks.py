@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -108,7 +108,7 @@ def analyse(
     workers: int = 1,
     pool: Workers | None = None,
     soon: bool = False,
-) -> Iterator[Chunk]:
+) -> Generator[Chunk, None, None]:
     """Fingerprint and sketch a stream of records, and extract its pages.
 
     An input of one chunk starts no process; a pool that is already there, of one process fewer than `workers`, is at

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, repeat
@@ -60,7 +61,7 @@ class PartedInput:
     part_bytes: int
     skipped: int = 0
 
-    def parts(self, *, soon: bool) -> Iterator[Part]:
+    def parts(self, *, soon: bool) -> Generator[Part, None, None]:
         """Yield the parts; if results are wanted soon, the first ones are small."""
         shares = SHARES if soon else ()
         return divide(self.sources, self.options, part_bytes=self.part_bytes, shares=shares)
@@ -156,7 +157,7 @@ class AnalysedRecords(NamedTuple):
     @classmethod
     def of_part(cls, part: Part, results: PartResults) -> Self:
         """Return the records of a part; the bytes of lines are read again where they are wanted."""
-        raw = results.raw if results.ranges is None else read_ranges(part.sources[0], results.ranges)
+        raw = results.raw if results.ranges is None else read_ranges(part, results.ranges)
         entries = results.entries
         places = map(Place, map(results.files.__getitem__, results.file_numbers.tolist()), results.lines.tolist())
         columns = zip(entries.ids, entries.metadata, places, raw, results.preferences, strict=True)
@@ -211,7 +212,7 @@ class Chunker:
 
 def analyse_parts(
     parted: PartedInput, analysis: Analysis, pool: Workers, *, workers: int, soon: bool
-) -> Iterator[Chunk]:
+) -> Generator[Chunk, None, None]:
     """Yield the chunks that `analyse` makes of the same input, but without texts, and close the pool.
 
     This process reads only what cannot be divided, such as a long compressed file or a pipe, and the records that are
@@ -228,9 +229,9 @@ def analyse_parts(
         finish(chunk, results)
         return AnalysedRecords(outline.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, read)
 
-    def jobs() -> Iterator[Job[AnalysedRecords]]:
+    def jobs(parts: Iterable[Part]) -> Iterator[Job[AnalysedRecords]]:
         left = parted.skipped
-        for part in parted.parts(soon=soon):
+        for part in parts:
             if not left and (part.stop is not None or (part.size is not None and part.size <= parted.part_bytes)):
                 yield Job(analyse_part, (part, parted.options), partial(received, part))
                 continue
@@ -241,7 +242,8 @@ def analyse_parts(
                 yield Job(analyse_chunk, payload(chunk.documents), receive)
 
     chunker = Chunker(parted.progress, SHARES if soon else ())
-    yield from chunker.chunks(run_jobs(jobs(), analysis, pool, workers=workers))
+    with closing(parted.parts(soon=soon)) as parts:
+        yield from chunker.chunks(run_jobs(jobs(parts), analysis, pool, workers=workers))
     parted.progress.add(progress)
 
 

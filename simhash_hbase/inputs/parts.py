@@ -1,7 +1,7 @@
 """The parts of an input: what processes read beside each other, and where its records begin and end."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from itertools import chain, repeat
 
 import numpy as np
@@ -21,7 +21,7 @@ _MARK_BYTES = 3  # The byte order mark of UTF-8.
 
 def divide(
     sources: Sources, options: InputOptions, *, part_bytes: int = PART_BYTES, shares: tuple[int, ...] = ()
-) -> Iterator[Part]:
+) -> Generator[Part, None, None]:
     """Yield the parts of an input in its order.
 
     Files of lines are divided at line ends. Any other file is read whole, several small ones in one part.
@@ -81,20 +81,19 @@ def record_ranges(
     return np.column_stack((begins, begins + lengths))
 
 
-def read_ranges(source: Source, ranges: NDArray[np.int64]) -> list[bytes]:
-    """Read records of a file again by where they begin and end.
+def read_ranges(part: Part, ranges: NDArray[np.int64]) -> list[bytes]:
+    """Read records of a part again by where they begin and end in its file.
 
     Raises
     ------
+    FileChanged
+        When the file has another version than at the division.
     InvalidInput
-        When the file has become shorter meanwhile, or cannot be read any more.
+        When it cannot be read any more.
     """
+    [source] = part.sources
     try:
-        with open(source.path or "", "rb", buffering=0) as file:
-            records = [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges.tolist()]
+        with part.opened() as file:
+            return [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges.tolist()]
     except OSError as error:
         raise InvalidInput(f"{source.name}: {error.strerror or error}") from error
-    lengths = np.fromiter(map(len, records), np.int64, len(records))
-    if (lengths != ranges[:, 1] - ranges[:, 0]).any():
-        raise InvalidInput(f"{source.name}: the file became shorter while it was read")
-    return records

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import pickle
 from concurrent.futures import Future
 from contextlib import closing, nullcontext
@@ -208,13 +209,63 @@ def test_a_compressed_file_counts_as_several_times_as_long(tmp_path):
     assert [len(part.sources) for part in divide(Sources(paths), InputOptions(), part_bytes=170)] == [2, 2]
 
 
-def test_a_file_that_becomes_shorter_while_it_is_read_is_reported(tmp_path):
+def replaced(path):
+    """Put another file of the same length in the place of one."""
+    content = path.read_bytes()
+    other = path.with_name("other")
+    other.write_bytes(content.replace(b"short", b"other"))
+    os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    other.replace(path)
+
+
+def rewritten(path):
+    """Write other bytes of the same length into a file."""
+    before, content = path.stat(), path.read_bytes()
+    path.write_bytes(content.replace(b"short", b"other"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+
+
+CHANGES = {
+    "replaced": replaced,
+    "rewritten": rewritten,
+    "longer": lambda path: path.write_bytes(path.read_bytes() + lines(1)),
+    "shorter": lambda path: path.write_bytes(lines(20)),
+    "removed": lambda path: path.unlink(),
+}
+CHANGED = "plain.jsonl was changed, replaced or removed while it was read"
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_part_of_a_file_that_was_changed_after_the_division_is_not_read(tmp_path, change):
     [path] = written(tmp_path, {"plain.jsonl": lines(60)})
     parts = list(divide(Sources([path]), InputOptions(), part_bytes=1_000))
-    (tmp_path / "plain.jsonl").write_bytes(lines(20))
+    change(tmp_path / "plain.jsonl")
 
-    *_, last = scan_part(parts[1], InputOptions(), Progress())
-    assert last.reason == "the file became shorter while it was read"
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(scan_part(parts[1], InputOptions(), Progress()))
+
+
+@pytest.mark.parametrize("name", ["rewritten", "longer", "shorter"])
+def test_a_part_of_a_file_that_is_written_to_while_it_is_read_is_not_read_to_its_end(tmp_path, name):
+    [path] = written(tmp_path, {"plain.jsonl": lines(60)})
+    parts = list(divide(Sources([path]), InputOptions(), part_bytes=1_000))
+
+    records = scan_part(parts[1], InputOptions(block_bytes=200), Progress())
+    next(records)
+    CHANGES[name](tmp_path / "plain.jsonl")
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(records)
+
+
+@pytest.mark.parametrize("name", ["longer", "shorter"])
+def test_a_file_that_is_changed_during_the_division_has_no_last_part(tmp_path, name):
+    [path] = written(tmp_path, {"plain.jsonl": lines(60)})
+    parts = divide(Sources([path]), InputOptions(), part_bytes=1_000)
+    next(parts)
+    CHANGES[name](tmp_path / "plain.jsonl")
+
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(parts)
 
 
 WRITTEN = ("output", "clusters", "results", "rejects")
@@ -224,7 +275,11 @@ class Stopped(Exception):
     """Ends a run."""
 
 
-def deduplicated(folder, paths, workers, *, index="memory:", stop_at=None, **options):
+def stop():
+    raise Stopped
+
+
+def deduplicated(folder, paths, workers, *, index="memory:", stop_at=None, act=stop, **options):
     """Return the bytes of all that a run writes, its notes, and its summary."""
     folder.mkdir(exist_ok=True)
     notes = []
@@ -235,7 +290,7 @@ def deduplicated(folder, paths, workers, *, index="memory:", stop_at=None, **opt
     class Meter:
         def show(self, count, done=None):
             if stop_at is not None and count > stop_at:
-                raise Stopped
+                act()
 
     def meter(name, total=None, **_):
         return nullcontext(Meter())
@@ -280,6 +335,29 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes_with_other_workers(tmp
 
 
 @pytest.mark.slow
+def test_a_run_whose_input_was_replaced_keeps_no_line_of_the_other_file_and_goes_on_with_the_first(tmp_path):
+    [path] = written(tmp_path, {"plain.jsonl": lines(400)})
+    expected, _, _ = deduplicated(tmp_path / "one", [path], 1)
+    folder, index = tmp_path / "two", f"file:{tmp_path / 'index'}"
+    before = tmp_path / "before"
+
+    def replace_once():
+        if not before.exists():
+            (tmp_path / "plain.jsonl").rename(before)
+            (tmp_path / "plain.jsonl").write_bytes(lines(400).replace(b"short", b"other"))
+
+    with pytest.raises(InvalidInput, match=CHANGED):
+        deduplicated(folder, [path], 2, index=index, stop_at=10, act=replace_once)
+    kept = (folder / "output").read_bytes()
+    assert 0 < len(kept) < len(expected[0])
+    assert expected[0].startswith(kept)
+
+    before.replace(tmp_path / "plain.jsonl")
+    files, _, _ = deduplicated(folder, [path], 2, index=index, resume=True)
+    assert bool(files == expected)
+
+
+@pytest.mark.slow
 def test_claims_and_answers_are_the_same_with_parts(tmp_path):
     paths = corpus_files(tmp_path)
 
@@ -300,15 +378,19 @@ def test_claims_and_answers_are_the_same_with_parts(tmp_path):
     assert bool(list(acted(2)) == expected)
 
 
-def test_lines_that_are_gone_when_they_are_kept_end_the_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_lines_of_a_file_that_was_changed_before_they_are_kept_end_the_run(tmp_path, monkeypatch, change):
     [path] = written(tmp_path, {"plain.jsonl": lines(60)})
+    parts = list(divide(Sources([path]), InputOptions(), part_bytes=1_000))
+    monkeypatch.setattr(PartedInput, "parts", lambda *_, **__: (part for part in parts))
     analyse_first = Here.submit
 
-    def submit(self, *job):
-        future = analyse_first(self, *job)
-        (tmp_path / "plain.jsonl").write_bytes(b"")
+    def submit(self, function, part, *arguments):
+        future = analyse_first(self, function, part, *arguments)
+        if part == parts[-1]:
+            change(tmp_path / "plain.jsonl")
         return future
 
     monkeypatch.setattr(Here, "submit", submit)
-    with pytest.raises(InvalidInput, match="the file became shorter while it was read"):
+    with pytest.raises(InvalidInput, match=CHANGED):
         read([path], 1_000)

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+RESULT_BYTES = 64 << 20
+"""Most bytes of a part's results, about, that a process holds and sends: a file of 300 KB may unpack to 300 MB."""
+_RECORD_BYTES = 512  # Of a record's results without its bytes.
+
 
 @dataclass(frozen=True)
 class PartedInput:
@@ -80,6 +84,7 @@ class Outline(NamedTuple):
         are_documents[np.array(chunk.order, np.intp) + np.arange(len(chunk.order))] = False
         characters = np.zeros(chunk.records, np.int64)
         characters[are_documents] = [characters_of(document) for document in chunk.documents]
+        characters[~are_documents] = [characters_of(reject) for reject in chunk.rejects]
         return cls(are_documents, characters)
 
     def analysed(self, chunk: Chunk) -> Outline:
@@ -110,10 +115,14 @@ class PartResults(NamedTuple):
     progress: Progress
 
 
-def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartResults:
-    """Read a part and analyse its documents, in any process; the texts are gone when it returns."""
-    progress = Progress()
-    outlines, entries, rejects = [], [], []
+def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartResults | None:
+    """Read a part and analyse its documents, in any process; the texts are gone when it returns.
+
+    None means: the results have more than `RESULT_BYTES`, so the part must be read as a stream.
+    """
+    progress, size = Progress(), 0
+    outlines, entries = [], []
+    rejects: list[Reject] = []
     files: dict[str, int] = {}
     columns: list[tuple[int, int, int, float | None, bytes | None]] = []
 
@@ -121,11 +130,16 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
         outline = Outline.of(chunk)
         outlines.append(outline.analysed(analysed(chunk, analysis)))
         entries.append(chunk.entries)
+        refused = len(rejects)
         rejects += chunk.rejects if options.keep_raw else [Reject(r.place, r.reason, b"", r.id) for r in chunk.rejects]
         for document in chunk.kept:
             file = files.setdefault(document.place.file, len(files))
             raw = document.raw if part.stop is None else None
             columns.append((file, document.place.line, len(document.raw or b""), document.preference, raw))
+            size += len(raw or b"")
+        size += _RECORD_BYTES * chunk.records + sum(len(reject.raw) for reject in rejects[refused:])
+        if part.stop is None and size > RESULT_BYTES:
+            return None
     file_numbers, lines, lengths, preferences, raws = zip(*columns, strict=True) if columns else ((),) * 5
     numbers = np.array(lines, np.int64)
     is_copied = options.keep_raw and part.stop is not None
@@ -166,6 +180,11 @@ class AnalysedRecords(NamedTuple):
             for name, metadata, place, bytes_, preference in columns
         ]
         return cls(results.outline, entries, documents, results.rejects, results.progress)
+
+    @classmethod
+    def of_chunk(cls, chunk: Chunk, before: Outline, progress: Progress) -> Self:
+        """Return the records of an analysed chunk, with its outline before the analysis."""
+        return cls(before.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, progress)
 
 
 class Chunker:
@@ -215,21 +234,30 @@ def analyse_parts(
 ) -> Generator[Chunk, None, None]:
     """Yield the chunks that `analyse` makes of the same input, but without texts, and close the pool.
 
-    This process reads only what cannot be divided, such as a long compressed file or a pipe, and the records that are
-    passed over.
+    This process reads only what cannot be divided, such as a long compressed file or a pipe, parts whose results are
+    too large to be held, and the records that are passed over.
     """
     check_readable(parted.sources, parted.options)
     progress, advice = Progress(), _Advice(parted.options)
 
-    def received(part: Part, results: PartResults) -> AnalysedRecords:
+    def streamed(part: Part) -> Iterator[AnalysedRecords]:
+        read = Progress()
+        for chunk in chunked(scan_part(part, parted.options, read)):
+            outline = Outline.of(chunk)
+            analysed(chunk, analysis)
+            yield AnalysedRecords.of_chunk(chunk, outline, read.taken())
+        progress.add(read)
+
+    def received(part: Part, results: PartResults | None) -> Iterable[AnalysedRecords]:
+        if results is None:
+            return streamed(part)
         piece = AnalysedRecords.of_part(part, results)
-        return piece._replace(rejects=list(advice.given(part, results.rejects)))
+        return (piece._replace(rejects=list(advice.given(part, results.rejects))),)
 
-    def finished(chunk: Chunk, outline: Outline, read: Progress, results: ChunkResults) -> AnalysedRecords:
-        finish(chunk, results)
-        return AnalysedRecords(outline.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, read)
+    def finished(chunk: Chunk, outline: Outline, read: Progress, results: ChunkResults) -> Iterable[AnalysedRecords]:
+        return (AnalysedRecords.of_chunk(finish(chunk, results), outline, read),)
 
-    def jobs(parts: Iterable[Part]) -> Iterator[Job[AnalysedRecords]]:
+    def jobs(parts: Iterable[Part]) -> Iterator[Job[Iterable[AnalysedRecords]]]:
         left = parted.skipped
         for part in parts:
             if not left and (part.stop is not None or (part.size is not None and part.size <= parted.part_bytes)):
@@ -243,7 +271,8 @@ def analyse_parts(
 
     chunker = Chunker(parted.progress, SHARES if soon else ())
     with closing(parted.parts(soon=soon)) as parts:
-        yield from chunker.chunks(run_jobs(jobs(parts), analysis, pool, workers=workers))
+        pieces = run_jobs(jobs(parts), analysis, pool, workers=workers)
+        yield from chunker.chunks(chain.from_iterable(pieces))
     parted.progress.add(progress)
 
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import tracemalloc
 from concurrent.futures import Future
 from contextlib import closing, nullcontext
 from functools import partial
@@ -155,6 +156,34 @@ def test_files_of_all_kinds_in_parts_are_skipped_and_read_alike(tmp_path, part_b
     expected = read([str(tmp_path)], None, skipped=skipped, soon=not skipped)
 
     assert bool(read([str(tmp_path)], part_bytes, skipped=skipped, soon=not skipped) == expected)
+
+
+@pytest.mark.parametrize("result_bytes", [1, 6_000])
+def test_parts_whose_results_are_too_large_are_read_as_a_stream_alike(tmp_path, monkeypatch, result_bytes):
+    monkeypatch.setattr("simhash_hbase.features.parts.RESULT_BYTES", result_bytes)
+    written(tmp_path)
+
+    assert bool(read([str(tmp_path)], 30_000) == read([str(tmp_path)], None))
+
+
+def peak_of(path):
+    """Return the most memory that reading a file in parts takes."""
+    parted = PartedInput(Sources([path]), InputOptions(keep_raw=True), Progress(), 4 << 20)
+    tracemalloc.start()
+    try:
+        chunks_ = analyse_parts(parted, ANALYSIS, Here(), workers=2, soon=False)
+        assert sum(len(chunk.rejects) for chunk in chunks_) == 100
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_small_file_that_unpacks_to_a_hundred_megabytes_is_not_held_in_memory(tmp_path, monkeypatch):
+    member = gzip.compress(b'{"text": "", "rest": "%s"}\n' % (b"0" * 1_000_000), mtime=0)
+    [path] = written(tmp_path, {"large.jsonl.gz": member * 100})
+
+    monkeypatch.setattr("simhash_hbase.features.parts.RESULT_BYTES", 8_000_000)
+    assert peak_of(path) < 30_000_000
 
 
 @pytest.mark.parametrize(

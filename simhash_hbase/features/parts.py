@@ -27,6 +27,7 @@ from simhash_hbase.features.chunks import (
     run_jobs,
 )
 from simhash_hbase.inputs import Document, InputOptions, Place, Progress, Reject
+from simhash_hbase.inputs.options import RECORD_BYTES, RESULT_BYTES
 from simhash_hbase.inputs.parts import divide, read_ranges, record_ranges
 from simhash_hbase.inputs.reading import check_readable, scan_part
 from simhash_hbase.inputs.records import without_advice
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
     from simhash_hbase.features.workers import Workers
 
 R = TypeVar("R")
-
-RESULT_BYTES = 64 << 20
-"""Most bytes of a part's results, about, that a process holds and sends: a file of 300 KB may unpack to 300 MB."""
-_RECORD_BYTES = 512  # Of a record's results without its bytes.
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
             raw = document.raw if part.stop is None else None
             columns.append((file, document.place.line, len(document.raw or b""), document.preference, raw))
             size += len(raw or b"")
-        size += _RECORD_BYTES * chunk.records + sum(len(reject.raw) for reject in rejects[refused:])
+        size += RECORD_BYTES * chunk.records + sum(len(reject.raw) for reject in rejects[refused:])
         if part.stop is None and size > RESULT_BYTES:
             return None
     file_numbers, lines, lengths, preferences, raws = zip(*columns, strict=True) if columns else ((),) * 5
@@ -260,7 +257,7 @@ def analyse_parts(
     def jobs(parts: Iterable[Part]) -> Iterator[Job[Iterable[AnalysedRecords]]]:
         left = parted.skipped
         for part in parts:
-            if not left and (part.stop is not None or (part.size is not None and part.size <= parted.part_bytes)):
+            if not left and (part.is_stretch or (part.size is not None and part.size <= parted.part_bytes)):
                 yield Job(analyse_part, (part, parted.options), partial(received, part))
                 continue
             records = advice.given(part, scan_part(part, parted.options, progress))

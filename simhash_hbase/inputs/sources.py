@@ -111,14 +111,20 @@ class FileVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Sources, or some lines of one, that a process can read without what comes before them."""
+    """Sources, or some lines or row groups of one, that a process can read without what comes before them."""
 
     sources: tuple[Source, ...]
     start: int = 0  # Where its lines begin, a byte of the file.
-    stop: int | None = None  # Where they end; None: the sources are read whole.
-    line: int = 1  # The number of its first line.
+    stop: int | None = None  # Where they end; None: it is not one of lines.
+    line: int = 1  # The number of its first line, or row.
     encoding: str = ""  # Encoding of the file, of which only the beginning may tell it.
     version: FileVersion | None = None  # The file when it was divided.
+    groups: range | None = None  # Its row groups, of Parquet.
+
+    @property
+    def is_stretch(self) -> bool:
+        """Whether it is a stretch of one file; other parts are files that are read whole."""
+        return self.stop is not None or self.groups is not None
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:

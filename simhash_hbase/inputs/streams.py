@@ -77,7 +77,7 @@ class ReadRequest:
     source: Source
     options: InputOptions
     progress: Progress = field(default_factory=Progress)
-    part: Part | None = None  # The lines of the source that are read; None: all.
+    part: Part | None = None  # The stretch of the source that is read; None: all.
 
     def chunks(self) -> Generator[bytes, None, None]:
         """Read the bytes of the file itself."""

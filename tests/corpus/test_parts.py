@@ -1,6 +1,7 @@
 """An input in parts, which several processes read: chunks, refusals and progress are those of one process."""
 
 import gzip
+import io
 import json
 import os
 import pickle
@@ -10,6 +11,8 @@ from contextlib import closing, nullcontext
 from functools import partial
 from itertools import islice
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.crawls import crawl_of
 from support.sites import Site
@@ -76,6 +79,27 @@ BAD = [
     b"\xef\xbb\xbf",
     line(2) + b"\r",
 ]
+
+
+def parquet_of(rows, group):
+    """Return a Parquet file of some rows, in row groups of so many."""
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file, row_group_size=group)
+    return file.getvalue()
+
+
+def damaged(content, group):
+    """Return a Parquet file of which the text of a row group cannot be read."""
+    text = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(group).column(1)
+    at = text.dictionary_page_offset or text.data_page_offset
+    return content[:at] + b"\xff" * 20 + content[at + 20 :]
+
+
+ROWS = [json.loads(line(number)) for number in range(60)]
+ROWS_WITH_FAULTS = [
+    {**row, "id": row["id"] if at % 9 else None, "text": ["", None, "?!", "A text."][at % 4]}
+    for at, row in enumerate(ROWS)
+]
 MIXED = b"\n".join(row for number, bad in enumerate(BAD * 3) for row in (line(number), bad))
 FILES = {
     "plain.jsonl": lines(60),
@@ -99,6 +123,12 @@ FILES = {
     "lines.txt": b"A line.\nAnother line, which is longer.\n\n?!\r\nThe third line.\xff\n" * 9 + b"The last line.",
     "table.csv": b"id,text,n\n" + b'%d,"A row of\nseveral lines.",1\n' % 7 + b"1,2\n8,A row.,1\n",
     "unknown": b"A file whose name tells no format, and whose text is one document.",
+    "rows.parquet": parquet_of(ROWS, 7),
+    "faults.parquet": parquet_of([*ROWS_WITH_FAULTS, *ROWS], 11),
+    "damaged.parquet": damaged(parquet_of(ROWS, 7), 3),
+    "cut.parquet": parquet_of(ROWS, 7)[:-9],
+    "one-group.parquet": parquet_of(ROWS, 100),
+    "other-column.parquet": parquet_of([{"id": "a", "body": "A text."}] * 9, 2),
     "page.html": Site(1, "en").page("A page with a paragraph that says a little.", "A page").encode(),
     "page-bad.html": b"no page",
     "crawl.warc.gz": crawl_of(4).bytes(),
@@ -217,6 +247,19 @@ def test_parts_of_a_file_end_at_its_line_ends_and_have_the_wanted_size(tmp_path)
     assert [part.line for part in parts] == [lines(60)[: part.start].count(b"\n") + 1 for part in parts]
 
 
+def test_parts_of_parquet_are_row_groups_and_one_too_large_to_be_held_leaves_the_file_whole(tmp_path, monkeypatch):
+    [path] = written(tmp_path, {"rows.parquet": FILES["rows.parquet"]})
+    one, two = (list(divide(Sources([path]), InputOptions(), part_bytes=size)) for size in (1, 2_000))
+
+    assert [part.groups for part in one] == [range(number, number + 1) for number in range(9)]
+    assert [part.line for part in one] == [1, 8, 15, 22, 29, 36, 43, 50, 57]
+    assert 1 < len(two) < 9
+    assert [number for part in two for number in part.groups] == list(range(9))
+
+    monkeypatch.setattr("simhash_hbase.inputs.parquet.RESULT_BYTES", 7 * 512 - 1)
+    assert [part.groups for part in divide(Sources([path]), InputOptions(), part_bytes=1)] == [None]
+
+
 def test_small_files_share_a_part_and_a_pipe_is_one_by_itself(tmp_path):
     written(tmp_path, {f"{number}.html": b"page" for number in range(10)})
     parts = list(divide(Sources([str(tmp_path), "-"]), InputOptions(), part_bytes=16))
@@ -272,6 +315,22 @@ def test_a_part_of_a_file_that_was_changed_after_the_division_is_not_read(tmp_pa
 
     with pytest.raises(InvalidInput, match=CHANGED):
         list(scan_part(parts[1], InputOptions(), Progress()))
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced", "written to"])
+def test_row_groups_of_a_file_that_was_changed_are_not_read(tmp_path, change):
+    [path] = written(tmp_path, {"plain.jsonl": FILES["rows.parquet"]})
+    options = InputOptions(format="parquet")
+    parts = list(divide(Sources([path]), options, part_bytes=1))
+    records = scan_part(parts[1], options, Progress())
+    if change == "written to":
+        next(records)
+        (tmp_path / "plain.jsonl").write_bytes(FILES["one-group.parquet"])
+    else:
+        CHANGES[change](tmp_path / "plain.jsonl")
+
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(records)
 
 
 @pytest.mark.parametrize("name", ["rewritten", "longer", "shorter"])

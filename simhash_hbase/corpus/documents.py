@@ -7,8 +7,8 @@ import stat
 import sys
 import tempfile
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from errno import ENOENT
 from itertools import islice
@@ -433,7 +433,8 @@ class Documents:
         is_warned = False
         with self._listener.meter(self._name, total, count=self.read, unit="bytes") as meter:
             is_parted = not with_texts and total is not None and total >= 2 * self._reading.part_bytes
-            for chunk in self._parted(analysis, consumed) if is_parted else self._scanned(analysis, consumed):
+            chunks = self._parted(analysis, consumed) if is_parted else self._scanned(analysis, consumed)
+            for chunk in self._stack.enter_context(closing(chunks)):
                 self.read += len(chunk.kept)
                 if consumed.unnamed is not None and not is_warned:
                     self._listener.note(unnamed_documents(consumed.unnamed, has_fields=consumed.unnamed_has_fields))
@@ -448,12 +449,12 @@ class Documents:
             if note is not None:
                 self._listener.note(note)
 
-    def _scanned(self, analysis: Analysis | None, consumed: Progress) -> Iterator[Chunk]:
+    def _scanned(self, analysis: Analysis | None, consumed: Progress) -> Generator[Chunk, None, None]:
         """Read all in this process."""
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
         return analyse(records, analysis, workers=self._reading.processes, pool=self.pool, soon=self._soon)
 
-    def _parted(self, analysis: Analysis | None, consumed: Progress) -> Iterator[Chunk]:
+    def _parted(self, analysis: Analysis | None, consumed: Progress) -> Generator[Chunk, None, None]:
         """Have each process read parts of the input, if there are several."""
         workers = self._reading.processes
         if analysis is None or workers == 1:

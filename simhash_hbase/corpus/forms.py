@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Self
@@ -16,6 +17,7 @@ from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import SUFFIXES, InputOptions, Source, Sources, format_of
 from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS, read_header
 from simhash_hbase.inputs.records import NAME_ANOTHER
+from simhash_hbase.inputs.sources import FileVersion
 from simhash_hbase.inputs.streams import ReadRequest, open_stream
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
@@ -77,6 +79,7 @@ class Conversion:
     encoding: str = "utf-8"  # Encoding of lines.
     header: bytes | None = None  # The first row of CSV.
     files: Mapping[str, str] = field(default_factory=dict)  # Of Parquet: names and paths, in order.
+    versions: Mapping[str, FileVersion] = field(default_factory=dict)  # Of those of this machine, by their names.
 
     @property
     def copies_rows(self) -> bool:
@@ -211,9 +214,10 @@ def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
             yield Beginning(source.name, source.path, source.id, name)
             continue
         request = ReadRequest(source, options)
-        stream = open_stream(request)
-        if isinstance(stream, str) or (line_end := _line_end(stream.blocks)) is None:
-            continue
+        with closing(request.blocks()) as opened:
+            stream = open_stream(request, opened)
+            if isinstance(stream, str) or (line_end := _line_end(stream.blocks)) is None:
+                continue
         header = read_header(request, DELIMITERS[name]) if name in DELIMITERS else None
         if header is not None or name not in DELIMITERS:
             yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header, line_end)
@@ -248,7 +252,9 @@ def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
         target = first.format
     form = KeptForm(first.kind, format=first.format, encoding=first.encoding or "utf-8", header=first.header)
     if first.kind == ROWS or target != first.format:
-        conversion = Conversion(first.format, target, first.encoding or "utf-8", first.header, _same_columns(rows))
+        rows = _same_columns(rows)
+        versions = {name: FileVersion.of(path) for name, path in rows.items() if not is_remote(path)}
+        conversion = Conversion(first.format, target, first.encoding or "utf-8", first.header, rows, versions)
         if first.format not in _CONVERTED or target not in _CONVERTED:
             advice = _ADVICE.get(first.format, "name it .jsonl, .csv, .tsv or .parquet")
             raise InvalidArgument(
@@ -284,7 +290,7 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
         raise InvalidArgument(f"`output` keeps rows below one header, and those of {names} differ")
 
 
-def _same_columns(files: Mapping[str, str]) -> Mapping[str, str]:
+def _same_columns(files: dict[str, str]) -> dict[str, str]:
     """Return those of some Parquet files that can be read."""
     if not files:
         return {}

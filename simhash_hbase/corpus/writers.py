@@ -230,11 +230,16 @@ class KeptRows:
                 meter.show(done)
 
     def _parts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Return each file, by where to open it, with its rows."""
+        """Yield each file, by where to open it, with its rows; a file that was changed since the beginning raises."""
         rows = self._noted()
-        for number, path in enumerate(self._conversion.files.values()):
+        for number, (name, path) in enumerate(self._conversion.files.items()):
             first, last = np.searchsorted(rows["file"], (number, number + 1)).tolist()
+            version = self._conversion.versions.get(name)
+            if version is not None:
+                version.check(path, name)
             yield path, rows["row"][first:last].astype(np.int64)
+            if version is not None:
+                version.check(path, name)
 
     def _noted(self) -> NDArray[Any]:
         """Return the noted rows of Parquet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -64,12 +64,12 @@ class Chunk:
     def add(self, record: Scanned) -> None:
         """Take the next record."""
         self.records += 1
+        self.characters += characters_of(record)
         if isinstance(record, Reject):
             self.rejects.append(record)
             self.order.append(len(self.documents))
-            return
-        self.documents.append(record)
-        self.characters += characters_of(record)
+        else:
+            self.documents.append(record)
 
     @property
     def is_full(self) -> bool:
@@ -96,9 +96,11 @@ class Chunk:
         return [each for at in self.analysed.kept if isinstance(each := self.documents[at], Document)]
 
 
-def characters_of(record: Document | Page) -> int:
-    """Return the characters of a text, or about as many as a page has."""
-    return len(record.content) // BYTES_A_CHARACTER if isinstance(record, Page) else len(record.text or "")
+def characters_of(record: Scanned) -> int:
+    """Return the characters of a text, or about as many as a page or a refused record has."""
+    if isinstance(record, Document):
+        return len(record.text or "")
+    return len(record.content if isinstance(record, Page) else record.raw) // BYTES_A_CHARACTER
 
 
 def analyse(
@@ -108,7 +110,7 @@ def analyse(
     workers: int = 1,
     pool: Workers | None = None,
     soon: bool = False,
-) -> Iterator[Chunk]:
+) -> Generator[Chunk, None, None]:
     """Fingerprint and sketch a stream of records, and extract its pages.
 
     An input of one chunk starts no process; a pool that is already there, of one process fewer than `workers`, is at

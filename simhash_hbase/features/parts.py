@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, repeat
@@ -26,6 +27,7 @@ from simhash_hbase.features.chunks import (
     run_jobs,
 )
 from simhash_hbase.inputs import Document, InputOptions, Place, Progress, Reject
+from simhash_hbase.inputs.options import RECORD_BYTES, RESULT_BYTES
 from simhash_hbase.inputs.parts import divide, read_ranges, record_ranges
 from simhash_hbase.inputs.reading import check_readable, scan_part
 from simhash_hbase.inputs.records import without_advice
@@ -60,7 +62,7 @@ class PartedInput:
     part_bytes: int
     skipped: int = 0
 
-    def parts(self, *, soon: bool) -> Iterator[Part]:
+    def parts(self, *, soon: bool) -> Generator[Part, None, None]:
         """Yield the parts; if results are wanted soon, the first ones are small."""
         shares = SHARES if soon else ()
         return divide(self.sources, self.options, part_bytes=self.part_bytes, shares=shares)
@@ -79,6 +81,7 @@ class Outline(NamedTuple):
         are_documents[np.array(chunk.order, np.intp) + np.arange(len(chunk.order))] = False
         characters = np.zeros(chunk.records, np.int64)
         characters[are_documents] = [characters_of(document) for document in chunk.documents]
+        characters[~are_documents] = [characters_of(reject) for reject in chunk.rejects]
         return cls(are_documents, characters)
 
     def analysed(self, chunk: Chunk) -> Outline:
@@ -110,10 +113,14 @@ class PartResults(NamedTuple):
     progress: Progress
 
 
-def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartResults:
-    """Read a part and analyse its documents, in any process; the texts are gone when it returns."""
-    progress = Progress()
-    outlines, entries, rejects = [], [], []
+def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartResults | None:
+    """Read a part and analyse its documents, in any process; the texts are gone when it returns.
+
+    None means: the results have more than `RESULT_BYTES`, so the part must be read as a stream.
+    """
+    progress, size = Progress(), 0
+    outlines, entries = [], []
+    rejects: list[Reject] = []
     files: dict[str, int] = {}
     columns: list[tuple[int, int, int, float | None, str | None, bytes | None]] = []
     # One string for each source: the pickle of a part holds it once.
@@ -123,12 +130,17 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
         outline = Outline.of(chunk)
         outlines.append(outline.analysed(analysed(chunk, analysis)))
         entries.append(chunk.entries)
+        refused = len(rejects)
         rejects += chunk.rejects if options.keep_raw else [Reject(r.place, r.reason, b"", r.id) for r in chunk.rejects]
         for document in chunk.kept:
             file = files.setdefault(document.place.file, len(files))
             raw = document.raw if part.stop is None else None
             source = names.setdefault(document.source, document.source)
             columns.append((file, document.place.line, len(document.raw or b""), document.preference, source, raw))
+            size += len(raw or b"")
+        size += RECORD_BYTES * chunk.records + sum(len(reject.raw) for reject in rejects[refused:])
+        if part.stop is None and size > RESULT_BYTES:
+            return None
     file_numbers, lines, lengths, preferences, sources, raws = zip(*columns, strict=True) if columns else ((),) * 6
     numbers = np.array(lines, np.int64)
     is_copied = options.keep_raw and part.stop is not None
@@ -161,7 +173,7 @@ class AnalysedRecords(NamedTuple):
     @classmethod
     def of_part(cls, part: Part, results: PartResults) -> Self:
         """Return the records of a part; the bytes of lines are read again where they are wanted."""
-        raw = results.raw if results.ranges is None else read_ranges(part.sources[0], results.ranges)
+        raw = results.raw if results.ranges is None else read_ranges(part, results.ranges)
         entries = results.entries
         places = map(Place, map(results.files.__getitem__, results.file_numbers.tolist()), results.lines.tolist())
         columns = zip(entries.ids, entries.metadata, places, raw, results.preferences, results.sources, strict=True)
@@ -180,6 +192,11 @@ class AnalysedRecords(NamedTuple):
             for name, metadata, place, bytes_, preference, source in columns
         ]
         return cls(results.outline, entries, documents, results.rejects, results.progress)
+
+    @classmethod
+    def of_chunk(cls, chunk: Chunk, before: Outline, progress: Progress) -> Self:
+        """Return the records of an analysed chunk, with its outline before the analysis."""
+        return cls(before.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, progress)
 
 
 class Chunker:
@@ -226,27 +243,36 @@ class Chunker:
 
 def analyse_parts(
     parted: PartedInput, analysis: Analysis, pool: Workers, *, workers: int, soon: bool
-) -> Iterator[Chunk]:
+) -> Generator[Chunk, None, None]:
     """Yield the chunks that `analyse` makes of the same input, but without texts, and close the pool.
 
-    This process reads only what cannot be divided, such as a long compressed file or a pipe, and the records that are
-    passed over.
+    This process reads only what cannot be divided, such as a long compressed file or a pipe, parts whose results are
+    too large to be held, and the records that are passed over.
     """
     check_readable(parted.sources, parted.options)
     progress, advice = Progress(), _Advice(parted.options)
 
-    def received(part: Part, results: PartResults) -> AnalysedRecords:
+    def streamed(part: Part) -> Iterator[AnalysedRecords]:
+        read = Progress()
+        for chunk in chunked(scan_part(part, parted.options, read)):
+            outline = Outline.of(chunk)
+            analysed(chunk, analysis)
+            yield AnalysedRecords.of_chunk(chunk, outline, read.taken())
+        progress.add(read)
+
+    def received(part: Part, results: PartResults | None) -> Iterable[AnalysedRecords]:
+        if results is None:
+            return streamed(part)
         piece = AnalysedRecords.of_part(part, results)
-        return piece._replace(rejects=list(advice.given(part, results.rejects)))
+        return (piece._replace(rejects=list(advice.given(part, results.rejects))),)
 
-    def finished(chunk: Chunk, outline: Outline, read: Progress, results: ChunkResults) -> AnalysedRecords:
-        finish(chunk, results)
-        return AnalysedRecords(outline.analysed(chunk), chunk.entries, chunk.kept, chunk.rejects, read)
+    def finished(chunk: Chunk, outline: Outline, read: Progress, results: ChunkResults) -> Iterable[AnalysedRecords]:
+        return (AnalysedRecords.of_chunk(finish(chunk, results), outline, read),)
 
-    def jobs() -> Iterator[Job[AnalysedRecords]]:
+    def jobs(parts: Iterable[Part]) -> Iterator[Job[Iterable[AnalysedRecords]]]:
         left = parted.skipped
-        for part in parted.parts(soon=soon):
-            if not left and (part.stop is not None or (part.size is not None and part.size <= parted.part_bytes)):
+        for part in parts:
+            if not left and (part.is_stretch or (part.size is not None and part.size <= parted.part_bytes)):
                 yield Job(analyse_part, (part, parted.options), partial(received, part))
                 continue
             records = advice.given(part, scan_part(part, parted.options, progress))
@@ -256,7 +282,9 @@ def analyse_parts(
                 yield Job(analyse_chunk, payload(chunk.documents), receive)
 
     chunker = Chunker(parted.progress, SHARES if soon else ())
-    yield from chunker.chunks(run_jobs(jobs(), analysis, pool, workers=workers))
+    with closing(parted.parts(soon=soon)) as parts:
+        pieces = run_jobs(jobs(parts), analysis, pool, workers=workers)
+        yield from chunker.chunks(chain.from_iterable(pieces))
     parted.progress.add(progress)
 
 

@@ -392,8 +392,9 @@ class LocalIndex(Index):
         """
         check_kept(self.profile)
         counts = ItemCounts(0, 0)
-        for states in scan_documents(self.store, watch):
+        for page in scan_documents(self.store, watch):
             oldest = self._oldest()
+            states = page.states
             own = filter(lambda state: self.collection.holds(state.id), states)
             live = [shown for state in own if (shown := state.shown(oldest))]
             kept = sum(
@@ -456,8 +457,8 @@ class LocalIndex(Index):
     def counted_spans(self, text: str, pair: PassagePair) -> list[Span]:
         """Return the parts of a text that the passages which count cover, in characters of the text as it came."""
         clue = Clue(self.profile, self.collection, text)
-        held = np.isin(clue.hashes, self.collection.masked_passages(pair.counted))
-        return [clue.span(*run) for run in clue.runs(held)] if held.any() else []
+        held = clue.held_of(np.sort(self.collection.masked_passages(pair.counted)))
+        return [clue.span(*run) for run in clue.runs(held)] if len(held) else []
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents, a batch at a time; see `Index.remove_many`."""

@@ -68,7 +68,7 @@ class _Ahead:
         return data
 
 
-def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Generator[bytes, None, None]:
     """Decompress gzip of any number of members.
 
     A member with a wrong checksum is decompressed, too. InvalidInput names it after the last member.
@@ -163,7 +163,7 @@ _DICTIONARY_FRAME_MAGIC, _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18", b"\x37\xa4\x30
 _DICTIONARY_BYTES = 64 << 20
 
 
-def unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def unzstd(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:
     """Decompress Zstandard of any number of frames, with the dictionary that crawls have in the first one."""
     ahead = _zstd_ahead(chunks)
     if not ahead.has(1):

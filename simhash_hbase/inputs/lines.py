@@ -5,7 +5,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from itertools import islice
 from math import isfinite
@@ -18,7 +18,7 @@ from simhash_hbase.inputs.compression import take_all
 from simhash_hbase.inputs.encodings import UTF8, WIDE, undecodable
 from simhash_hbase.inputs.options import FORMATS, RAISE, InputOptions
 from simhash_hbase.inputs.records import Builder, Document, JsonLine, Place, Record, Reject, checked_text, column_fault
-from simhash_hbase.inputs.sources import Part
+from simhash_hbase.inputs.sources import FileVersion, Part
 from simhash_hbase.inputs.streams import ReadRequest, Stream, codec_of, numbered_lines, open_stream, original
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -66,23 +66,23 @@ def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> 
     counted, so that ids, places and reasons of its records need no correction. A file in UTF-16 or UTF-32, and one
     whose beginning does not show that it holds lines, is one part.
     """
-    source, options = request.source, request.options
-    with closing(request.chunks()) as opened:
-        stream = open_stream(request, opened)
-        if isinstance(stream, str) or stream.encoding in WIDE:
+    source = request.source
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(source.path or "", "rb", buffering=0))
+        except OSError:
+            # Who reads it meets the error, and refuses it.
             yield Part((source,))
             return
-        # After a first line that is no array a reader takes each line by itself.
-        are_lines = format_name != "jsonl" or any(
-            isinstance(record, JsonLine) and not _is_array(record.content)
-            for record in json_lines(stream, source.name, options)
-        )
-    if not are_lines:
-        yield Part((source,))
-        return
-    start, line = len(stream.mark), 1
-    try:
-        with open(source.path or "", "rb", buffering=0) as file:
+        # Taken before the beginning is read, so that all parts are of one version.
+        version = FileVersion.of(file.fileno())
+        with closing(request.chunks()) as opened:
+            stream = open_stream(request, opened)
+            if isinstance(stream, str) or not _is_divisible(stream, request, format_name):
+                yield Part((source,))
+                return
+        start, line = len(stream.mark), 1
+        try:
             for size in sizes:
                 file.seek(start)
                 length = line_ends = 0
@@ -94,12 +94,23 @@ def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> 
                         length -= len(block) - end
                         break
                 if not length:
+                    version.check(file.fileno(), source.name)
                     return
-                yield Part((source,), start, start + length, line, stream.encoding)
+                yield Part((source,), start, start + length, line, stream.encoding, version)
                 start, line = start + length, line + line_ends
-    except OSError:
-        # Who reads the rest meets the error, and refuses it.
-        yield Part((source,), start, max(source.size, start + 1), line, stream.encoding)
+        except OSError:
+            yield Part((source,), start, max(source.size, start + 1), line, stream.encoding, version)
+
+
+def _is_divisible(stream: Stream, request: ReadRequest, format_name: str) -> bool:
+    """Return whether the beginning of a file shows that each line is a record by itself, which a byte ends."""
+    if stream.encoding in WIDE:
+        return False
+    # After a first line that is no array a reader takes each line by itself.
+    return format_name != "jsonl" or any(
+        isinstance(record, JsonLine) and not _is_array(record.content)
+        for record in json_lines(stream, request.source.name, request.options)
+    )
 
 
 def json_lines(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[JsonLine | Reject]:
@@ -253,14 +264,15 @@ def _has_nan(value: object) -> bool:
 
 def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
     """Return the bytes of the header row without the line end; None when there is none that can be read."""
-    stream = open_stream(request)
-    if isinstance(stream, str):
+    with closing(request.blocks()) as opened:
+        stream = open_stream(request, opened)
+        if isinstance(stream, str):
+            return None
+        rows = _Rows(stream, request.options, delimiter)
+        while isinstance(row := rows.next_row(), list):
+            if row:
+                return rows.raw()
         return None
-    rows = _Rows(stream, request.options, delimiter)
-    while isinstance(row := rows.next_row(), list):
-        if row:
-            return rows.raw()
-    return None
 
 
 def _table_records(stream: Stream, name: str, options: InputOptions, *, delimiter: str) -> Iterator[Record]:

@@ -14,6 +14,9 @@ PAGE_BYTES = 4 << 20
 """A longer page is refused: its tree would take several hundred MB. Crawlers cut pages at 1 to 5 MB."""
 PART_BYTES = 4 << 20
 """Bytes of a part: some 700 Chinese articles, which take a process a quarter of a second."""
+RESULT_BYTES = 64 << 20
+"""Most bytes of a part's results, about, that a process holds and sends: a file of 300 KB may unpack to 300 MB."""
+RECORD_BYTES = 512  # Of the results of a record without its bytes, about.
 RAISE = "`max_document_bytes` raises the limit"  # Advice about a document that is too long.
 _RECORD = 4
 

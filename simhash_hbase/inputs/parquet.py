@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.files.remote import is_remote, open_remote, shown, without_secrets
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
-from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.options import RECORD_BYTES, RESULT_BYTES, InputOptions
 from simhash_hbase.inputs.records import TITLE, Builder, Place, Record, Reject, column_fault, text_of
+from simhash_hbase.inputs.sources import FileVersion, Part
 from simhash_hbase.inputs.streams import ReadRequest
 
 try:
@@ -55,14 +56,43 @@ def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> 
     yield from file.iter_batches(rows, [group], columns, use_threads=False)
 
 
-def read_parquet(request: ReadRequest) -> Iterator[Record]:
-    """Read Parquet."""
-    source, options, progress = request.source, request.options, request.progress
-    before, size, done = progress.bytes_read, 0, 0
+def group_parts(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
+    """Yield the parts of a file, in order; each is some row groups, of at most the next of `sizes` bytes, or one.
+
+    A file is one part where it cannot be read, has a single row group, or one of which the results are not held.
+    """
+    source, options = request.source, request.options
     try:
-        path = source.path or ""
+        version = FileVersion.of(source.path or "")
+        with open_parquet(source.path or "") as file:
+            fault = column_fault("the file", file.schema_arrow.names, options)
+            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            facts = np.array([(group.num_rows, group.total_byte_size) for group in groups], np.int64).reshape(-1, 2)
+    except (pa.ArrowException, OSError):
+        yield Part((source,))
+        return
+    rows, held = facts[:, 0], RECORD_BYTES * facts[:, 0] + options.keep_raw * facts[:, 1]
+    if fault is not None or len(facts) < 2 or held.max() > RESULT_BYTES:  # noqa: PLR2004
+        yield Part((source,))
+        return
+    first = row = 0
+    while first < len(facts):
+        fits = (np.cumsum(facts[first:, 1]) <= next(sizes)) & (np.cumsum(held[first:]) <= RESULT_BYTES)
+        stop = first + max(int(fits.sum()), 1)
+        yield Part((source,), line=row + 1, version=version, groups=range(first, stop))
+        row += int(rows[first:stop].sum())
+        first = stop
+
+
+def read_parquet(request: ReadRequest) -> Iterator[Record]:
+    """Read Parquet, or some row groups of a file."""
+    source, options, progress = request.source, request.options, request.progress
+    path, part = source.path or "", request.part or Part((source,))
+    counted = end = 0  # Of the file's bytes.
+    try:
+        part.check(path)
         with open_remote(path) if is_remote(path) else open(path, "rb") as stream:
-            size = stream.seek(0, 2)
+            size = end = stream.seek(0, 2)
         with open_parquet(path) as file:
             names = file.schema_arrow.names
             if (fault := column_fault("the file", names, options)) is not None:
@@ -71,21 +101,30 @@ def read_parquet(request: ReadRequest) -> Iterator[Record]:
             columns = [name for name in options.record_fields if name in names]
             if options.titles and names.count(TITLE) == 1 and pa.types.is_string(file.schema_arrow.field(TITLE).type):
                 columns = list(dict.fromkeys((*columns, TITLE)))
-            for record, rows in _rows(file, columns, source.name, options):
-                done += rows
-                progress.bytes_read = before + size * done // max(file.metadata.num_rows, 1)
+            groups, start, total = range(file.metadata.num_row_groups), 0, max(file.metadata.num_rows, 1)
+            if part.groups is not None:
+                groups, start = part.groups, part.line - 1
+                stop = start + sum(file.metadata.row_group(group).num_rows for group in groups)
+                counted, end = size * start // total, size * stop // total
+            for record, row in _rows(file, columns, Place(source.name, start), options, groups):
+                before, counted = counted, size * row // total
+                progress.bytes_read += counted - before
                 yield record
+        part.check(path)
     except (pa.ArrowException, OSError) as error:
+        part.check(path)
         yield Reject(Place(source.name, 0), f"the file cannot be read as Parquet: {described(error)}", b"")
     finally:
-        progress.bytes_read = before + size
+        progress.bytes_read += end - counted
 
 
-def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOptions) -> Iterator[tuple[Record, int]]:
-    """Yield each record with the number of rows that it stands for."""
+def _rows(
+    file: pq.ParquetFile, columns: list[str], before: Place, options: InputOptions, groups: range
+) -> Iterator[tuple[Record, int]]:
+    """Yield each record of some row groups, behind the row at a place, with the number of its last row."""
     build = Builder(options).build
-    start = 0
-    for group in range(file.metadata.num_row_groups):
+    name, start = before
+    for group in groups:
         row, stop = start, start + file.metadata.row_group(group).num_rows
         try:
             for batch in batches(file, columns, group):
@@ -93,12 +132,12 @@ def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOpt
                     row += 1
                     place = Place(name, row)
                     if isinstance(values, str):
-                        yield Reject(place, values, b""), 1
+                        yield Reject(place, values, b""), row
                     else:
-                        yield record_of(values, place, options, build), 1
+                        yield record_of(values, place, options, build), row
         except (pa.ArrowException, OSError) as error:
             reason = f"rows {row + 1} to {stop} cannot be read: {described(error)}"
-            yield Reject(Place(name, row + 1), reason, b""), stop - row
+            yield Reject(Place(name, row + 1), reason, b""), stop
         start = stop
 
 

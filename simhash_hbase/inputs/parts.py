@@ -1,37 +1,38 @@
 """The parts of an input: what processes read beside each other, and where its records begin and end."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.lines import line_parts
+from simhash_hbase.inputs.lines import LINES, line_parts
 from simhash_hbase.inputs.options import PART_BYTES, InputOptions
 from simhash_hbase.inputs.reading import format_of
 from simhash_hbase.inputs.sources import Part, Source, Sources, is_file_here, unpacked_size
 from simhash_hbase.inputs.streams import ReadRequest
 
 MOST_FILES = 1_000  # Files of a part.
-_DIVIDED = frozenset({"jsonl", "text"})
+_DIVIDED = frozenset({"jsonl", "text", "parquet"})
 _MARK_BYTES = 3  # The byte order mark of UTF-8.
 
 
 def divide(
     sources: Sources, options: InputOptions, *, part_bytes: int = PART_BYTES, shares: tuple[int, ...] = ()
-) -> Iterator[Part]:
+) -> Generator[Part, None, None]:
     """Yield the parts of an input in its order.
 
-    Files of lines are divided at line ends. Any other file is read whole, several small ones in one part.
+    Files of lines are divided at line ends, Parquet by row groups. Any other file is read whole, several small ones in
+    one part.
 
     Parameters
     ----------
     sources, options
         The input.
     part_bytes : int
-        The size of a part. One that is larger holds a single long line, or a file that cannot be divided.
+        The size of a part. One that is larger holds a single long line or row group, or a file that cannot be divided.
     shares : tuple of int
         The first parts are as small as 1 / share of a whole one, so that first results come soon.
     """
@@ -45,7 +46,7 @@ def divide(
             yield Part(tuple(files))
             files, size, limit = [], 0, next(sizes)
         if is_read and _is_divided(source, options) and source_size > limit:
-            yield from line_parts(ReadRequest(source, options), format_of(source, options), chain((limit,), sizes))
+            yield from _stretches(ReadRequest(source, options), chain((limit,), sizes))
             limit = next(sizes)
         elif is_read and (not is_file_here(source) or source_size > limit):
             yield Part((source,))
@@ -57,8 +58,17 @@ def divide(
         yield Part(tuple(files))
 
 
+def _stretches(request: ReadRequest, sizes: Iterator[int]) -> Iterator[Part]:
+    format_name = format_of(request.source, request.options)
+    if format_name in LINES:
+        return line_parts(request, format_name, sizes)
+    from simhash_hbase.inputs.parquet import group_parts  # noqa: PLC0415 - pyarrow is an extra
+
+    return group_parts(request, sizes)
+
+
 def _is_divided(source: Source, options: InputOptions) -> bool:
-    """Return whether a file is one of lines, each of which is a record that depends on no other."""
+    """Return whether a file has records that depend on no other, and whose places can be found."""
     if not is_file_here(source) or source.compression is not None or options.simhash_field is not None:
         # How a column of fingerprints is written is known by those before.
         return False
@@ -81,20 +91,19 @@ def record_ranges(
     return np.column_stack((begins, begins + lengths))
 
 
-def read_ranges(source: Source, ranges: NDArray[np.int64]) -> list[bytes]:
-    """Read records of a file again by where they begin and end.
+def read_ranges(part: Part, ranges: NDArray[np.int64]) -> list[bytes]:
+    """Read records of a part again by where they begin and end in its file.
 
     Raises
     ------
+    FileChanged
+        When the file has another version than at the division.
     InvalidInput
-        When the file has become shorter meanwhile, or cannot be read any more.
+        When it cannot be read any more.
     """
+    [source] = part.sources
     try:
-        with open(source.path or "", "rb", buffering=0) as file:
-            records = [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges.tolist()]
+        with part.opened() as file:
+            return [os.pread(file.fileno(), end - begin, begin) for begin, end in ranges.tolist()]
     except OSError as error:
         raise InvalidInput(f"{source.name}: {error.strerror or error}") from error
-    lengths = np.fromiter(map(len, records), np.int64, len(records))
-    if (lengths != ranges[:, 1] - ranges[:, 0]).any():
-        raise InvalidInput(f"{source.name}: the file became shorter while it was read")
-    return records

@@ -178,8 +178,8 @@ def check_readable(listed: Sources, options: InputOptions) -> None:
 
 def scan_part(part: Part, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
     """Yield the records of a part, as `scan` yields them of the whole."""
-    lines = None if part.stop is None else part
-    return cast("Iterator[Scanned]", _records(part.sources, options, progress, {}, lines))
+    stretch = part if part.is_stretch else None
+    return cast("Iterator[Scanned]", _records(part.sources, options, progress, {}, stretch))
 
 
 def _records(

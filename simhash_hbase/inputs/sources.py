@@ -7,11 +7,12 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, chain, islice, takewhile
 from pathlib import PurePath
-from typing import Self
+from typing import BinaryIO, NamedTuple, Self
 from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
@@ -69,15 +70,85 @@ class Source:
         return os.path.splitext(self.name)[0] if self.compression else self.name
 
 
+class FileChanged(InvalidInput):
+    """A file that is read piece by piece is no longer the one that was looked at first."""
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Return the error of a file."""
+        return cls(
+            f"{name} was changed, replaced or removed while it was read: begin again, and if others write to it, "
+            "read a copy"
+        )
+
+
+class FileVersion(NamedTuple):
+    """A file at some moment: a write to it, and another file under its name, make another version.
+
+    Two writes within one tick of the system's clock, some milliseconds, may be one version.
+    """
+
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, file: str | int) -> Self:
+        """Return the version of a file, named by its path or its descriptor."""
+        status = os.stat(file)
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def check(self, file: str | int, name: str) -> None:
+        """Raise `FileChanged` unless a file has this version."""
+        try:
+            is_same = FileVersion.of(file) == self
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise FileChanged.of(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Sources, or some lines of one, that a process can read without what comes before them."""
+    """Sources, or some lines or row groups of one, that a process can read without what comes before them."""
 
     sources: tuple[Source, ...]
     start: int = 0  # Where its lines begin, a byte of the file.
-    stop: int | None = None  # Where they end; None: the sources are read whole.
-    line: int = 1  # The number of its first line.
+    stop: int | None = None  # Where they end; None: it is not one of lines.
+    line: int = 1  # The number of its first line, or row.
     encoding: str = ""  # Encoding of the file, of which only the beginning may tell it.
+    version: FileVersion | None = None  # The file when it was divided.
+    groups: range | None = None  # Its row groups, of Parquet.
+
+    @property
+    def is_stretch(self) -> bool:
+        """Whether it is a stretch of one file; other parts are files that are read whole."""
+        return self.stop is not None or self.groups is not None
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the file that the part is a stretch of.
+
+        Raises
+        ------
+        FileChanged
+            When it has another version than at the division, at the beginning of the block or at its end.
+        """
+        [source] = self.sources
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(open(source.path or "", "rb", buffering=0))
+            except FileNotFoundError as error:
+                raise FileChanged.of(source.name) from error
+            self.check(file.fileno())
+            yield file
+            self.check(file.fileno())
+
+    def check(self, file: str | int) -> None:
+        """Raise `FileChanged` unless a file, named by its path or its descriptor, is the one that was divided."""
+        if self.version is not None:
+            self.version.check(file, self.sources[0].name)
 
     @property
     def size(self) -> int | None:

@@ -17,7 +17,7 @@ from simhash_hbase.inputs.compression import GZIP_MAGIC, ZSTD_FRAME, gunzip, unz
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Place
-from simhash_hbase.inputs.sources import Part, Source
+from simhash_hbase.inputs.sources import FileChanged, Part, Source
 
 # Lone surrogates pass in both directions: they are refused with their line, not with the file,
 # and the line's own bytes come back exactly.
@@ -77,7 +77,7 @@ class ReadRequest:
     source: Source
     options: InputOptions
     progress: Progress = field(default_factory=Progress)
-    part: Part | None = None  # The lines of the source that are read; None: all.
+    part: Part | None = None  # The stretch of the source that is read; None: all.
 
     def chunks(self) -> Generator[bytes, None, None]:
         """Read the bytes of the file itself."""
@@ -101,17 +101,17 @@ class ReadRequest:
         at, stop = part.start, part.stop or part.start
         if part.line == 1:
             self.progress.bytes_read += at  # The byte order mark, which the division has read.
-        with open(self.source.path or "", "rb", buffering=0) as file:
+        with part.opened() as file:
             file.seek(at)
             while at < stop:
                 if not (block := file.read(min(self.options.block_bytes, stop - at))):
-                    raise InvalidInput("the file became shorter while it was read")
+                    raise FileChanged.of(self.source.name)
                 if self.options.keep_raw:
                     self.progress.line_ends.append(np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + at)
                 at += len(block)
                 yield block
 
-    def blocks(self) -> Iterator[bytes]:
+    def blocks(self) -> Generator[bytes, None, None]:
         """Read the bytes, decompressed as the name says."""
         match self.source.compression:
             case "gz":
@@ -223,6 +223,8 @@ def _binary_fault(head: bytes, codec: str) -> str | None:
 def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
     try:
         yield from blocks
+    except FileChanged:
+        raise  # Other parts may be of the file as it was before, so this is the end of the run.
     except InvalidInput as error:
         stream.fault = str(error)
     except OSError as error:

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.corpus import near_copies, write_jsonl
 
+from simhash_hbase.corpus.writers import KeptRows
+
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -101,6 +103,23 @@ def test_damage_in_a_column_that_was_not_read_before_ends_in_a_sentence(cli, emp
     assert (done.code, len(done.records)) == (1, 60)
     assert f"{source}: rows to be kept cannot be copied" in done.sentence
     assert not list(tmp_path.glob("kept*"))
+
+
+@pytest.mark.parametrize("name", ["kept.parquet", "kept.jsonl"])
+def test_rows_of_a_file_that_was_replaced_meanwhile_are_not_kept(cli, empty, source, tmp_path, monkeypatch, name):
+    finish = KeptRows.finish
+
+    def replaced_before(self, listener):
+        pq.write_table(table(20).slice(1), tmp_path / "other.parquet", row_group_size=25)
+        (tmp_path / "other.parquet").replace(source)
+        finish(self, listener)
+
+    monkeypatch.setattr(KeptRows, "finish", replaced_before)
+    done = cli("dedup", empty, source, "--output", tmp_path / name)
+
+    assert done.code == 1
+    assert "a.parquet was changed, replaced or removed while it was read" in done.err
+    assert not (tmp_path / name).exists()
 
 
 def test_a_large_row_group_becomes_several(cli, empty, source, tmp_path, monkeypatch):

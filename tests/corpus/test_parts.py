@@ -1,13 +1,18 @@
 """An input in parts, which several processes read: chunks, refusals and progress are those of one process."""
 
 import gzip
+import io
 import json
+import os
 import pickle
+import tracemalloc
 from concurrent.futures import Future
 from contextlib import closing, nullcontext
 from functools import partial
 from itertools import islice
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.crawls import crawl_of
 from support.sites import Site
@@ -74,6 +79,27 @@ BAD = [
     b"\xef\xbb\xbf",
     line(2) + b"\r",
 ]
+
+
+def parquet_of(rows, group):
+    """Return a Parquet file of some rows, in row groups of so many."""
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file, row_group_size=group)
+    return file.getvalue()
+
+
+def damaged(content, group):
+    """Return a Parquet file of which the text of a row group cannot be read."""
+    text = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(group).column(1)
+    at = text.dictionary_page_offset or text.data_page_offset
+    return content[:at] + b"\xff" * 20 + content[at + 20 :]
+
+
+ROWS = [json.loads(line(number)) for number in range(60)]
+ROWS_WITH_FAULTS = [
+    {**row, "id": row["id"] if at % 9 else None, "text": ["", None, "?!", "A text."][at % 4]}
+    for at, row in enumerate(ROWS)
+]
 MIXED = b"\n".join(row for number, bad in enumerate(BAD * 3) for row in (line(number), bad))
 FILES = {
     "plain.jsonl": lines(60),
@@ -97,6 +123,12 @@ FILES = {
     "lines.txt": b"A line.\nAnother line, which is longer.\n\n?!\r\nThe third line.\xff\n" * 9 + b"The last line.",
     "table.csv": b"id,text,n\n" + b'%d,"A row of\nseveral lines.",1\n' % 7 + b"1,2\n8,A row.,1\n",
     "unknown": b"A file whose name tells no format, and whose text is one document.",
+    "rows.parquet": parquet_of(ROWS, 7),
+    "faults.parquet": parquet_of([*ROWS_WITH_FAULTS, *ROWS], 11),
+    "damaged.parquet": damaged(parquet_of(ROWS, 7), 3),
+    "cut.parquet": parquet_of(ROWS, 7)[:-9],
+    "one-group.parquet": parquet_of(ROWS, 100),
+    "other-column.parquet": parquet_of([{"id": "a", "body": "A text."}] * 9, 2),
     "page.html": Site(1, "en").page("A page with a paragraph that says a little.", "A page").encode(),
     "page-bad.html": b"no page",
     "crawl.warc.gz": crawl_of(4).bytes(),
@@ -156,6 +188,34 @@ def test_files_of_all_kinds_in_parts_are_skipped_and_read_alike(tmp_path, part_b
     assert bool(read([str(tmp_path)], part_bytes, skipped=skipped, soon=not skipped) == expected)
 
 
+@pytest.mark.parametrize("result_bytes", [1, 6_000])
+def test_parts_whose_results_are_too_large_are_read_as_a_stream_alike(tmp_path, monkeypatch, result_bytes):
+    monkeypatch.setattr("simhash_hbase.features.parts.RESULT_BYTES", result_bytes)
+    written(tmp_path)
+
+    assert bool(read([str(tmp_path)], 30_000) == read([str(tmp_path)], None))
+
+
+def peak_of(path):
+    """Return the most memory that reading a file in parts takes."""
+    parted = PartedInput(Sources([path]), InputOptions(keep_raw=True), Progress(), 4 << 20)
+    tracemalloc.start()
+    try:
+        chunks_ = analyse_parts(parted, ANALYSIS, Here(), workers=2, soon=False)
+        assert sum(len(chunk.rejects) for chunk in chunks_) == 100
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_small_file_that_unpacks_to_a_hundred_megabytes_is_not_held_in_memory(tmp_path, monkeypatch):
+    member = gzip.compress(b'{"text": "", "rest": "%s"}\n' % (b"0" * 1_000_000), mtime=0)
+    [path] = written(tmp_path, {"large.jsonl.gz": member * 100})
+
+    monkeypatch.setattr("simhash_hbase.features.parts.RESULT_BYTES", 8_000_000)
+    assert peak_of(path) < 30_000_000
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -187,6 +247,19 @@ def test_parts_of_a_file_end_at_its_line_ends_and_have_the_wanted_size(tmp_path)
     assert [part.line for part in parts] == [lines(60)[: part.start].count(b"\n") + 1 for part in parts]
 
 
+def test_parts_of_parquet_are_row_groups_and_one_too_large_to_be_held_leaves_the_file_whole(tmp_path, monkeypatch):
+    [path] = written(tmp_path, {"rows.parquet": FILES["rows.parquet"]})
+    one, two = (list(divide(Sources([path]), InputOptions(), part_bytes=size)) for size in (1, 2_000))
+
+    assert [part.groups for part in one] == [range(number, number + 1) for number in range(9)]
+    assert [part.line for part in one] == [1, 8, 15, 22, 29, 36, 43, 50, 57]
+    assert 1 < len(two) < 9
+    assert [number for part in two for number in part.groups] == list(range(9))
+
+    monkeypatch.setattr("simhash_hbase.inputs.parquet.RESULT_BYTES", 7 * 512 - 1)
+    assert [part.groups for part in divide(Sources([path]), InputOptions(), part_bytes=1)] == [None]
+
+
 def test_small_files_share_a_part_and_a_pipe_is_one_by_itself(tmp_path):
     written(tmp_path, {f"{number}.html": b"page" for number in range(10)})
     parts = list(divide(Sources([str(tmp_path), "-"]), InputOptions(), part_bytes=16))
@@ -208,13 +281,79 @@ def test_a_compressed_file_counts_as_several_times_as_long(tmp_path):
     assert [len(part.sources) for part in divide(Sources(paths), InputOptions(), part_bytes=170)] == [2, 2]
 
 
-def test_a_file_that_becomes_shorter_while_it_is_read_is_reported(tmp_path):
+def replaced(path):
+    """Put another file of the same length in the place of one."""
+    content = path.read_bytes()
+    other = path.with_name("other")
+    other.write_bytes(content.replace(b"short", b"other"))
+    os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    other.replace(path)
+
+
+def rewritten(path):
+    """Write other bytes of the same length into a file."""
+    before, content = path.stat(), path.read_bytes()
+    path.write_bytes(content.replace(b"short", b"other"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+
+
+CHANGES = {
+    "replaced": replaced,
+    "rewritten": rewritten,
+    "longer": lambda path: path.write_bytes(path.read_bytes() + lines(1)),
+    "shorter": lambda path: path.write_bytes(lines(20)),
+    "removed": lambda path: path.unlink(),
+}
+CHANGED = "plain.jsonl was changed, replaced or removed while it was read"
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_part_of_a_file_that_was_changed_after_the_division_is_not_read(tmp_path, change):
     [path] = written(tmp_path, {"plain.jsonl": lines(60)})
     parts = list(divide(Sources([path]), InputOptions(), part_bytes=1_000))
-    (tmp_path / "plain.jsonl").write_bytes(lines(20))
+    change(tmp_path / "plain.jsonl")
 
-    *_, last = scan_part(parts[1], InputOptions(), Progress())
-    assert last.reason == "the file became shorter while it was read"
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(scan_part(parts[1], InputOptions(), Progress()))
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced", "written to"])
+def test_row_groups_of_a_file_that_was_changed_are_not_read(tmp_path, change):
+    [path] = written(tmp_path, {"plain.jsonl": FILES["rows.parquet"]})
+    options = InputOptions(format="parquet")
+    parts = list(divide(Sources([path]), options, part_bytes=1))
+    records = scan_part(parts[1], options, Progress())
+    if change == "written to":
+        next(records)
+        (tmp_path / "plain.jsonl").write_bytes(FILES["one-group.parquet"])
+    else:
+        CHANGES[change](tmp_path / "plain.jsonl")
+
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(records)
+
+
+@pytest.mark.parametrize("name", ["rewritten", "longer", "shorter"])
+def test_a_part_of_a_file_that_is_written_to_while_it_is_read_is_not_read_to_its_end(tmp_path, name):
+    [path] = written(tmp_path, {"plain.jsonl": lines(60)})
+    parts = list(divide(Sources([path]), InputOptions(), part_bytes=1_000))
+
+    records = scan_part(parts[1], InputOptions(block_bytes=200), Progress())
+    next(records)
+    CHANGES[name](tmp_path / "plain.jsonl")
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(records)
+
+
+@pytest.mark.parametrize("name", ["longer", "shorter"])
+def test_a_file_that_is_changed_during_the_division_has_no_last_part(tmp_path, name):
+    [path] = written(tmp_path, {"plain.jsonl": lines(60)})
+    parts = divide(Sources([path]), InputOptions(), part_bytes=1_000)
+    next(parts)
+    CHANGES[name](tmp_path / "plain.jsonl")
+
+    with pytest.raises(InvalidInput, match=CHANGED):
+        list(parts)
 
 
 WRITTEN = ("output", "clusters", "results", "rejects")
@@ -224,7 +363,11 @@ class Stopped(Exception):
     """Ends a run."""
 
 
-def deduplicated(folder, paths, workers, *, index="memory:", stop_at=None, **options):
+def stop():
+    raise Stopped
+
+
+def deduplicated(folder, paths, workers, *, index="memory:", stop_at=None, act=stop, **options):
     """Return the bytes of all that a run writes, its notes, and its summary."""
     folder.mkdir(exist_ok=True)
     notes = []
@@ -235,7 +378,7 @@ def deduplicated(folder, paths, workers, *, index="memory:", stop_at=None, **opt
     class Meter:
         def show(self, count, done=None):
             if stop_at is not None and count > stop_at:
-                raise Stopped
+                act()
 
     def meter(name, total=None, **_):
         return nullcontext(Meter())
@@ -280,6 +423,29 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes_with_other_workers(tmp
 
 
 @pytest.mark.slow
+def test_a_run_whose_input_was_replaced_keeps_no_line_of_the_other_file_and_goes_on_with_the_first(tmp_path):
+    [path] = written(tmp_path, {"plain.jsonl": lines(400)})
+    expected, _, _ = deduplicated(tmp_path / "one", [path], 1)
+    folder, index = tmp_path / "two", f"file:{tmp_path / 'index'}"
+    before = tmp_path / "before"
+
+    def replace_once():
+        if not before.exists():
+            (tmp_path / "plain.jsonl").rename(before)
+            (tmp_path / "plain.jsonl").write_bytes(lines(400).replace(b"short", b"other"))
+
+    with pytest.raises(InvalidInput, match=CHANGED):
+        deduplicated(folder, [path], 2, index=index, stop_at=10, act=replace_once)
+    kept = (folder / "output").read_bytes()
+    assert 0 < len(kept) < len(expected[0])
+    assert expected[0].startswith(kept)
+
+    before.replace(tmp_path / "plain.jsonl")
+    files, _, _ = deduplicated(folder, [path], 2, index=index, resume=True)
+    assert bool(files == expected)
+
+
+@pytest.mark.slow
 def test_claims_and_answers_are_the_same_with_parts(tmp_path):
     paths = corpus_files(tmp_path)
 
@@ -300,15 +466,19 @@ def test_claims_and_answers_are_the_same_with_parts(tmp_path):
     assert bool(list(acted(2)) == expected)
 
 
-def test_lines_that_are_gone_when_they_are_kept_end_the_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_lines_of_a_file_that_was_changed_before_they_are_kept_end_the_run(tmp_path, monkeypatch, change):
     [path] = written(tmp_path, {"plain.jsonl": lines(60)})
+    parts = list(divide(Sources([path]), InputOptions(), part_bytes=1_000))
+    monkeypatch.setattr(PartedInput, "parts", lambda *_, **__: (part for part in parts))
     analyse_first = Here.submit
 
-    def submit(self, *job):
-        future = analyse_first(self, *job)
-        (tmp_path / "plain.jsonl").write_bytes(b"")
+    def submit(self, function, part, *arguments):
+        future = analyse_first(self, function, part, *arguments)
+        if part == parts[-1]:
+            change(tmp_path / "plain.jsonl")
         return future
 
     monkeypatch.setattr(Here, "submit", submit)
-    with pytest.raises(InvalidInput, match="the file became shorter while it was read"):
+    with pytest.raises(InvalidInput, match=CHANGED):
         read([path], 1_000)

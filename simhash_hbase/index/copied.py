@@ -177,6 +177,7 @@ class CopiedBatch:
         self._texts = entries.texts
         self.own = passages_of_entries(entries)
         """The passages of each document; none of those that rule ``verified`` judges."""
+        self._has_passages = np.array([len(hashes) > 0 for hashes in self.own], np.bool_)
         self._counts: NDArray[np.intp]
         self._prefixes: NDArray[np.uint64]
         self._places: list[NDArray[np.intp]] = []
@@ -227,13 +228,31 @@ class CopiedBatch:
         places = np.searchsorted(self._prefixes, passage_prefixes(lacking))
         return is_copied(self._rule, shared, len(rare), shared + int((self._counts[places] <= RARE).sum()))
 
-    def judged(self, at: int, others: NDArray[np.intp], verified: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Judge a document beside others of the batch; `verified`: the verdict of that rule, where passages are few."""
-        judged = verified.copy()
-        for place, other in enumerate(others.tolist()):
-            if self.decides(at, self.own[other]):
-                is_exact = bool(self._texts[at].digest) and self._texts[at] == self._texts[other]
-                judged[place] = is_exact or self.is_copied(at, self.own[other])
+    def judged(
+        self, at: int, others: NDArray[np.intp], verified: NDArray[np.bool_], mates: NDArray[np.intp] | None = None
+    ) -> NDArray[np.bool_]:
+        """Judge a document beside others of the batch.
+
+        Parameters
+        ----------
+        at : int
+            Position of the document.
+        others : ndarray of intp, shape (n,)
+            Positions of the others.
+        verified : ndarray of bool, shape (n,)
+            The verdict of rule ``verified``, which holds where passages are few.
+        mates : ndarray of intp, optional
+            Those that share enough rare passages with it, as `mates` lists them where all others were kept.
+        """
+        if not self._has_passages[at]:
+            return verified
+        decides = self._has_passages[others]
+        judged = verified & ~decides
+        looked = decides if mates is None else decides & np.isin(others, mates)
+        for place in np.flatnonzero(looked | (decides & (self._simhashes[others] == self._simhashes[at]))).tolist():
+            other = int(others[place])
+            is_exact = bool(self._texts[at].digest) and self._texts[at] == self._texts[other]
+            judged[place] = is_exact or self.is_copied(at, self.own[other])
         return judged
 
     def decides(self, at: int, other: Hashes) -> bool:

@@ -349,11 +349,12 @@ class UndecidedBatch:
     def _best_kept(self, at: int) -> OriginalOption | None:
         """Find the best of the documents of this batch that were kept before."""
         near = self._kept[: self._kept_count if self._crowded[at] else 0]
-        if self._copied is not None:
-            near = np.union1d(near, self._copied.mates(at))
+        mates = None if self._copied is None else self._copied.mates(at)
+        if mates is not None:
+            near = np.union1d(near, mates)
         if not len(near):
             return None
-        kept, apart, similarities = self._accepted_mates(at, near)
+        kept, apart, similarities = self._accepted_mates(at, near, mates)
         entries, options = self.queries.entries, []
         for mate, distance, estimate in zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True):
             similarity, containment = known_likeness(estimate, int(entries.shingles[at]), int(entries.shingles[mate]))
@@ -379,9 +380,12 @@ class UndecidedBatch:
         return None
 
     def _accepted_mates(
-        self, at: int, others: NDArray[np.intp]
+        self, at: int, others: NDArray[np.intp], mates: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
-        """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
+        """Judge a document beside others of this batch; return those accepted, with distances and similarities.
+
+        `mates`: under rule ``copied`` those of them that share enough rare passages with it, where that is known.
+        """
         _, entries, _, reach, prefixes, sketches = self.queries
         if self._collections is not None:
             others = others[self._collections[others] == self._collections[at]]
@@ -394,7 +398,7 @@ class UndecidedBatch:
         own = sketches.at(np.array([at]))
         accepted, similarities = judge(self._rule, apart, own, sketches.at(others), by_blocks=by_blocks)
         if self._copied is not None:
-            accepted = self._copied.judged(at, others, accepted)
+            accepted = self._copied.judged(at, others, accepted, mates)
         return others[accepted], apart[accepted], similarities[accepted]
 
 

@@ -159,6 +159,19 @@ def test_the_later_of_two_reposts_in_one_batch_is_a_duplicate(make_claiming_inde
     assert [decision.of for _, decision in index.claim_many(batch)] == [None, "a", None, "c"]
 
 
+def test_filled_in_forms_are_kept_and_their_copies_found_after_examples_of_the_form():
+    form = [paragraph(f"form {n}", count=60) for n in range(8)]
+
+    def contract(seed):
+        return "".join(part + paragraph(f"{seed} {n}", count=40) for n, part in enumerate(form))
+
+    with create_index("memory:", **OPTIONS) as index:
+        list(index.add_many((f"example {n}", contract(f"example {n}")) for n in range(10)))
+        batch = [(f"c{n}", contract(n)) for n in range(12)] + [("copy", paragraph("head") + contract(3))]
+        decided = {name: decision.of for name, decision in index.dedup_many(batch)}
+    assert decided == {**{f"c{n}": None for n in range(12)}, "copy": "c3"}
+
+
 def test_exact_copies_are_found_however_common_their_passages_are(make_claiming_index):
     index = make_claiming_index(**OPTIONS)
     whole = paragraph(0, count=200)

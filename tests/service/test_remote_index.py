@@ -60,6 +60,20 @@ def twin():
         yield index
 
 
+def test_rule_copied_is_asked_of_a_service(tmp_path):
+    def prose(seed):
+        return "".join(random.Random(seed).choices([chr(point) for point in range(0x4E00, 0x9FA5)], k=300))
+
+    url, reposts = f"file:{tmp_path / 'posts.index'}", [prose("head") + prose(n) for n in range(2)]
+    with create_index(url, analyzer="shingle", passages=50) as index:
+        index.add("article", prose(0))
+    with serving(url, tmp_path) as server, RemoteIndex(server.address, key=server.keys["all"]) as remote:
+        rule = remote.rule(match="copied")
+        answers = [answer for _, answer in remote.query_many(zip("ab", reposts, strict=True), rule=rule)]
+        assert [[match.id for match in answer.matches] for answer in answers] == [["article"], []]
+        assert remote.query(reposts[0]).matches == []
+
+
 def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
     asked = [("", "…"), ("", text(7, changed=2)), ("group 3 copy 1", text(3))]
     added = [(f"added {at}", text("a", changed=at), {"source": f"{at}"}) for at in range(5)]

@@ -19,6 +19,7 @@ from simhash_hbase.cli.exits import SOME_REFUSED
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.corpus.sample import texts_of
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM
 from simhash_hbase.index.candidates import asked_prefixes
@@ -238,6 +239,13 @@ def test_rounds_decide_what_going_through_the_points_in_order_decides(witnesses,
     assert np.flatnonzero(state.original[: len(simhashes)]).tolist() == kept
     assert len(kept) < len(simhashes) - 50
     assert count > 1 or witnesses > 1
+
+
+def test_rule_copied_is_refused_in_one_sentence(tmp_path):
+    url = f"file:{tmp_path / 'posts.index'}"
+    create_index(url, analyzer="shingle", match="copied").close()
+    with open_index(url) as index, pytest.raises(InvalidArgument, match="Spark cannot decide by rule copied"):
+        deduplicate(MagicMock(), MagicMock(), index.analysis)
 
 
 @pytest.mark.parametrize("words", [["--exact"], ["--contained", "0.9"]])

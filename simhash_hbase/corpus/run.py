@@ -253,7 +253,6 @@ class Deduplication:
                 run.count(waiting)
                 if not is_tried:
                     self._check(run)
-                self._may_write = True
                 with self._open_kept() as kept:
                     columns = run.tally.of_clusters()[: len(options.new_fields)]
                     numbers = zip(*(column.tolist() for column in columns), strict=True)
@@ -263,6 +262,7 @@ class Deduplication:
         """Raise `TooManyDuplicates` if more would be removed than the options allow."""
         self.by_source = run.tally.figures()
         check_removed(self.by_source, self._options)
+        self._may_write = True
 
     @contextmanager
     def _read_as(self, *, lasting: bool) -> Iterator[Reading]:

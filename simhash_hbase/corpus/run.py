@@ -414,8 +414,11 @@ class _Run:
 
     def write(self, waiting: WaitingDocuments, writing: _Writing, numbers: Iterable[Sequence[int]]) -> None:
         """Write decided documents in the order of the input, kept ones with their numbers, where there are some."""
-        for (document, decision), added in zip(waiting, chain(numbers, repeat(())), strict=False):
+        for written, ((document, decision), added) in enumerate(zip(waiting, chain(numbers, repeat(())), strict=False)):
             self._write(writing, document, decision, added)
+            if (written + 1) % waiting.batch == 0:
+                # Lines and kept documents that wait would take as much memory as the corpus.
+                self._decisions.commit(self._noted(writing))
         self._finish(writing)
 
     def _finish(self, writing: _Writing) -> None:

@@ -253,7 +253,6 @@ class Deduplication:
                 run.count(waiting)
                 if not is_tried:
                     self._check(run)
-                self._may_write = True
                 with self._open_kept() as kept:
                     columns = run.tally.of_clusters()[: len(options.new_fields)]
                     numbers = zip(*(column.tolist() for column in columns), strict=True)
@@ -263,6 +262,7 @@ class Deduplication:
         """Raise `TooManyDuplicates` if more would be removed than the options allow."""
         self.by_source = run.tally.figures()
         check_removed(self.by_source, self._options)
+        self._may_write = True
 
     @contextmanager
     def _read_as(self, *, lasting: bool) -> Iterator[Reading]:
@@ -416,8 +416,11 @@ class _Run:
 
     def write(self, waiting: WaitingDocuments, writing: _Writing, numbers: Iterable[Sequence[int]]) -> None:
         """Write decided documents in the order of the input, kept ones with their numbers, where there are some."""
-        for (document, decision), added in zip(waiting, chain(numbers, repeat(())), strict=False):
+        for written, ((document, decision), added) in enumerate(zip(waiting, chain(numbers, repeat(())), strict=False)):
             self._write(writing, document, decision, added)
+            if (written + 1) % waiting.batch == 0:
+                # Lines and kept documents that wait would take as much memory as the corpus.
+                self._decisions.commit(self._noted(writing))
         self._finish(writing)
 
     def _finish(self, writing: _Writing) -> None:

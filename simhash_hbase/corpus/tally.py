@@ -71,18 +71,15 @@ def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> No
     if allowed is None or not figures:
         return
     documents, removed = (sum(getattr(each, name) for each in figures) for name in ("documents", "removed"))
+    above = [each for each in figures if each.documents >= options.fail_from and each.removed_share > allowed]
     if removed > allowed * documents:
-        whose, share = f"the {documents:,} documents", removed / documents
-    elif options.by is not None and (
-        above := [each for each in figures if each.documents >= options.fail_from and each.removed_share > allowed]
-    ):
+        what = f"{removed / documents:.1%} of the {counted(documents, 'documents')} would be removed"
+    elif options.by is not None and above:
         worst = max(above, key=lambda each: (each.removed_share, each.documents))
-        more = f" (and more than that limit of {len(above) - 1:,} others)" if len(above) > 1 else ""
-        whose = f"the {counted(worst.documents, 'documents')} of {worst.named(options.by)}{more}"
-        share = worst.removed_share
+        of_source = f"{counted(worst.documents, 'documents')} of {worst.named(options.by)}"
+        what = f"{worst.removed_share:.1%} of the {of_source} would be removed"
+        if others := len(above) - 1:
+            what += f", and too much of {others:,} other source{'s' * (others > 1)}"
     else:
         return
-    raise TooManyDuplicates(
-        f"{share:.1%} of {whose} would be removed, and `fail_above={allowed:g}` allows no more than {allowed:.1%}: "
-        "nothing was written"
-    )
+    raise TooManyDuplicates(f"{what}: `fail_above={allowed:g}` allows no more than {allowed:.1%}; nothing was written")

@@ -66,6 +66,8 @@ class WaitingDocuments:
     """
 
     def __init__(self, preference: Preference, *, with_texts: bool) -> None:
+        self.batch = BATCH
+        """Documents that are decided, and may be written, at a time."""
         self._preference = preference
         self._with_texts = with_texts
         self._rows, self._decided = RecordFile(), RecordFile()
@@ -123,7 +125,7 @@ class WaitingDocuments:
         numbers: list[int] = []
         size = 0
         for number in self._order.tolist():
-            if numbers and (len(numbers) == BATCH or size + self._rows.size(number) > BATCH_BYTES):
+            if numbers and (len(numbers) == self.batch or size + self._rows.size(number) > BATCH_BYTES):
                 yield numbers
                 numbers, size = [], 0
             numbers.append(number)

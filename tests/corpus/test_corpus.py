@@ -186,3 +186,21 @@ def test_a_pipe_a_descriptor_and_another_machine_s_file_are_not_made_here(tmp_pa
 
     assert are_made_here([file])
     assert [are_made_here([file, other]) for other in (pipe, "/dev/stdout", "s3://bucket/a")] == [False] * 3
+
+
+def test_decisions_that_are_made_at_the_end_are_handed_over_batch_by_batch(tmp_path, source, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.corpus.waiting.BATCH", 25)
+    handed = []
+
+    class Handed(list):
+        line = list.append
+
+        def flush(self):
+            handed.append(len(self))
+
+    kept = tmp_path / "kept.jsonl"
+    with index_in(tmp_path / "ours") as index:
+        deduplicate(index, [source], DedupOptions(keep="longest", output=str(kept)), lines=Handed())
+
+    assert handed == [25, 50, 60]
+    assert len(kept.read_text("utf-8").splitlines()) == 20

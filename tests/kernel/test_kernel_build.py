@@ -137,9 +137,9 @@ def test_nothing_is_compiled_without_headers_or_where_that_is_asked_for(hook, tm
     assert hook.KernelHook().dependencies() == []
 
 
-def test_a_failed_compilation_shows_what_the_compiler_said_and_how_to_go_on(hook):
+def test_a_failed_compilation_shows_what_the_compiler_said_and_how_to_go_on(hook, tmp_path):
     with pytest.raises(SystemExit, match=r"(?s)no such type.*SIMHASH_HBASE_PURE=1"):
-        hook.run(sys.executable, "-c", "import sys; sys.exit('no such type')")
+        hook.run_in(tmp_path, sys.executable, "-c", "import sys; sys.exit('no such type')")
 
 
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g1")

@@ -91,7 +91,9 @@ def test_every_method_that_reads_or_writes_says_that_the_index_was_closed(closed
 def test_no_method_of_the_index_is_left_out():
     public = {name for name, kind in inspect.getmembers(LocalIndex, inspect.isfunction) if not name.startswith("_")}
 
-    assert public - {"close", "rule", "in_collection", "counted_spans"} == {name for name in CALLS if not name.startswith("_")}
+    assert public - {"close", "rule", "in_collection", "counted_spans"} == {
+        name for name in CALLS if not name.startswith("_")
+    }
 
 
 def test_what_was_made_before_goes_on_no_longer(make_store):

@@ -62,12 +62,13 @@ class AddedNumbers:
         >>> AddedNumbers(("copies",)).into(b'{"id": "a"}', [2])
         b'{"id": "a","copies":2}'
         """
-        line = raw.decode(self.encoding)
         if self.format in DELIMITERS:
-            return "".join([line, *(f"{DELIMITERS[self.format]}{number}" for number in numbers)]).encode(self.encoding)
+            return raw + "".join(f"{DELIMITERS[self.format]}{number}" for number in numbers).encode(self.encoding)
+        line = raw.decode(self.encoding)
         pairs = (f",{msgspec.json.encode(name).decode()}:{n}" for name, n in zip(self.names, numbers, strict=True))
-        end = line.rindex("}")
-        return "".join([line[:end], *pairs, line[end:]]).encode(self.encoding)
+        # Of the line's own bytes none is made anew: some encodings have two forms of a character.
+        end = len(raw) - len(line[line.rindex("}") :].encode(self.encoding))
+        return raw[:end] + "".join(pairs).encode(self.encoding) + raw[end:]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Conversion:
     header: bytes | None = None  # The first row of CSV.
     files: Mapping[str, str] = field(default_factory=dict)  # Of Parquet: names and paths, in order.
     versions: Mapping[str, FileVersion] = field(default_factory=dict)  # Of those of this machine, by their names.
+    names: tuple[str, ...] = ()  # Columns of Parquet.
 
     @property
     def copies_rows(self) -> bool:
@@ -123,10 +125,7 @@ class Conversion:
         """Return the columns of a format that names them at its beginning."""
         if self.header is not None:
             return split_row(self.header.decode(self.encoding), DELIMITERS[self.source])
-        if self.source != "parquet" or not self.files:
-            return []
-        names: list[str] = inputs.parquet.schema_of(next(iter(self.files.values()))).names
-        return names
+        return list(self.names)
 
 
 @dataclass(frozen=True)
@@ -252,9 +251,9 @@ def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
         target = first.format
     form = KeptForm(first.kind, format=first.format, encoding=first.encoding or "utf-8", header=first.header)
     if first.kind == ROWS or target != first.format:
-        rows = _same_columns(rows)
+        rows, names = _same_columns(rows)
         versions = {name: FileVersion.of(path) for name, path in rows.items() if not is_remote(path)}
-        conversion = Conversion(first.format, target, first.encoding or "utf-8", first.header, rows, versions)
+        conversion = Conversion(first.format, target, first.encoding or "utf-8", first.header, rows, versions, names)
         if first.format not in _CONVERTED or target not in _CONVERTED:
             advice = _ADVICE.get(first.format, "name it .jsonl, .csv, .tsv or .parquet")
             raise InvalidArgument(
@@ -290,17 +289,17 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
         raise InvalidArgument(f"`output` keeps rows below one header, and those of {names} differ")
 
 
-def _same_columns(files: dict[str, str]) -> dict[str, str]:
-    """Return those of some Parquet files that can be read."""
+def _same_columns(files: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return those of some Parquet files that can be read, and the names of their columns."""
     if not files:
-        return {}
+        return {}, ()
     read = {name: inputs.parquet.schema_of(path) for name, path in files.items()}
     schemas = {name: schema for name, schema in read.items() if schema is not None}
     names = tuple(schemas)
     for name in names[1:]:
         if schemas[name] != schemas[names[0]]:
             raise InvalidArgument(f"`output` keeps rows of the same columns, and those of {names[0]} and {name} differ")
-    return {name: files[name] for name in names}
+    return {name: files[name] for name in names}, tuple(schemas[names[0]].names) if names else ()
 
 
 def check_id(name: str) -> None:

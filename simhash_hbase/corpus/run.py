@@ -331,6 +331,7 @@ class Deduplication:
     def _deciding(self) -> list[object]:
         """List the options that must be the same for a run to be continued."""
         options, reading = self._options, self.reading
+        at_end = [options.fail_above, options.counts]
         return [
             options.keep,
             options.exact,
@@ -342,8 +343,9 @@ class Deduplication:
             options.duplicates,
             asdict(reading.settings),
             reading.rejects,
-            # A run without a batch is continued by the words of before.
+            # A run without these is continued by the words of before.
             *filter(None, [options.batch]),
+            *([["at the end", options.by, *at_end]] if any(value is not None for value in at_end) else []),
         ]
 
 

@@ -245,12 +245,13 @@ class KeptRows:
         """Return the noted rows of Parquet."""
         self._notes.flush()
         self._notes.seek(0)
-        return np.frombuffer(self._notes.read(), [*_ROWS, *((name, "<u8") for name in self._names)])
+        # A column of theirs may be called "row".
+        return np.frombuffer(self._notes.read(), [*_ROWS, *((f"added {name}", "<u8") for name in self._names)])
 
     def _numbers(self) -> Mapping[str, NDArray[np.int64]]:
         """Return the numbers that rows of Parquet get, by their columns."""
         rows = self._noted() if self._names else None
-        return {} if rows is None else {name: rows[name].astype(np.int64) for name in self._names}
+        return {} if rows is None else {name: rows[f"added {name}"].astype(np.int64) for name in self._names}
 
     def _batches(self) -> Iterator[list[ConvertedRow]]:
         """Read the noted rows, as often as they are needed."""

@@ -5,7 +5,8 @@ from typing import Literal, Protocol, TypeAlias
 
 Unit: TypeAlias = Literal["things", "bytes", "share"]
 """The unit of a total: the things that are counted, the bytes of the input, or the whole of an index, which is 1."""
-_PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows", "tasks"})
+_PLURALS = "cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows", "tasks"
+_SINGULARS = {noun: noun.removesuffix("s") for noun in _PLURALS} | {"batches": "batch"}
 
 
 class Meter(Protocol):
@@ -42,7 +43,7 @@ def counted(count: int, noun: str) -> str:
     >>> counted(1, "duplicates"), counted(1_200, "duplicates"), counted(1, "refused")
     ('1 duplicate', '1,200 duplicates', '1 refused')
     """
-    return f"{count:,} {noun.removesuffix('s') if count == 1 and noun in _PLURALS else noun}"
+    return f"{count:,} {_SINGULARS.get(noun, noun) if count == 1 else noun}"
 
 
 def per_second(rate: float) -> str:

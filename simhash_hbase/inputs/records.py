@@ -309,7 +309,7 @@ class Builder:
 
 
 SOURCE_CHARACTERS = 200
-_HOST = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)", re.IGNORECASE)
+_HOST = re.compile(r"https?://(?:[^/?#@]*@)?(\[[^]/?#]*]|[^/?#:]+)", re.IGNORECASE)  # In brackets: one of IPv6.
 
 
 def source_in(record: Mapping[str, object], name: str) -> str:
@@ -321,10 +321,15 @@ def source_in(record: Mapping[str, object], name: str) -> str:
     --------
     >>> source_in({"url": "https://News.example/a/1"}, "url"), source_in({"year": 2026}, "year"), source_in({}, "year")
     ('news.example', '2026', '')
+    >>> source_in({"url": b"http://[2001:db8::1]:80/a"}, "url")
+    '[2001:db8::1]'
     """
     value = record.get(name)
     if value is None:
         return ""
+    if isinstance(value, bytes):
+        # Some writers of Parquet do not say that a column has strings.
+        value = value.decode("utf-8", "replace")
     # Numbers, truth values, times and lists as JSON has them.
     text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode().strip('"')
     if (host := _HOST.match(text)) is not None:

@@ -168,13 +168,19 @@ def folder_of(url: str) -> str | None:
     return place if kind is FOLDER else None
 
 
+def check_table_options(url: str, *, regions: int | None = None, compression: str | None = None) -> None:
+    """Raise `InvalidArgument` where options of a table are given for another place."""
+    kind = _split(url)[0]
+    if kind not in (TABLE, SERVICE) and (regions is not None or compression is not None):
+        raise InvalidArgument(f"regions and compression are for tables in HBase, not for {kind.name}:")
+
+
 def create_store(
     url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
 ) -> Store:
     """Make an empty store."""
+    check_table_options(url, regions=regions, compression=compression)
     kind, place = _split(url)
-    if kind not in (TABLE, SERVICE) and (regions is not None or compression is not None):
-        raise InvalidArgument(f"regions and compression are for tables in HBase, not for {kind.name}:")
     return kind.create(place, regions, compression, ttl_ms)
 
 

@@ -79,6 +79,15 @@ def test_a_field_that_no_document_has_is_named(cli, source):
     assert "no document names a source in the field 'sorce'" in cli("dedup", source, *SHINGLES, "--by", "sorce").err
 
 
+def test_a_guard_by_a_field_that_no_document_has_writes_nothing(cli, source, tmp_path):
+    kept = tmp_path / "kept.jsonl"
+
+    refused = cli("dedup", source, *SHINGLES, "--by", "sorce", "--fail-above", ".99", "--output", kept)
+
+    assert (refused.code, refused.out, kept.exists()) == (2, b"", False)
+    assert "no document names a source in the field 'sorce', by which --fail-above is to judge" in refused.err
+
+
 def test_figures_by_source_cannot_be_resumed(cli, url, source, tmp_path):
     results = ("--results", tmp_path / "done.jsonl", "--resume")
 
@@ -205,6 +214,49 @@ def counted(cli, source, kept, *more):
     done = cli("dedup", source, *SHINGLES, "--output", kept, "--counts", "copies", *more)
     assert done.code == 0, done.err
     return done
+
+
+def test_what_was_written_with_counts_is_not_continued_without_them(cli, url, source, tmp_path):
+    places = ("--results", tmp_path / "done.jsonl", "--output", tmp_path / "kept.jsonl")
+    cli("dedup", url, source, *SHINGLES, "--create", "--counts", "copies", *places)
+    written = (tmp_path / "kept.jsonl").read_bytes()
+
+    refused = cli("dedup", url, source, *places, "--resume")
+
+    assert refused.code == 2
+    assert "is from a run with other options" in refused.err
+    assert (tmp_path / "kept.jsonl").read_bytes() == written
+
+
+def test_numbers_in_a_column_that_is_called_row_are_written(cli, tmp_path):
+    write_table(tmp_path / "all.parquet", sites())
+    kept = tmp_path / "kept.parquet"
+
+    cli("dedup", tmp_path / "all.parquet", *SHINGLES, "--output", kept, "--counts", "row")
+
+    assert pq.read_table(kept)["row"].to_pylist() == [2] * 10
+
+
+def test_a_table_that_is_removed_meanwhile_is_named(cli, tmp_path, monkeypatch):
+    table = tmp_path / "all.parquet"
+    write_table(table, sites())
+    monkeypatch.setattr("simhash_hbase.corpus.run.check_removed", lambda *_: table.unlink())
+
+    failed = cli("dedup", table, *SHINGLES, "--output", tmp_path / "kept.jsonl", "--fail-above", ".9")
+
+    assert failed.code == 1
+    assert f"{table} was changed, replaced or removed" in failed.err
+
+
+def test_a_line_keeps_its_own_bytes_where_an_encoding_has_two_forms(cli, tmp_path):
+    source, kept = tmp_path / "a.jsonl", tmp_path / "kept.jsonl"
+    # Two codes of the Roman numeral one in Microsoft's Shift_JIS.
+    text = "計画の第一部".encode("cp932") + b"\xfa\x4a\x87\x54"
+    source.write_bytes(b'{"text": "' + text * 5 + b'"}\n')
+
+    counted(cli, source, kept, "--encoding", "cp932", "--counts", "copies")
+
+    assert kept.read_bytes() == b'{"text": "' + text * 5 + b'","copies":0}\n'
 
 
 @pytest.mark.parametrize("workers", [1, 2])

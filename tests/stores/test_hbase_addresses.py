@@ -61,6 +61,7 @@ REFUSED = {
     "protocol is 'json'": ["hbase://one/t?protocol=json"],
     "tls is 'yes': wanted 0 or 1": ["hbase://one/t?tls=yes"],
     "kerberos is 'a@b': wanted a service": ["hbase://one/t?kerberos=a%40b"],
+    "kerberos= has no value": ["hbase://one/t?kerberos=", "hbase+rpc://one/t?kerberos="],
     "kerberos goes with buffered transport": ["hbase://one/t?kerberos=hbase&transport=framed"],
     "'regions' is no setting": ["hbase://one/t?regions=3"],
     "is no setting": ["hbase+rpc://one/t?version=2", "hbase+rpc://one/t?tls=1", "hbase+rpcs://one/t?transport=framed"],

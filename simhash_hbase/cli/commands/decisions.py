@@ -332,6 +332,7 @@ def _open(
 ) -> Iterator[tuple[LocalIndex, Callable[[], LocalIndex] | None]]:
     """Open the index, or make it; where it is not to be made yet, yield a temporary one and what makes the other."""
     from simhash_hbase.api import create_index, create_index_like, open_local_index, temporary_index
+    from simhash_hbase.stores.addresses import check_table_options
 
     url, fields, table = places.url, options.profile_fields(index_choice), options.table_fields(index_choice)
     learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
@@ -359,6 +360,7 @@ def _open(
                 index.profile.check_same(index.profile.replace(**stored))
             yield index, None
             return
+        check_table_options(url, **table)
         if choice.options.fail_above is None or dry_run:
             where = {"url": "memory:"} if dry_run else {"url": url, **table}
             yield stack.enter_context(output.made(lambda: create_index(**where, **learn()))), None

@@ -256,6 +256,8 @@ def _settings(url: str, scheme: str, query: str) -> Mapping[str, Any]:
         field_name = "ca_file" if name == "ca" else name
         if field_name in settings:
             raise InvalidArgument(f"{url!r}: {name} is given twice")
+        if not value:
+            raise InvalidArgument(f"{url!r}: {name}= has no value")
         settings[field_name] = int(value) if name == "version" and value in ("1", "2") else value
         if name == "tls":
             _check_choice(name, value, ("0", "1"))

@@ -114,6 +114,7 @@ class RpcConnection:
 
     def send(self, calls: Sequence[messages.RpcCall], timeout_s: float) -> list[int]:
         """Send calls, and return their numbers, by which `answer` finds the answers."""
+        trace = trace_info()
         with self._sending:
             with self._changed:
                 if self._failure is not None:
@@ -121,7 +122,7 @@ class RpcConnection:
                 numbers = [(self._number + at) % _LAST_CALL + 1 for at in range(len(calls))]
                 self._number = numbers[-1]
                 self._awaited.update(dict.fromkeys(numbers))
-            pieces, trace = [], trace_info()
+            pieces = []
             for number, call in zip(numbers, calls, strict=True):
                 pieces.append(messages.request(number, call, round(1000 * (call.timeout_s or timeout_s)), trace))
                 pieces.append(call.cells)

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
-from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreUnavailable
+from simhash_hbase.errors import IndexMissing, Retryable, SimhashError, StoreRefused, StoreUnavailable
 from simhash_hbase.stores.base import RegionPlace
 from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
@@ -165,17 +165,20 @@ class Locator:
         """Ask one server after the other, those of the address first."""
         given = random.sample(self._options.gateways, len(self._options.gateways))
         others = [server for server in self._others if server not in given]
-        failures: list[Retryable] = []
+        failures: list[SimhashError] = []
         for server in [*given, *random.sample(others, len(others))]:
             soon_s = self._options.connect_timeout_s
             try:
                 [answer] = yield [messages.RpcCall(server, messages.REGISTRY, method, b"", timeout_s=soon_s)]
-            except Retryable as error:
+            except (Retryable, StoreRefused) as error:
+                # One may refuse a ticket that the others take.
                 failures.append(error)
             else:
                 return cast(messages.RpcAnswer, answer)
         if len(failures) == 1:
             raise failures[0]
+        if all(isinstance(failure, StoreRefused) for failure in failures):
+            raise StoreRefused("; ".join(map(str, failures))) from failures[-1]
         raise StoreUnavailable("; ".join(map(str, failures))) from failures[-1]
 
 

@@ -256,7 +256,8 @@ def _settings(url: str, scheme: str, query: str) -> Mapping[str, Any]:
         field_name = "ca_file" if name == "ca" else name
         if field_name in settings:
             raise InvalidArgument(f"{url!r}: {name} is given twice")
-        if not value:
+        if not value and name in ("ca", "kerberos"):
+            # As of a variable of the shell that is not set: the connection would be less secure than was meant.
             raise InvalidArgument(f"{url!r}: {name}= has no value")
         settings[field_name] = int(value) if name == "version" and value in ("1", "2") else value
         if name == "tls":

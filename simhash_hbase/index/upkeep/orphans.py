@@ -12,7 +12,9 @@ from simhash_hbase.stores.base import Cell, Store
 from simhash_hbase.stores.columns import columns_of
 
 MEMBERS_AT_ONCE = 100  # Members of one fingerprint that are read first; nearly all fingerprints have one.
-MEMBER_BYTES = 16 << 20  # Members that are held in memory at a time.
+# Fingerprints whose members are held in memory at a time; with passages a member of an article has some kilobytes.
+FINGERPRINTS_AT_ONCE = 10_000
+FINGERPRINTS_WITH_PASSAGES = 1_000
 
 
 def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:
@@ -20,9 +22,18 @@ def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[
     is_sketch = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
     simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
-    members = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=1)
-    lonely[~is_sketch] = (np.array(columns_of(members).counts) == 0)[where]
+    lonely[~is_sketch] = _without_member(store, simhashes)[where]
     lonely[is_sketch] = _without_segment(store, profile, rows.where(is_sketch))
+    return lonely
+
+
+def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return which fingerprints have no member at all."""
+    lonely = np.empty(len(simhashes), np.bool_)
+    for begin in range(0, len(simhashes), FINGERPRINTS_AT_ONCE):
+        asked = keys.member_rows(simhashes[begin : begin + FINGERPRINTS_AT_ONCE])
+        members = store.get_rows(layout.FAMILY_DOCUMENTS, asked, limit=1)
+        lonely[begin : begin + len(asked)] = np.array(columns_of(members).counts) == 0
     return lonely
 
 
@@ -33,20 +44,16 @@ def _without_segment(store: Store, profile: Profile, rows: keys.BlockRows) -> ND
     """
     order = np.argsort(rows.simhashes, kind="stable")
     simhashes, starts = np.unique(rows.simhashes[order], return_index=True)
+    edges = np.append(starts, len(order))
     alone = np.empty(len(order), np.bool_)
-    held: list[Sequence[Cell]] = []
-    begin = size = 0
-    for end, cells in enumerate(
-        store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=MEMBERS_AT_ONCE), 1
-    ):
-        held.append(cells)
-        size += sum(len(cell.value) for cell in cells)
-        if size < MEMBER_BYTES and end < len(simhashes):
-            continue
-        chosen = order[starts[begin] : starts[end] if end < len(simhashes) else None]
+    at_once = FINGERPRINTS_AT_ONCE if profile.passages is None else FINGERPRINTS_WITH_PASSAGES
+    for begin in range(0, len(simhashes), at_once):
+        end = min(begin + at_once, len(simhashes))
+        asked = keys.member_rows(simhashes[begin:end])
+        found = list(store.get_rows(layout.FAMILY_DOCUMENTS, asked, limit=MEMBERS_AT_ONCE))
+        chosen = order[edges[begin] : edges[end]]
         part = keys.BlockRows(rows.prefixes[chosen], rows.simhashes[chosen])
-        alone[chosen] = _without_members(store, profile, part, held)
-        held, begin, size = [], end, 0
+        alone[chosen] = _without_members(store, profile, part, found)
     return alone
 
 

@@ -8,8 +8,11 @@ NEWS_INDEX to a table: ``hbase://HOST:PORT/TABLE``. Run it again after a night: 
 import hashlib
 import os
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -18,7 +21,8 @@ from urllib.request import Request, urlopen
 from urllib.robotparser import RobotFileParser
 
 from lxml.etree import LxmlError
-from lxml.html import fromstring
+from lxml.html import HTMLParser, document_fromstring
+from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding
 from w3lib.url import safe_url_string
 
 from simhash_hbase import EmptyDocument, LocalIndex, create_index
@@ -27,56 +31,87 @@ from simhash_hbase.inputs import Document, InputOptions, Page, Place, extract
 AGENT = "news-example"
 PAGES = 10_000
 PAGE_BYTES = 4 << 20
+ROBOTS_BYTES = 500_000
 WAIT_S = 30.0
+PAUSE_S = 0.2  # Between requests, where robots.txt asks for no longer one.
 
 
 def crawl(start: str) -> Iterator[Page]:
     """Yield the pages of a site that its robots.txt allows, and say on standard error which ones cannot be had."""
-    robots = RobotFileParser(urljoin(start, "/robots.txt"))
-    try:
-        robots.read()
-    except OSError as error:
-        sys.exit(f"{start}: {error}")
+    robots = rules(start)
+    pause = float(robots.crawl_delay(AGENT) or PAUSE_S)
     seen, waiting = {start}, deque([start])
     while waiting:
         url = waiting.popleft()
         try:
             page = fetch(url)
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:
             print(f"{url}: {error}", file=sys.stderr)
-            if isinstance(error, HTTPError):
-                error.close()
             continue
-        if page is None:
+        finally:
+            time.sleep(pause)
+        # A redirect leads elsewhere: to another site, or to a page that came already.
+        if page is None or (page.id != url and not is_new(page.id, start, seen, robots)):
             continue
+        seen.add(page.id)
         for target in links(page):
-            is_here = urlsplit(target)[:2] == urlsplit(start)[:2]
-            if is_here and target not in seen and len(seen) < PAGES and robots.can_fetch(AGENT, target):
+            if len(seen) < PAGES and is_new(target, start, seen, robots):
                 seen.add(target)
                 waiting.append(target)
         yield page
 
 
+def rules(start: str) -> RobotFileParser:
+    """Fetch what a site allows to robots: nothing where it says that they may not ask, all where it says nothing."""
+    robots = RobotFileParser()
+    try:
+        with urlopen(Request(urljoin(start, "/robots.txt"), headers={"User-Agent": AGENT}), timeout=WAIT_S) as response:
+            # Its rules are ASCII; comments may be in any encoding.
+            robots.parse(response.read(ROBOTS_BYTES).decode("utf-8", "replace").splitlines())
+    except HTTPError as error:
+        error.close()
+        is_closed = error.code in (401, 403) or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        robots.parse(["User-agent: *", "Disallow: /"] if is_closed else [])
+    except OSError as error:
+        sys.exit(f"{start}: {error}")
+    return robots
+
+
+def is_new(url: str, start: str, seen: set[str], robots: RobotFileParser) -> bool:
+    """Return whether a page is one of the site, was not seen, and may be fetched."""
+    return urlsplit(url)[:2] == urlsplit(start)[:2] and url not in seen and robots.can_fetch(AGENT, url)
+
+
 def links(page: Page) -> Iterator[str]:
     """Yield the addresses that a page links to, absolute, as a browser sends them."""
+    header = http_content_type_encoding(page.content_type)
+    encoding = header or html_body_declared_encoding(page.content) or "utf-8"
     try:
-        found = fromstring(page.content).xpath("//a/@href")
-    except LxmlError:
+        tree = document_fromstring(page.content, parser=HTMLParser(encoding=encoding))
+        base = urljoin(page.id, tree.xpath("string(//base/@href)"))
+        found = [(base, link.strip()) for link in tree.xpath("//a/@href")]
+    except (LxmlError, LookupError, ValueError):
         return
-    for link in found:
-        yield safe_url_string(urldefrag(urljoin(page.id, link.strip())).url)
+    for start, link in found:
+        # A link may be no address at all.
+        with suppress(ValueError):
+            yield safe_url_string(urldefrag(urljoin(start, link)).url, encoding)
 
 
 def fetch(url: str) -> Page | None:
     """Fetch a page, as bytes and with its header: which encoding it has, `extract` finds out."""
-    with urlopen(Request(url, headers={"User-Agent": AGENT}), timeout=WAIT_S) as response:
-        header = response.headers.get("Content-Type", "")
-        content = response.read(PAGE_BYTES + 1)
+    try:
+        with urlopen(Request(url, headers={"User-Agent": AGENT}), timeout=WAIT_S) as response:
+            header = response.headers.get("Content-Type", "")
+            content = response.read(PAGE_BYTES + 1)
+            url = response.geturl()
+    except HTTPError as error:
+        error.close()
+        raise
     if not header.startswith(("text/html", "application/xhtml+xml")):
         return None
     if len(content) > PAGE_BYTES:
-        print(f"{url}: longer than {PAGE_BYTES:,} bytes", file=sys.stderr)
-        return None
+        raise OSError(f"longer than {PAGE_BYTES:,} bytes")
     return Page(id=url, content=content, options=InputOptions(), place=Place(url, 0), raw=None, content_type=header)
 
 

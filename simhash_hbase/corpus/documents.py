@@ -89,6 +89,9 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
 
 
 def _check_writable(places: Mapping[str, str]) -> None:
+    # Commands that open no index do without LMDB.
+    from simhash_hbase.stores.embedded.folder import is_file_of_index  # noqa: PLC0415
+
     # A place without a parameter is beside a file that was named, or makes its folders.
     for name in (name for name in places if name.startswith("`")):
         path = places[name]
@@ -97,6 +100,8 @@ def _check_writable(places: Mapping[str, str]) -> None:
             target = followed(path)
             if not (parent := Path(target).parent).is_dir():
                 raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{name} {path}")
+            if is_file_of_index(target):
+                raise InvalidArgument(f"{name} {path} is a file of an index: name another one")
             if not os.path.isdir(target):  # The input's form tells whether `output` is one.
                 target_of(path)
         elif name != "`output`":

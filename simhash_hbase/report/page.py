@@ -175,6 +175,13 @@ def _text(x: float, y: float, kind: str, text: str) -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
+_REACH = {
+    True: "A query for one finds the other.",
+    False: "A query for one does not find the other.",
+    None: "Whether a query for one finds the other is not known.",
+}
+
+
 def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
     """Write a page of two texts, the first 200,000 characters of each, and of the result of `explain.compare`."""
     similarity, counts = compared["similarity"], compared["features"]
@@ -195,7 +202,7 @@ def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
     ]  # fmt: skip
     return make_page(
         heading="Two documents compared",
-        lead=f"A query for one {'finds' if compared['found'] else 'does not find'} the other.",
+        lead=_REACH[compared["found"]],
         sections=[
             Section(tiles(shown)),
             Section(f'<section id="pulls">{pulls}</section>', [("pulls", "Features")] if pulls else []),

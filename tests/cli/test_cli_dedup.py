@@ -255,6 +255,17 @@ def test_what_is_read_is_not_written_over_and_no_index_is_made(cli, url, folder,
     assert not (folder.parent / "new.index").exists()
 
 
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
+def test_the_files_of_an_index_are_not_written_over(cli, url, filled, folder, option):
+    data = Path(filled.removeprefix("file:"), "data.mdb")
+    before = data.read_bytes()
+
+    refused = cli("dedup", url, "0.txt", *SHINGLES, option, data)
+
+    assert (refused.code, refused.sentence) == (2, f"{option} {data} is a file of an index: name another one")
+    assert data.read_bytes() == before
+
+
 @pytest.mark.parametrize("command", ["add", "query", "fingerprint"])
 def test_rejects_are_not_written_over_the_input(cli, filled, tmp_path, corpus_file, command):
     before = corpus_file.read_bytes()

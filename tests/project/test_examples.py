@@ -101,16 +101,24 @@ def test_the_crawler_of_news_stores_each_article_once_whatever_its_encoding(url,
     for name, text, charset in [("地铁", METRO, "gbk"), ("高温", HEAT, "utf-8"), ("转载", COPY, "gb18030")]:
         page = f"<html><head><meta charset={charset}><title>{name}</title></head><body><p>{text}</p></body></html>"
         (pages / f"{name}.html").write_bytes(page.encode(charset))
-    (pages / "robots.txt").write_text("User-agent: *\nDisallow: /private.html\n")
+    (pages / "robots.txt").write_bytes("# 私人页面\nUser-agent: *\nDisallow: /private.html\n".encode("gbk"))
     (pages / "private.html").write_text(f"<p>{LIBRARY}</p>", encoding="utf-8")
-    listing = "<a href=地铁.html> <a href='/高温.html#top'> <a href=转载.html> <a href=private.html>"
+    listing = (
+        "<a href=地铁.html> <a href='/高温.html#top'> <a href=转载.html> <a href=private.html> <a href='http://[no/'>"
+    )
     (pages / "index.html").write_bytes(f"<meta charset=gb18030>{listing}<a href=gone.html>".encode("gb18030"))
 
     with folder_served(pages) as site:
         said = call("crawl_news.py", f"{site}/", tmp_path / "pages", NEWS_INDEX=url)
         again = call("crawl_news.py", f"{site}/", tmp_path / "pages", NEWS_INDEX=url)
+        # The server redirects a folder to its name with a slash, and links count from there.
+        (pages / "more").mkdir()
+        (pages / "more" / "index.html").write_bytes((pages / "index.html").read_bytes())
+        (pages / "more" / "地铁.html").write_bytes((pages / "地铁.html").read_bytes())
+        redirected = call("crawl_news.py", f"{site}/more", tmp_path / "pages", NEWS_INDEX=url)
 
     assert again == said
+    assert any(line.startswith("seen") and "/more/" in line.partition(" is near ")[0] for line in redirected)
     assert [line.split()[0] for line in said] == ["refused", "stored", "stored", "seen"]
     assert "地铁" in unquote(said[3].partition("is near")[2])
     stored = [unquote(line.split()[1]).rpartition("/")[2] for line in said if line.startswith("stored")]

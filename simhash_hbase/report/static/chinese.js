@@ -71,12 +71,15 @@ const PHRASES = {
 
 const BARS = { "a bar a day": "一柱一天", "a bar for seven days": "一柱七天", "a bar for 30 days": "一柱三十天",
   "a bar for 365 days": "一柱一年" };
+const LIMITS = { "similarity from": "相似度不低于", "share of rare passages from": "罕见段落的占比不低于", "distance up to": "距离不超过" };
 const MORE = {
   "A limit cut this answer: there may be more.": "答案被上限截断，可能还有。",
   "Complete: every document within the distance is here.": "完整：距离以内的文档全在这里。",
   "The text is short: edited copies may be missed, exact ones are found.": "正文太短：改过的副本可能漏掉，完全相同的不会。",
   "A query for one finds the other.": "查一篇能找到另一篇。",
+  "Whether a query for one finds the other is not known.": "查一篇能否找到另一篇，无从得知。",
   "A query for one does not find the other.": "查一篇找不到另一篇。",
+  "Whether a query for one finds the other depends on which of their passages are rare in the index.": "查一篇能否找到另一篇，取决于索引里哪些段落罕见。",
   "Their words are the same.": "两篇的词完全相同。",
 };
 const RULES = { first: "第一篇", longest: "最长的一篇" };
@@ -144,10 +147,10 @@ const SENTENCES = [
   [/^Here are the ([\d,]+) largest of ([\d,]+)\. The largest cluster counts the documents of the source only\.$/,
     (n, all) => `这里列出 ${all} 个来源中最大的 ${n} 个。最大重复组只计该来源的文档。`],
   [/^Near-duplicates of (.+)$/, (names) => `${names} 的近重复文档`],
-  [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Duplicates are (?:at most (\d+) bits apart(?:, and )?)?(?:of an estimated similarity of ([\d.]+) or more)? \(rule (\w+), analyzer (\w+), scheme (\w+)\); of near copies (.+) is kept\.$/,
-    (names, index, time, bits, least, rule, analyzer, scheme, kept) =>
+  [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Duplicates are (?:at most (\d+) bits apart(?:, and )?)?(?:of an estimated similarity of ([\d.]+) or more)?(?:documents of which one holds ([\d.]+) or more of the rare passages of the other)? \(rule (\w+), analyzer (\w+), scheme (\w+)\); of near copies (.+) is kept\.$/,
+    (names, index, time, bits, least, share, rule, analyzer, scheme, kept) =>
       `${names} 对照${index === "a temporary index" ? "临时索引" : ` ${index}`}，${dated(time)}（UTC）。判为重复的条件：${[bits && `汉明距离不超过 ${bits}`,
-        least && `估计的相似度不低于 ${least}`].filter(Boolean).join("，")}（规则 ${rule}，分析器 ${analyzer}，方案 ${scheme}）；`
+        least && `估计的相似度不低于 ${least}`, share && `一篇含有另一篇罕见段落的 ${share} 或更多`].filter(Boolean).join("，")}（规则 ${rule}，分析器 ${analyzer}，方案 ${scheme}）；`
       + `近重复的几篇里留下${chosen(kept)}。`],
   [/^Made by simhash-hbase (\S+)\. Nothing was loaded from elsewhere.*$/,
     (version) => `由 simhash-hbase ${version} 生成。本页没有从别处加载任何内容，可以原样保存和转发。`],
@@ -157,12 +160,12 @@ const SENTENCES = [
   [/^Text of (.+)$/s, (id) => `${id} 的正文`],
   [/^metadata (.+)$/s, (name) => `元数据 ${name}`],
   [/^Distance ([\d,]+) bits?, similarity (.+)\.$/, (n, value) => `汉明距离 ${n} 位，相似度 ${similar(value)}。`],
-  [/^(A query for one .*? the other\.) Their words differ in ([\d,]+) places?\.$/, (reach, n) => `${MORE[reach]}两篇有 ${n} 处不同。`],
+  [/^((?:A|Whether a) query for one .*?\.) Their words differ in ([\d,]+) places?\.$/, (reach, n) => `${MORE[reach]}两篇有 ${n} 处不同。`],
   [/^The fingerprints differ in ([\d,]+) bits?, in (\d+) of (\d+) blocks\.$/,
     (n, differing, all) => `两个指纹有 ${n} 位不同，落在 ${all} 块中的 ${differing} 块里。`],
-  [/^An index of ([\d,]+) documents?: analyzer (\w+), scheme (\w+), (similarity from|distance up to) ([\d.]+)\.$/,
+  [/^An index of ([\d,]+) documents?: analyzer (\w+), scheme (\w+), (similarity from|share of rare passages from|distance up to) ([\d.]+)\.$/,
     (n, analyzer, scheme, limit, value) =>
-      `索引里有 ${n} 篇文档：分析器 ${analyzer}，方案 ${scheme}，${limit.startsWith("sim") ? "相似度不低于" : "距离不超过"} ${value}。`],
+      `索引里有 ${n} 篇文档：分析器 ${analyzer}，方案 ${scheme}，${LIMITS[limit]} ${value}。`],
   [/^([\d.]+) % of all that came$/, (share) => `占全部提交的 ${share} %`],
   [/^([\d.]+ [KMGT]?B) on disk$/, (size) => `占磁盘 ${size}`],
   [/^the largest has ([\d.]+) × the mean$/, (times) => `最大的是平均的 ${times} 倍`],

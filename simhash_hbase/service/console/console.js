@@ -180,11 +180,17 @@ function compareTexts(event) {
   return working(submitOf("compare-form"), status, compared);
 }
 
+const REACH = new Map([
+  [true, "A query for one finds the other."],
+  [false, "A query for one does not find the other."],
+  [null, "Whether a query for one finds the other depends on which of their passages are rare in the index."],
+]);
+
 async function compared() {
   const found = await ask("v1/comparisons", { body: { a: $("left").value, b: $("right").value } });
   const changes = found.pieces.filter(({ kind }) => kind !== "same").length;
   const words = changes ? `Their words differ in ${plural(changes, "place")}.` : "Their words are the same.";
-  const reach = found.found ? "A query for one finds the other." : "A query for one does not find the other.";
+  const reach = REACH.get(found.found);
   say($("compared"), `Distance ${plural(found.distance, "bit")}, similarity ${similarity(found.similarity)}.`, { more: `${reach} ${words}` });
   const titles = ["left-label", "right-label"].map((id) => $(id).textContent);
   $("comparison").replaceChildren(bits(found), markedTexts(found.pieces, titles));

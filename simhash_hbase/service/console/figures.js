@@ -18,8 +18,9 @@ export function forgetFigures() {
   showCharts($("charts"), []);
 }
 
-function lead({ documents }, { analyzer, scheme, match, distance, similarity }) {
-  const rule = match === "verified" ? `similarity from ${similarity}` : `distance up to ${distance}`;
+function lead({ documents }, { analyzer, scheme, match, distance, similarity, share }) {
+  const limits = { verified: `similarity from ${similarity}`, copied: `share of rare passages from ${share}` };
+  const rule = limits[match] ?? `distance up to ${distance}`;
   return `An index of ${plural(documents, "document")}: analyzer ${analyzer}, scheme ${scheme}, ${rule}.`;
 }
 

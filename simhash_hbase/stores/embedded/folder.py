@@ -25,6 +25,12 @@ def holds_index(path: str) -> bool:
     return os.path.isfile(file) and os.path.getsize(file) > 0
 
 
+def is_file_of_index(path: str) -> bool:
+    """Return whether a path names a file of an index that is there."""
+    parent, name = os.path.split(path)
+    return name in OWN_FILES and holds_index(parent)
+
+
 def index_around(path: str) -> str | None:
     """Return the folder of an index that a path leads into, perhaps by a link."""
     parents = []

@@ -122,10 +122,7 @@ def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster, tmp_path)
     spark_works(cluster, tmp_path / "spark")
 
     # A short, seeded part of the laboratory, by the program that people use.
-    short = {
-        (): ["gateway killed", "region split", "region server killed"],
-        ("--rpc",): ["region server killed", "hbase:meta moved"],
-    }
+    short = {(): ["gateway killed", "region split", "region server killed"], ("--rpc",): ["hbase:meta moved"]}
     for way, names in short.items():
         done = faults(*names, *way, "--times", "1", "--dir", str(cluster.folder), "--seed", str(SEED))
         assert done.returncode == 0, done.stderr

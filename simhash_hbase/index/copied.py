@@ -1,11 +1,12 @@
 """Copied documents: how many fingerprints have a passage, and which documents share enough of the rare ones.
 
 A passage is counted by its rows, and a row has the upper 32 bits of the hash: so a count may be too high by the rows of
-another hash, and never too low. Rows stay until `vacuum`, so those of removed documents count until then.
+another hash, and never too low. Rows stay until `vacuum`, and claims under way have some: where a count might make a
+passage common, only fingerprints with a document that queries find are counted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,11 @@ from simhash_hbase.stores.base import Store
 Hashes = NDArray[np.uint64]
 """The hashes of the passages of one text, ascending, shape (n,)."""
 
+AreFound = Callable[[Store, NDArray[np.uint64]], NDArray[np.bool_]]
+"""Tells which of some fingerprints, ascending, have a document that queries find."""
+
+# A passage with more rows is common without a look at their documents.
+MOST_COUNTED = 64
 # Passages that are counted at a time, of documents that share some with a query: their rows take some ten megabytes.
 COUNTED_AT_ONCE = 1 << 17
 
@@ -39,7 +45,7 @@ def passage_containment(own: Hashes, other: Hashes) -> float | None:
 
 
 class PassageCounts:
-    """How many fingerprints have passages, by the rows of stores, read once; more than `RARE` are not counted.
+    """How many fingerprints have passages, by the rows of stores, read once.
 
     Parameters
     ----------
@@ -47,18 +53,38 @@ class PassageCounts:
         Hold the rows; a fingerprint that is in several counts once.
     prefixes : ndarray of uint64, shape (n,)
         Prefixes of the rows, in any order.
+    are_found : callable
+        Is asked about the fingerprints of each prefix that might be common.
+    grows : bool
+        Each time that a prefix is among `prefixes`, one fingerprint more may come to have the passage.
     """
 
-    def __init__(self, stores: Sequence[Store], prefixes: NDArray[np.uint64]) -> None:
-        self.prefixes = distinct(prefixes)
+    def __init__(
+        self, stores: Sequence[Store], prefixes: NDArray[np.uint64], are_found: AreFound, *, grows: bool = False
+    ) -> None:
+        self.prefixes, times = np.unique(prefixes, return_counts=True)
         """Prefixes that were asked for, ascending, shape (n,)."""
-        scans = [store.scan(self.prefixes, limit=RARE) for store in stores]
-        self.rows = BlockRows.merged(*(scan.rows for scan in scans))
-        """Up to `RARE` rows of each prefix and store."""
-        left, right = self._ranges(self.prefixes)
+        scans = [store.scan(self.prefixes, limit=MOST_COUNTED) for store in stores]
+        rows = BlockRows.merged(*(scan.rows for scan in scans))
+        self.read = len(rows.prefixes)
+        """Rows that were read."""
         crowded = np.isin(self.prefixes, np.concatenate([scan.truncated for scan in scans]))
-        self.counts = np.where(crowded, RARE + 1, right - left)
-        """Fingerprints that have each passage; above `RARE` some number above it."""
+        sizes = np.searchsorted(rows.prefixes, self.prefixes, "right") - np.searchsorted(rows.prefixes, self.prefixes)
+        doubtful = np.repeat(~crowded & (sizes + (times if grows else 0) > RARE), sizes)
+        is_counted = np.ones(len(doubtful), np.bool_)
+        if doubtful.any():
+            simhashes = distinct(rows.simhashes[doubtful])
+            found = np.any([are_found(store, simhashes) for store in stores], axis=0)
+            is_counted = ~doubtful | np.isin(rows.simhashes, simhashes[found])
+        edges = np.concatenate([[0], np.cumsum(is_counted)])
+        ends = np.cumsum(sizes)
+        self.counts = np.where(crowded, MOST_COUNTED + 1, edges[ends] - edges[ends - sizes])
+        """Fingerprints that have each passage; of common ones some number above `RARE`."""
+        # Own rows matter where one less makes a passage rare.
+        kept = np.repeat(self.counts <= RARE + 1, sizes)
+        self.rows = rows.where(kept)
+        """The rows of passages that are rare, or are but for one: also those that are not counted."""
+        self._is_counted = is_counted[kept]
 
     def _ranges(self, prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         rows = self.rows.prefixes
@@ -76,13 +102,13 @@ class PassageCounts:
         at, row : ndarray of intp
             Pairs of a passage and the row of another fingerprint.
         own : ndarray of intp, shape (n,)
-            For each passage 1 if its document's own fingerprint has a row, else 0.
+            For each passage 1 if its document's own fingerprint is counted, else 0.
         """
         own = np.zeros(len(prefixes), np.intp)
         pairs = [(NO_PAIRS.queries, NO_PAIRS.queries)]
         for at, row in expand(*self._ranges(prefixes)):
             is_own = self.rows.simhashes[row] == simhashes[at]
-            own[at[is_own]] = 1
+            own[at[is_own]] = self._is_counted[row[is_own]]
             pairs.append((at[~is_own], row[~is_own]))
         return *(np.concatenate(column) for column in zip(*pairs, strict=True)), own
 
@@ -94,18 +120,19 @@ class CopiedSearch:
     they have may be copied.
     """
 
-    def __init__(self, store: Store, rule: MatchRule, entries: Entries) -> None:
+    def __init__(self, store: Store, rule: MatchRule, entries: Entries, are_found: AreFound) -> None:
         self._store = store
+        self._are_found = are_found
         self._rule = rule
         self._own = passages_of_entries(entries)
         sizes = np.array(list(map(len, self._own)), np.intp)
         owners, hashes = np.repeat(np.arange(len(entries)), sizes), _joined(self._own)
         prefixes = passage_prefixes(hashes)
-        counts = PassageCounts([store], prefixes)
+        counts = PassageCounts([store], prefixes, are_found)
         at, row, own = counts.joined(prefixes, entries.simhashes[owners])
         rare = is_rare(counts.counts[counts.where(prefixes)] - own)
         self._rare = np.split(rare, np.cumsum(sizes)[:-1])
-        self.rows = len(counts.rows.prefixes)
+        self.rows = counts.read
         """Passage rows that were read."""
         chosen = rare[at]
         queries, stored = owners[at[chosen]], counts.rows.simhashes[row[chosen]]
@@ -147,9 +174,8 @@ class CopiedSearch:
             size = len(open_[start][3])
             while stop < len(open_) and (size := size + len(open_[stop][3])) <= COUNTED_AT_ONCE:
                 stop += 1
-            counts = PassageCounts(
-                [self._store], passage_prefixes(np.concatenate([each[3] for each in open_[start:stop]]))
-            )
+            prefixes = passage_prefixes(np.concatenate([each[3] for each in open_[start:stop]]))
+            counts = PassageCounts([self._store], prefixes, self._are_found)
             for place, query, shared, other in open_[start:stop]:
                 # Of passages that both have, how rare they are is known, and the query counts among them.
                 lacking = other[~np.isin(other, self._own[query])]
@@ -187,10 +213,11 @@ class CopiedBatch:
         # For each fingerprint that was kept the passages that it was counted for.
         self._counted: defaultdict[int, set[int]] = defaultdict(set)
 
-    def count(self, stores: Sequence[Store], others: Iterable[Hashes]) -> None:
+    def count(self, stores: Sequence[Store], others: Iterable[Hashes], are_found: AreFound) -> None:
         """Count the passages of the batch, and of stored documents that it is compared with, in stores."""
         prefixes = passage_prefixes(_joined(self.own))
-        counts = PassageCounts(stores, np.concatenate([prefixes, passage_prefixes(_joined(others))]))
+        asked = np.concatenate([prefixes, passage_prefixes(_joined(others))])
+        counts = PassageCounts(stores, asked, are_found, grows=True)
         sizes = np.array(list(map(len, self.own)), np.intp)
         _, _, own = counts.joined(prefixes, np.repeat(self._simhashes, sizes))
         edges = np.cumsum(sizes)[:-1]
@@ -281,12 +308,12 @@ class PassagePair(NamedTuple):
     is_copied: bool | None  # The verdict; None: rule ``verified`` is to judge them.
 
 
-def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries) -> PassagePair:
+def compare_passages(store: Store, rule: MatchRule, a: Entries, b: Entries, are_found: AreFound) -> PassagePair:
     """Judge two single documents, as the index keeps them, as if both were in it, by one call of ``store.scan``."""
     own, other = (unpack_simhashes(side.packed_passages[0]) for side in (a, b))
     every = np.union1d(own, other)
     prefixes = passage_prefixes(every)
-    counts = PassageCounts([store], prefixes)
+    counts = PassageCounts([store], prefixes, are_found)
     fingerprints = counts.counts[counts.where(prefixes)]
     first, second = int(a.simhashes[0]), int(b.simhashes[0])
     for simhash in {first, second}:

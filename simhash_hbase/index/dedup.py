@@ -7,6 +7,7 @@ documents share one fingerprint (see `find_nearest`).
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from simhash_hbase.index.candidates import Queries, find_crowded_documents
 from simhash_hbase.index.copied import CopiedBatch, Hashes, passage_containment
 from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents
 from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.search import Further, Hit, find_nearest, found_since
+from simhash_hbase.index.search import Further, Hit, are_found, find_nearest, found_since
 from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.index.write import ReadCells, write_documents
 from simhash_hbase.profile import Profile
@@ -303,7 +304,8 @@ class UndecidedBatch:
     def decide(self, stores: Sequence[Store]) -> None:
         """Go through the batch in order; `stores`: those that were searched."""
         if self._copied is not None:
-            self._copied.count(stores, (passages for some in self._open for _, passages in some.values()))
+            others = (passages for some in self._open for _, passages in some.values())
+            self._copied.count(stores, others, partial(are_found, self.queries.profile))
         for at in range(self._end):
             best = nearer(self._stored[at], self._best_kept(at))
             if self._copied is not None:

@@ -409,7 +409,7 @@ class Index(ABC):
         Returns
         -------
         Decision
-            Durable. Exactly one of near copies claimed at the same time is the original (of more than 8 under rule
+            Durable. Exactly one of near copies claimed at the same time is the original (of more than 64 under rule
             ``copied`` in HBase and Redis there may be several), and every duplicate names an original within its reach.
 
         Raises

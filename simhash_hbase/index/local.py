@@ -60,7 +60,7 @@ from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
-from simhash_hbase.index.search import Neighbours
+from simhash_hbase.index.search import Neighbours, are_found
 from simhash_hbase.index.timestamps import ServerClock, Timer
 from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
@@ -450,7 +450,9 @@ class LocalIndex(Index):
     def compare_passages(self, a: Entries, b: Entries) -> PassagePair:
         """Compare the passages of two single documents, and say which of them count for rule ``copied``."""
         collection = self.collection
-        pair = compare_passages(self.store, self.profile.rule, collection.stored(a), collection.stored(b))
+        pair = compare_passages(
+            self.store, self.profile.rule, collection.stored(a), collection.stored(b), partial(are_found, self.profile)
+        )
         # The mask is its own inverse.
         return pair._replace(counted=np.sort(collection.masked_passages(pair.counted)))
 

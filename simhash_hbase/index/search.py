@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -36,6 +37,7 @@ FARTHEST = 255
 MORE_TRANCHE = 4
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
+MEMBERS_AT_ONCE = 4_096
 # Members of a fingerprint that are looked through for those of a collection: half a second in a folder.
 OTHERS = 100_000
 
@@ -159,6 +161,19 @@ def found_since(oldest: int) -> DocumentFilter:
     return lambda cell, text: cell.found_under(text, oldest)
 
 
+def are_found(profile: Profile, store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return which of some fingerprints, ascending, have a document that queries find, expired ones among them."""
+    found: set[int] = set()
+    for start in range(0, len(simhashes), MEMBERS_AT_ONCE):
+        members = Members(store, profile, found_since(0), limit=profile.max_members)
+        page = members.page(simhashes[start : start + MEMBERS_AT_ONCE])
+        members.know(map(page.id_digest, range(len(page.keys))))
+        # Of a fingerprint with more members than are read, some document is found.
+        found.update(members.wide)
+        found.update(text.simhash for text, at in page.texts() if members.found(text, page, at) is not None)
+    return np.isin(simhashes, np.fromiter(found, np.uint64, len(found)))
+
+
 def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
     """Cut pairs into those of some queries, which have a bounded number of members together, or of a single query."""
     if near.queries[0] == near.queries[-1]:
@@ -244,7 +259,9 @@ class PairJudge(NamedTuple):
     def of(cls, store: Store, queries: Queries) -> PairJudge:
         """Make one for a store; under rule ``copied`` this reads the passage rows of the queries."""
         is_copied = queries.rule.match == "copied"
-        return cls(queries, CopiedSearch(store, queries.rule, queries.entries) if is_copied else None)
+        if not is_copied:
+            return cls(queries, None)
+        return cls(queries, CopiedSearch(store, queries.rule, queries.entries, partial(are_found, queries.profile)))
 
     def candidates(self, store: Store, *, limit: int) -> Candidates:
         """Read the rows that the queries share with stored documents."""

@@ -2,11 +2,16 @@
 
 import random
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, local
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from support.patience import END_S
+from support.places import Swapping
 
-from simhash_hbase import InvalidArgument, InvalidProfile, Profile, create_index
+from simhash_hbase import InvalidArgument, InvalidProfile, LocalIndex, Profile, create_index
+from simhash_hbase.index.claim import protocol
 from simhash_hbase.profile.matching import accept, hamming
 from simhash_hbase.rows.keys import unpack_simhashes
 
@@ -157,6 +162,45 @@ def test_the_later_of_two_reposts_in_one_batch_is_a_duplicate(make_claiming_inde
     article, index = paragraph(1, count=300), make_claiming_index(**OPTIONS)
     batch = [("a", article + TAIL), ("b", HEAD + article), ("c", paragraph(2)), ("d", paragraph(3) + paragraph(2))]
     assert [decision.of for _, decision in index.claim_many(batch)] == [None, "a", None, "c"]
+
+
+def repost(of, name):
+    return paragraph(f"{name} head", count=60) + of + paragraph(f"{name} tail", count=60)
+
+
+def test_of_reposts_that_are_claimed_at_the_same_moment_one_is_the_original(tmp_path, clock, monkeypatch):
+    index = LocalIndex.create(Swapping(tmp_path, clock).create(), Profile.resolve(**OPTIONS))
+    article, together, have_waited = paragraph(0, count=600), Barrier(12), local()
+
+    def after_all_have_written(run, claims, *, query=protocol.second_query):
+        if not getattr(have_waited, "once", False):
+            have_waited.once = True
+            together.wait(END_S)
+        query(run, claims)
+
+    monkeypatch.setattr(protocol, "second_query", after_all_have_written)
+    with ThreadPoolExecutor(12) as threads:
+        names = [f"d{n}" for n in range(12)]
+        decided = list(threads.map(lambda name: index.claim(name, repost(article, name)), names))
+
+    [original] = [decision.id for decision in decided if decision.is_original]
+    assert {decision.of for decision in decided if not decision.is_original} == {original}
+    # The rows of those that lost are there still.
+    assert index.claim("later", repost(article, "later")).of == original
+
+
+def test_earlier_texts_and_removed_documents_make_no_passage_common(make_claiming_index):
+    index = make_claiming_index(**OPTIONS)
+    article, other = paragraph(0, count=600), paragraph(1, count=600)
+    for number in range(10):
+        index.claim("page", paragraph(f"head {number}", count=300) + article)
+        index.add(f"d{number}", repost(other, f"d{number}"))
+    for number in range(1, 10):
+        index.remove(f"d{number}")
+
+    assert index.claim("new", repost(article, "new")).of == "page"
+    assert [match.id for match in index.query(repost(other, "asked")).matches] == ["d0"]
+    assert [d.of for _, d in index.dedup_many([("again", repost(other, "again"))])] == ["d0"]
 
 
 def test_filled_in_forms_are_kept_and_their_copies_found_after_examples_of_the_form():

@@ -49,7 +49,7 @@ class FaultyProxy:
     def __init__(self, host, port):
         self._target = (host, port)
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self._pairs = []
+        self._pairs, self._kills = [], 0
         self._lock = threading.Lock()
         self._closed = False
         self.delay_s, self.stalled, self.refusing = 0.0, False, False
@@ -73,9 +73,10 @@ class FaultyProxy:
         return f"127.0.0.1:{self.port}"
 
     def kill_connections(self):
-        """Close all connections, as a gateway that dies or that finds them idle."""
+        """Close all connections, those being made too, as a gateway that dies or that finds them idle."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
+            self._kills += 1
         for pair in pairs:
             _close(*pair)
 
@@ -95,6 +96,7 @@ class FaultyProxy:
             except OSError:
                 return
             self.attempts += 1
+            kills = self._kills
             if self.refusing:
                 client.close()
                 continue
@@ -108,7 +110,12 @@ class FaultyProxy:
                 # Or Nagle's algorithm holds back small pieces until earlier ones are acknowledged, 40 ms later.
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
-                self._pairs.append((client, server))
+                killed = self._kills != kills
+                if not killed:
+                    self._pairs.append((client, server))
+            if killed:
+                _close(client, server)
+                continue
             size = SimpleNamespace(reply=0)
             for source, sink, is_reply in ((client, server, False), (server, client, True)):
                 threading.Thread(target=self._pass_on, args=(source, sink, is_reply, size), daemon=True).start()

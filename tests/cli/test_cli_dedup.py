@@ -13,6 +13,7 @@ import pytest
 from support.corpus import forms, near_copies, text, write_jsonl
 
 from simhash_hbase.api import IN_MEMORY_BYTES, temporary_index
+from simhash_hbase.index import gathering
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -408,3 +409,25 @@ def test_a_corpus_is_written_in_few_commits_and_every_copy_is_found(cli, url, tm
         # The making of the index takes some; nine batches of a thousand would take nine.
         assert environment.info()["last_txnid"] <= 6
     assert Path(folder, "data.mdb").stat().st_size < 1_500 * count
+
+
+def bytes_written():
+    """Return how many bytes this process has had written to a disk; 0 stands for a file system in memory."""
+    return int(re.search(r"^write_bytes: (\d+)", Path("/proc/self/io").read_text(), re.MULTILINE)[1])
+
+
+@pytest.mark.slow
+def test_a_long_run_writes_little_more_than_it_leaves_and_finds_each_copy(cli, url, tmp_path, monkeypatch):
+    monkeypatch.setattr(gathering, "GROUP_BYTES", 1 << 21)
+    documents, kept = tmp_path / "a.jsonl", tmp_path / "kept.jsonl"
+    groups = range(6_000)
+    copies = [(f"{group} {copy}", text(group, count=60, changed=copy)) for group in groups for copy in range(2)]
+    write_jsonl(documents, [{"id": name, "text": copy} for name, copy in copies])
+    before = bytes_written()
+
+    done = cli("dedup", url, documents, *SHINGLES, "--output", kept, "--workers", 1, "--quiet")
+
+    written = bytes_written() - before
+    assert done.originals == [f"{group} 0" for group in groups]
+    left = kept.stat().st_size + sum(path.stat().st_size for path in (tmp_path / "new.index").iterdir())
+    assert written <= 2 * left

@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 
 from simhash_hbase import corpus
-from simhash_hbase.corpus.waiting import places_of
+from simhash_hbase.corpus.ranking import places_of
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
 from simhash_hbase.inputs import InputOptions, Place, Preference, Reject, Scanned, repeated_id

@@ -1,4 +1,4 @@
-"""Documents that wait on the disk until a corpus is read, and are then decided in an order of preference."""
+"""Ranking of near copies: all documents wait on the disk, and are decided from the best to the last."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, Self, TypeAlias

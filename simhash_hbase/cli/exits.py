@@ -1,4 +1,4 @@
-"""How a run of the command line ends: its exit code, and the sentence about an error.
+"""The end of a run of the command line: its exit code, and the sentence about an error.
 
 Sentences of the library name parameters in backticks: ``leave out `results` ``, ``add `staging=PATH` ``. Only here they
 become options.

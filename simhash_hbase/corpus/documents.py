@@ -1,4 +1,4 @@
-"""From sources to analysed chunks and their results, for every command that reads documents."""
+"""Documents of sources, in analysed chunks, and their results, for every command that reads documents."""
 
 import base64
 import os
@@ -211,7 +211,7 @@ def other_extractor(profile: Profile) -> str | None:
 def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
     """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
 
-    Of a file that is there the first `keep` lines stay: those of the run that is resumed.
+    Where the file exists, its first `keep` lines stay: those of the run that is resumed.
 
     Examples
     --------
@@ -512,7 +512,7 @@ class Documents:
                         continue
                     with groups.batch(chunk.records):
                         results = self._results(act(chunk))
-                        # Their texts would take most of the memory.
+                        # Texts would take most of the memory.
                         waiting.append(
                             [(replace(document, text=None, raw=None), result) for document, result in results]
                         )

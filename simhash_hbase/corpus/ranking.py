@@ -25,7 +25,7 @@ Decide: TypeAlias = Callable[[Entries, list[str]], list[Decision]]
 
 
 class WrittenDocument(Protocol):
-    """What is written of a document of the input."""
+    """A document of the input as writers of kept documents take it."""
 
     @property
     def raw(self) -> bytes | None:
@@ -33,7 +33,7 @@ class WrittenDocument(Protocol):
 
     @property
     def place(self) -> Place:
-        """Where the record starts."""
+        """The place where the record starts."""
 
     @property
     def source(self) -> str | None:

@@ -101,7 +101,7 @@ class TextSample:
 
     @property
     def seen(self) -> int:
-        """How many texts were offered."""
+        """The number of texts that were offered."""
         return self._items.seen
 
     def texts(self) -> list[str]:

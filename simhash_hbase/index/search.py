@@ -1,4 +1,4 @@
-"""From candidates to matches: which documents stand behind a fingerprint, and which of them the rule accepts.
+"""Search for matches: candidates become the documents with their fingerprints that the rule accepts.
 
 Members are read once for all parts of a search. Their sketches are compared first, many at a time; document cells are
 read for accepted pairs only.
@@ -96,7 +96,7 @@ class Neighbours:
         self.candidates = 0
         """Pairs of a query and a stored fingerprint within reach, before the rule was asked; grows while iterating."""
         self.truncated = self._candidates.truncated
-        """For each query that was given: whether a limit kept something from being looked at."""
+        """True for each query of which a limit kept something from being looked at."""
 
     def __iter__(self) -> Iterator[list[Hit]]:
         """Yield the hits of each query, by distance, then similarity downwards, then id; its own id is among them."""
@@ -168,7 +168,7 @@ def are_found(profile: Profile, store: Store, simhashes: NDArray[np.uint64]) -> 
         members = Members(store, profile, found_since(0), limit=profile.max_members)
         page = members.page(simhashes[start : start + MEMBERS_AT_ONCE])
         members.know(map(page.id_digest, range(len(page.keys))))
-        # Of a fingerprint with more members than are read, some document is found.
+        # A fingerprint with more members than are read counts as found.
         found.update(members.wide)
         found.update(text.simhash for text, at in page.texts() if members.found(text, page, at) is not None)
     return np.isin(simhashes, np.fromiter(found, np.uint64, len(found)))

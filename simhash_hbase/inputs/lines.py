@@ -340,7 +340,7 @@ class _Remainder:
         self._is_open = False  # Whether a quoted field of the broken row goes on.
         self._is_after = False  # Whether no whole row has come since.
         self._doubtful = 0
-        """How many more rows may be of the broken row: its quotes are even, but a later line may close its field."""
+        """Rows behind the broken one that may belong to it: its quotes are even, but a later row may close a field."""
         self._waiting: list[tuple[Record, bytes]] = []  # The broken row and those behind it, with their bytes.
 
     def fault(self, fault: str | None, text: str) -> str | None:

@@ -158,7 +158,7 @@ def _scan(
 def check_readable(listed: Sources, options: InputOptions) -> None:
     """Raise `InvalidInput` for an unknown format or a missing extra, before anything is read.
 
-    Of a folder only the file is refused, later.
+    A folder is not refused here: only its bad files are, later.
     """
     names = set()
     for source in listed.files(options.stdin):

@@ -112,7 +112,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     of: str | None = None  # For a duplicate: the id of its original.
     distance: Bits | None = None  # For a duplicate: bits between its fingerprint and the original's.
     similarity: Share | None = None
-    """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
+    """Estimated Jaccard similarity of a duplicate to its original; None without sketches."""
     containment: Share | None = None  # For a duplicate: the share of its shingles that the original has.
     previous: "DocumentState | None" = None
     """The decision for another text that stays in force while a new claim is undecided."""

@@ -225,7 +225,7 @@ class LoadCounts:
 
 @dataclass(frozen=True)
 class BulkSettings:
-    """How a load is done."""
+    """The folder, the Java program and the choices of a load."""
 
     work: WorkPlace  # A folder for analysed documents; after an interruption the same call goes on from there.
     loader: Loader  # The Java program, and a folder below which it writes files.

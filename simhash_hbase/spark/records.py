@@ -1,4 +1,4 @@
-"""From files on any Hadoop file system to records: listed, counted, and made documents of on the workers."""
+"""Records of files on any Hadoop file system: listed, counted, and made into documents on the workers."""
 
 import os
 from bisect import bisect_right
@@ -166,7 +166,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Order:
-    """How many lines are before each file, and how many lines and records before each split."""
+    """The numbers of lines before each file, and of lines and records before each split."""
 
     files: Mapping[str, int]  # Lines of all files before one.
     splits: Mapping[Split, Counted] = field(default_factory=dict)  # Lines of the same file, records of all files.

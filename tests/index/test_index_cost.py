@@ -1,4 +1,4 @@
-"""What calls cost: which calls of the store, how many cells, and how much memory."""
+"""The cost of calls: which calls of the store, how many cells, and how much memory."""
 
 from functools import partial
 
@@ -85,7 +85,7 @@ SWAPPING_COSTS = [
     ({}, LocalIndex.add_entries, [near(1, seed=2)], "get put put_rows compare_and_set"),
     ({}, LocalIndex.add_entries, [near(2, seed=2), NEW], "get put put_rows put get"),
     ({}, dedup, [apart(2), apart(500)], "get scan put put_rows put get"),
-    # They read their own cells, query, become pending, write, query again, and are decided.
+    # Claims read their own cells, query, become pending, write, query again, and are decided.
     (
         {},
         LocalIndex.claim_entries,

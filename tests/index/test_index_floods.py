@@ -295,7 +295,7 @@ def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_ba
         lambda: counted.extend(len(a.matches) for a in crowded.answer_entries(batch, Search(limit=limit)))
     )
 
-    # Of forty thousand matches all would take more, at more than 110 bytes each.
+    # Forty thousand matches would take more, at more than 110 bytes each.
     assert sum(counted) == len(batch) if limit else sum(counted) > 40_000
     assert taken < 4_500_000
 

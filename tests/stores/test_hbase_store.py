@@ -1,4 +1,4 @@
-"""What the store over HBase does beyond the contract: paging, grouping, limits, time-outs, threads and interrupts."""
+"""The store over HBase beyond the contract: paging, grouping, limits, time-outs, threads and interrupts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -246,7 +246,7 @@ def test_a_batch_of_prefixes_goes_on_with_fewer_of_them(impatient_store, proxy, 
     assert pairs_of(found.rows) == [pair for pair in pairs_of(rows) if pair[1] < limit]
     assert found.truncated.tolist() == (list(range(600)) if limit < 5 else [])
     assert [(rows, len(prefixes)) for _, _, rows, prefixes, _ in asked[:2]] == [(20_000, 600), (10_000, 300)]
-    # Those that were answered are not asked for again.
+    # Prefixes that were answered are not asked for again.
     starts = [start for start, *_ in asked]
     assert starts == sorted(starts)
 
@@ -308,7 +308,7 @@ def caching(calls):
 
 def test_walks_leave_the_cache_to_queries(impatient_store, calls):
     impatient_store.put_rows(rows_of(*((n, n) for n in range(200))), timestamp=1)
-    # So many cells in a row that its end is read by a call of its own.
+    # The row has so many cells that its end is read by a call of its own.
     impatient_store.put("d", [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)])
 
     assert len(all_pairs(impatient_store)) == 200

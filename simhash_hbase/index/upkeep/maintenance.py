@@ -71,8 +71,8 @@ class Verified:
     """Repaired members that were made again: their sketch is lost, so their documents are judged by distance alone;
     add them again with their texts."""
     not_repaired: int = 0
-    """What `repair` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
-    until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
+    """Cells and rows that `repair` wrote or deleted in vain. Deletes by a clock that was ahead of the server's hide new
+    cells until their time has come or HBase compacts the table; cells by such a clock are not deleted before."""
 
     def count_repairs(self, wanted: int, done: int) -> None:
         """Add to the numbers of repaired and of not repaired cells."""
@@ -122,7 +122,7 @@ def verify(
 
 
 class Times(NamedTuple):
-    """When a repair writes and deletes, in ms since 1970."""
+    """The timestamps of what a repair writes and deletes, in ms since 1970."""
 
     writing: int
     cleaning: int
@@ -444,7 +444,7 @@ def _delete_rows(store: Store, profile: Profile, rows: keys.BlockRows, cutoff: i
 
 def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
     documents = expired = latest = 0
-    earliest = None  # Of those that stay.
+    earliest = None  # Time of the earliest document that stays.
     for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         for _, state in decode_cells(cells, profile.bands)[0]:
             if not (state.is_gone or state.is_undecided):

@@ -15,7 +15,8 @@ from simhash_hbase import inputs
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import SUFFIXES, InputOptions, Source, Sources, format_of
-from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS, read_header
+from simhash_hbase.inputs.csvrows import read_header
+from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS
 from simhash_hbase.inputs.records import NAME_ANOTHER
 from simhash_hbase.inputs.sources import FileVersion
 from simhash_hbase.inputs.streams import ReadRequest, open_stream

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
 from simhash_hbase.index.answers import ClueAnswer, ClueMatch, HeldItem, ItemsAnswer, Passage, PassagesAnswer, Span
 from simhash_hbase.index.arguments import PASSAGE_DOCUMENTS, PassageSearch
-from simhash_hbase.index.search import Members, found_since
+from simhash_hbase.index.members import Members, found_since
 from simhash_hbase.inputs import Document
 from simhash_hbase.kernel.places import normal_places
 from simhash_hbase.kernel.texts import Batch

@@ -29,8 +29,8 @@ Reader = Callable[[ReadRequest], Iterator[Scanned | JsonLine]]
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
     "lines of JSON": ("lines", "read_json_lines"),
-    "csv": ("lines", "read_csv"),
-    "tsv": ("lines", "read_tsv"),
+    "csv": ("csvrows", "read_csv"),
+    "tsv": ("csvrows", "read_tsv"),
     "text": ("lines", "read_text_lines"),
     "folder": ("lines", "read_whole_file"),
     "html": ("html", "read_html"),

@@ -202,7 +202,7 @@ def numbered(documents: DataFrame, *order: str) -> DataFrame:
     return placed.withColumn("number", number.cast("long")).drop("part", "mark", "before")
 
 
-def report_refused(refused: DataFrame, order: Order, refusals: corpus.documents.Refusals) -> None:
+def report_refused(refused: DataFrame, order: Order, refusals: corpus.refusals.Refusals) -> None:
     """Report refused records in the order of the input."""
     for row in refused.orderBy("position").select("position", "id", "reason", "raw").toLocalIterator():
         refusals.add(Reject(order.place(row.position), row.reason, bytes(row.raw or b""), row.id))

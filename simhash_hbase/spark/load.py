@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from simhash_hbase.bulk import hfiles, places, sorting, spool
 from simhash_hbase.bulk.load import begin_noted
-from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.local import LocalIndex

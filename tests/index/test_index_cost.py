@@ -135,7 +135,7 @@ CROWD = 20_000
 @pytest.fixture
 def crowded(tmp_path, monkeypatch):
     """Return an index of one document, with a crowd of rows under one of its prefixes."""
-    for module in ("maintenance", "walk"):
+    for module in ("vacuum", "verification", "walk"):
         monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 500)
     store = EmbeddedStore.create(str(tmp_path / "index"), EmbeddedOptions(durable=False))
     with LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0)) as index:
@@ -160,7 +160,7 @@ def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
 
 @pytest.mark.parametrize("act", [LocalIndex.verify, LocalIndex.vacuum])
 def test_a_member_is_read_a_few_times_and_not_for_each_page_of_its_passage_rows(monkeypatch, act):
-    for module in ("maintenance", "walk"):
+    for module in ("vacuum", "verification", "walk"):
         monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 20)
     store = NotingStore()
     index = make(store, passages=20, match="verified")

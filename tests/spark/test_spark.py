@@ -16,8 +16,8 @@ from support.spark import QUICK, SOCKETS, corpus, decisions_of_one_machine, quie
 from simhash_hbase.api import create_index, open_index, resolve_profile
 from simhash_hbase.cli.app import main
 from simhash_hbase.cli.exits import SOME_REFUSED
-from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.corpus.options import RunListener
+from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analysis import Analysis

@@ -291,7 +291,7 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
 
 
 def _same_columns(files: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return those of some Parquet files that can be read, and the names of their columns."""
+    """Return the readable ones of some Parquet files, and the names of their columns; refuse different columns."""
     if not files:
         return {}, ()
     read = {name: inputs.parquet.schema_of(path) for name, path in files.items()}

@@ -204,7 +204,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return decision if decision and decision.text.is_same(text) else None
 
     def member_texts(self) -> set[Text]:
-        """List the texts of which the document may have members."""
+        """List the texts under which the document may have a member: that of this state and of the one before it."""
         named = (self, self.previous) if self.previous else (self,)
         return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
 

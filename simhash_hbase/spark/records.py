@@ -158,7 +158,7 @@ Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[SplitRecords]
 
 @dataclass(frozen=True)
 class Counted:
-    """The numbers of lines and records that a first pass has counted."""
+    """The numbers of lines and records of a split, as a first pass has counted them."""
 
     lines: int
     records: int  # Records that a sample is taken of.

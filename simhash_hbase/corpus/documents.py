@@ -360,7 +360,7 @@ class Documents:
                     if not groups.gathers:
                         yield self._results(act(chunk))
                         continue
-                    with groups.batch(chunk.records):
+                    with groups.batch():
                         results = self._results(act(chunk))
                         # Texts would take most of the memory.
                         waiting.append(

@@ -289,7 +289,7 @@ class Deduplication:
 
             def decide(entries: Entries, texts: list[str]) -> list[Decision]:
                 self._pipes.check()
-                with groups.batch(len(entries)):
+                with groups.batch():
                     return index.dedup_entries(entries.in_batch(options.batch), deduplicator, texts=texts)
 
             if isinstance(self._decisions, checkpoint.FileDecisions):

@@ -1,7 +1,7 @@
 """Long runs of writes: the transactions of many batches gathered in one, so that a page of a folder is written once.
 
 A batch of 1,000 documents puts 16,000 rows at random places of a B-tree, and each commit writes every page that was
-touched. `dedup --create` of 120,000 documents writes 194 MB with groups and 11.8 GB without (2026-11-28).
+touched. A folder holds the rows of a group in memory and writes them in order at its end.
 """
 
 import time
@@ -12,9 +12,9 @@ from typing import Self
 from simhash_hbase.signals import whole
 from simhash_hbase.stores.base import OnDisk, Store
 
-GROUP_DOCUMENTS = 65_536
-"""Documents of a group. Their pages take up to 512 MB of memory until they are written; LMDB writes what is more."""
-GROUP_S = 30.0
+GROUP_BYTES = 1 << 29
+"""Memory of a group from which it is written."""
+GROUP_S = 120.0
 """Longest time of a group: as long may a run be repeated that was killed."""
 SHARED_S = 60.0
 """After another writer had to wait, each batch stands alone for this time: two that gather would work in turns."""
@@ -39,7 +39,6 @@ class WriteGroups:
         self.is_undone = False
         """Whether a batch or a commit has failed, so that what was not durable before is not written."""
         self._is_open = False
-        self._documents = 0
         self._since = self._alone_until = 0.0
 
     def __enter__(self) -> Self:
@@ -60,7 +59,7 @@ class WriteGroups:
         return self._store is not None
 
     @contextmanager
-    def batch(self, documents: int) -> Iterator[None]:
+    def batch(self) -> Iterator[None]:
         """Write a batch in the block; an error undoes it, and the batches before it that are not durable yet.
 
         A signal that would end the program waits for the end of the batch.
@@ -80,11 +79,10 @@ class WriteGroups:
                 self._reset()
                 self._group.__exit__(type(error), error, error.__traceback__)
                 raise
-            self._documents += documents
         now = time.monotonic()
         if self._store.is_awaited():
             self._alone_until = now + SHARED_S
-        is_large = self._documents >= GROUP_DOCUMENTS
+        is_large = self._store.gathered_bytes() >= GROUP_BYTES
         if is_large or now < self._alone_until or now - self._since >= GROUP_S:
             self.commit()
 
@@ -102,4 +100,3 @@ class WriteGroups:
 
     def _reset(self) -> None:
         self._is_open = False
-        self._documents = 0

@@ -54,8 +54,14 @@ class BlockRows(NamedTuple):
     def merged(cls, *parts: "BlockRows") -> "BlockRows":
         """Put rows of several kinds into one order."""
         prefixes, simhashes = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.lexsort((simhashes, prefixes))
-        return cls(prefixes[order], simhashes[order]).without_repeats()
+        # A stable sort finds the parts, which are sorted, and merges them; few rows have a prefix in common.
+        order = np.argsort(prefixes, kind="stable")
+        prefixes, simhashes = prefixes[order], simhashes[order]
+        is_same = prefixes[1:] == prefixes[:-1]
+        if (is_same & (simhashes[1:] < simhashes[:-1])).any():
+            shared = np.flatnonzero(np.append(is_same, False) | np.append(False, is_same))
+            simhashes[shared] = simhashes[shared][np.lexsort((simhashes[shared], prefixes[shared]))]
+        return cls(prefixes, simhashes).without_repeats()
 
     def without_repeats(self) -> "BlockRows":
         """Keep each of some sorted rows once."""

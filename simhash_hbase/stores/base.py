@@ -266,6 +266,9 @@ class OnDisk(Protocol):
     def is_awaited(self) -> bool:
         """Return whether another writer waits for a block of `gathered` to end."""
 
+    def gathered_bytes(self) -> int:
+        """Return roughly how much memory an open block of `gathered` takes."""
+
     def check_readable(self) -> None:
         """Read everything in another process, which damage may end; raise `CorruptIndex` then."""
 

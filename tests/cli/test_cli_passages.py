@@ -274,6 +274,24 @@ def test_the_page_shows_how_items_are_found(cli, tmp_path, monkeypatch):
     assert [json.loads(line)["id"] for line in Path("clean.jsonl").read_text("utf-8").splitlines()] == ["page/2"]
 
 
+HEAD = "转载请联系授权。以下是今天为大家整理的本地新闻，欢迎在评论区留言讨论，也欢迎把本文转给身边的朋友。"
+NOTICE = "（广告）点击下方卡片关注我们，每天早上八点准时收到城市快讯，不错过任何一条重要消息。"
+TAIL = "本文来自网络，版权归原作者所有，如有侵权请联系删除。编辑：小李。审核：小王。投稿邮箱见主页。"
+
+
+def test_the_page_shows_how_a_repost_is_removed(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    middle = len(METRO) // 2
+    texts = {"metro": METRO, "heat": HEAT, "repost": HEAD + METRO[:middle] + NOTICE + METRO[middle:] + TAIL}
+    posts = write_jsonl(tmp_path / "posts.jsonl", [{"id": key, "text": text} for key, text in texts.items()])
+    for command, shown in split(blocks()["reposts"]).items():
+        printed = run(cli, command)
+        assert not shown or printed == shown
+
+    assert cli("create", "file:verified.index").code == 0
+    assert cli("dedup", "file:verified.index", posts).originals == list(texts)
+
+
 def test_a_phrase_that_items_share_is_below_the_share(cli, items, crawl):
     def share(*options):
         [phrase] = [

@@ -21,6 +21,7 @@ from simhash_hbase.errors import StoreFull
 from simhash_hbase.features.chunks import analyse
 from simhash_hbase.index import gathering
 from simhash_hbase.stores.embedded import EmbeddedStore
+from simhash_hbase.stores.embedded.memtable import Memtable
 
 DOCUMENTS = 9_000
 # Killed so many times at most, each soon after it got further than before.
@@ -273,7 +274,7 @@ def full_at_commit(monkeypatch):
     @contextmanager
     def gathered(self):
         with self.transaction():
-            self._shared._is_gathering = True
+            self._shared._memtable = Memtable()
             yield
             raise StoreFull("the disk is full")
 
@@ -281,7 +282,7 @@ def full_at_commit(monkeypatch):
     def full():
         with monkeypatch.context() as patch:
             patch.setattr(EmbeddedStore, "gathered", gathered)
-            patch.setattr(gathering, "GROUP_DOCUMENTS", 1_100)
+            patch.setattr(gathering, "GROUP_BYTES", 1_500_000)
             yield
 
     return full

@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from support.bruteforce import entries
 from support.patience import END_S
-from support.rows import all_pairs, rows_of
+from support.rows import all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import StoreBusy, StoreFull
@@ -30,7 +30,7 @@ def index(tmp_path):
 def decide(index, groups, *ids):
     """Decide a batch of documents that are far from each other."""
     batch = entries({name: 0x9E3779B97F4A7C15 * (number + 1) % 2**64 for number, name in enumerate(ids)})
-    with groups.batch(len(batch)):
+    with groups.batch():
         return index.dedup_entries(batch, index.deduplicator())
 
 
@@ -57,8 +57,8 @@ def test_batches_are_seen_by_others_when_their_group_ends(index):
     assert index.verify().wrong == 0
 
 
-@pytest.mark.parametrize(("limit", "value"), [("GROUP_DOCUMENTS", 2), ("GROUP_S", 0.0)])
-def test_a_group_ends_when_it_has_many_documents_or_takes_long(index, monkeypatch, limit, value):
+@pytest.mark.parametrize(("limit", "value"), [("GROUP_BYTES", 1), ("GROUP_S", 0.0)])
+def test_a_group_ends_when_it_takes_much_memory_or_long(index, monkeypatch, limit, value):
     monkeypatch.setattr(gathering, limit, value)
     groups = WriteGroups(index.store)
 
@@ -83,7 +83,7 @@ def test_an_error_undoes_the_whole_group_and_the_next_one_is_kept(index):
 
     def fail():
         decide(index, groups, "a")
-        with groups.batch(1):
+        with groups.batch():
             index.add_entries(entries({"b": 7}))
             raise ZeroDivisionError
 
@@ -110,7 +110,7 @@ def test_a_signal_waits_for_the_end_of_a_batch(index):
     groups = WriteGroups(index.store)
 
     def decide_interrupted():
-        with groups.batch(1):
+        with groups.batch():
             signal.raise_signal(signal.SIGINT)
             reached.append("the rest of the batch")
             index.add_entries(entries({"a": 7}))
@@ -213,3 +213,25 @@ def test_a_map_that_a_group_fills_grows_for_the_next_attempt(tmp_path, monkeypat
         write()
 
         assert len(all_pairs(store)) == 10_000
+
+
+def test_a_scan_in_a_group_is_cut_where_one_after_it_is(tmp_path):
+    pairs = [(prefix, simhash) for prefix in (1, 2) for simhash in range(4)]
+    for number, chosen in enumerate(range(0, 1 << len(pairs), 5)):
+        is_held = [bool(chosen >> at & 1) for at in range(len(pairs))]
+        with closing(EmbeddedStore.create(str(tmp_path / f"index{number}"), QUICK)) as store:
+            within, after = [], []
+
+            def scans(answers, *, asked=store):
+                for limit in range(1, 6):
+                    found = asked.scan(uint64s(1, 2, 3), limit=limit)
+                    answers.append((pairs_of(found.rows), found.truncated.tolist()))
+
+            store.put_rows(rows_of(*(pair for pair, held in zip(pairs, is_held, strict=True) if not held)), timestamp=1)
+            with store.gathered():
+                for pair, held in zip(pairs, is_held, strict=True):
+                    if held:
+                        store.put_rows(rows_of(pair), timestamp=1)
+                scans(within)
+            scans(after)
+            assert within == after

@@ -20,7 +20,7 @@ KEPT = {"best": [2], "ranked": [2], "contained": ["1", "2"]}
 STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
 SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
-    *("clue", "boilerplate", "items"),  # In test_cli_passages.py.
+    *("clue", "boilerplate", "items", "reposts"),  # In test_cli_passages.py.
     "guards",  # In test_cli_guards.py.
     *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
     *("revisits", "preferred", "contained", "pair", "objects", "unit", "cluster", *SPARK),

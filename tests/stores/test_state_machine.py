@@ -4,7 +4,7 @@ A server of HBase stamps by its own clock: what it stamps is compared without ti
 """
 
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from stores.conftest import MAKERS, ON_HBASE, Clock
 from support.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase.stores.base import Cell, Swap, Transactional
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.hbase.rpc.driver import RpcDriver
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
@@ -51,8 +52,11 @@ class Congruence(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.clock = Clock(1_000_000)
-        self.store = MAKERS[self.name](Path(self.folder.name), self.clock)
+        self.store = self.made(Path(self.folder.name), self.clock)
         self.model = MemoryStore(clock=self.clock)
+
+    def made(self, folder, clock):
+        return MAKERS[self.name](folder, clock)
 
     def teardown(self):
         self.store.close()
@@ -142,14 +146,59 @@ class Congruence(RuleBasedStateMachine):
         return [cell and cell[:3] for cell in cells]
 
 
+class GatheredCongruence(Congruence):
+    """Asks a folder whose transactions are gathered, and the model, the same.
+
+    Reads that look into the memtable are asked in between; the others write it to the databases, and are asked at the
+    end of a group.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.group = ExitStack()
+        self.group.enter_context(self.store.gathered())
+
+    def made(self, folder, clock):
+        roomy = EmbeddedOptions(durable=False, map_bytes=1 << 33)
+        return EmbeddedStore.create(str(folder / "index"), roomy, clock=clock)
+
+    def teardown(self):
+        self.end_group()
+        self.group.close()
+        super().teardown()
+
+    @rule()
+    def end_group(self):
+        self.group.close()
+        assert self.store.gathered_bytes() == 0
+        super().holds_the_same()
+        self.group.enter_context(self.store.gathered())
+
+    @rule(rows=ROWS, cells=CELLS)
+    def transaction(self, rows, cells):
+        for store in (self.store, self.model):
+            with store.transaction():
+                store.put_rows(rows, timestamp=self.clock.now)
+                store.put("d", cells)
+
+    def holds_the_same(self):
+        """Compare at the end of a group alone."""
+
+    has_rows = scan_range = scan_cells = None
+
+
+def test_a_folder_whose_transactions_are_gathered_answers_as_the_model_does():
+    run({"name": "gathered"}, GatheredCongruence, max_examples=80, stateful_step_count=25)
+
+
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("memory", *ON_HBASE)])
 def test_a_store_answers_as_the_model_does(name):
     run({"name": name}, max_examples=60, stateful_step_count=25)
 
 
-def run(own, **options):
+def run(own, machine=Congruence, **options):
     chosen = settings(deadline=None, suppress_health_check=list(HealthCheck), **options)
-    run_state_machine_as_test(type(f"Congruence_{own['name']}", (Congruence,), own), settings=chosen)
+    run_state_machine_as_test(type(f"Congruence_{own['name']}", (machine,), own), settings=chosen)
 
 
 @pytest.mark.hbase

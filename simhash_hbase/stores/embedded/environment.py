@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import lmdb
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreReadonly
-from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.embedded import probe, translate
+from simhash_hbase.stores.embedded.databases import DATABASES, Database, Transaction
+from simhash_hbase.stores.embedded.memtable import Memtable
 from simhash_hbase.stores.embedded.turns import Gate, WriteTurns
 
 # Address space, not disk and not memory: the file grows with what is written. Room for a hundred million documents
@@ -46,17 +47,10 @@ class EmbeddedOptions:
 
 
 T = TypeVar("T")
-# lmdb has no precise types for these.
-Transaction = Any
-Database = Any
-
-HOT_PREFIXES = "h"  # The database of the prefixes with very many rows; see `stores.embedded.records`.
-DATABASES = {FAMILY_BLOCKS: True, FAMILY_DOCUMENTS: False, FAMILY_INDEX: False, HOT_PREFIXES: False}
-"""The name of each database, and whether its keys have many values of one size."""
 # LMDB reuses the pages that a commit frees from the next commit but one on.
 SAFE_COMMITS = 1
 GATHERED_BYTES = 1 << 30
-"""Free bytes of the map from which transactions are gathered in one: 65,536 documents need some 300 MB."""
+"""Free bytes of the map from which transactions are gathered in one."""
 UNDISTURBED_S = 20.0
 PAUSE_S = 0.002
 
@@ -145,7 +139,7 @@ class Environment:
         self._owner: int | None = None
         self._open: Transaction = None
         self._outgrown = 0
-        self._is_gathering = False
+        self._memtable: Memtable | None = None  # While the owner gathers transactions.
         self._has_torn = False  # A transaction that was gathered failed, and may have written a part.
         self.has_failed = False  # A write, by the driver or the system.
         with translate.lmdb_errors(path):
@@ -223,13 +217,25 @@ class Environment:
             yield
             return
         with self.transaction():
-            self._is_gathering, self._has_torn = True, False
+            self._memtable, self._has_torn = Memtable(), False
             try:
                 yield
                 if self._has_torn:
                     raise StoreBusy(f"{self.path}: a batch failed, and those before it were not written: repeat them")
+                self.write_memtable()
             finally:
-                self._is_gathering = False
+                self._memtable = None
+
+    @property
+    def memtable(self) -> Memtable | None:
+        """What this thread holds in memory while it gathers transactions; None while it does not."""
+        return self._memtable if self._owner == get_ident() else None
+
+    def write_memtable(self) -> None:
+        """Write to the databases what the memtable holds, where there is one: for calls that do not look into it."""
+        memtable = self.memtable
+        if memtable is not None and memtable.bytes:
+            self.write(lambda transaction: memtable.write(transaction, self.databases))
 
     def is_awaited(self) -> bool:
         """Return whether another thread or process waits to write."""
@@ -239,7 +245,7 @@ class Environment:
         """Make all reads and writes of this thread one transaction, or part of one that gathers them."""
         if self._owner != get_ident():
             return self._alone()
-        if not self._is_gathering:
+        if self._memtable is None:
             raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
         return self._joined()
 
@@ -382,7 +388,7 @@ class Environment:
         """Return the error of a transaction that the map has no room for."""
         # The map cannot grow under an open transaction: it grows at the end of the block.
         self._outgrown = self.map_bytes
-        if self._is_gathering:
+        if self._memtable is not None:
             return StoreFull(f"{self.path}: the memory map was full and has grown; the last batches were not written")
         return StoreBusy(f"{self.path}: the memory map was full and has grown; repeat the whole transaction")
 

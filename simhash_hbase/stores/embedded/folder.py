@@ -8,7 +8,8 @@ from itertools import islice
 from threading import Lock
 
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, NotAnIndex, SimhashError
-from simhash_hbase.stores.embedded.environment import DATABASES, EmbeddedOptions, Environment, Transaction
+from simhash_hbase.stores.embedded.databases import DATABASES, Transaction
+from simhash_hbase.stores.embedded.environment import EmbeddedOptions, Environment
 from simhash_hbase.stores.embedded.translate import lmdb_errors
 
 DATA = "data.mdb"

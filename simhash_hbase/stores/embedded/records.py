@@ -16,7 +16,7 @@ from simhash_hbase.rows import keys as rowkeys
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
 from simhash_hbase.stores.columns import CellRows, Columns
-from simhash_hbase.stores.embedded.environment import Database, Transaction
+from simhash_hbase.stores.embedded.databases import Database, Transaction
 
 U64 = np.uint64
 _LAST_SIMHASH = (1 << 64) - 1
@@ -144,11 +144,16 @@ def _joined(scans: list[PrefixScan]) -> PrefixScan:
 def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellKey]) -> list[Cell | None]:
     """Read single cells by row and qualifier; one call of the driver for all."""
     joined = [row + qualifier for row, qualifier in keys]
-    with transaction.cursor(database) as cursor:
-        found = dict(cursor.getmulti(joined))
+    found = read_packed(transaction, database, joined)
     if not found:
         return [None] * len(joined)
-    return [_cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
+    return [cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
+
+
+def read_packed(transaction: Transaction, database: Database, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Read cells by their keys, each as it is packed; a key without a cell is left out."""
+    with transaction.cursor(database) as cursor:
+        return dict(cursor.getmulti(keys))
 
 
 def read_rows(
@@ -187,17 +192,20 @@ def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell
         row, qualifier, value, timestamp = cell
         new = _packed(row, value, now if timestamp is None else timestamp)
         # Most cells are new. To look before costs as much as to write.
-        if not transaction.put(row + qualifier, new, overwrite=False, db=database):
-            _put_over(transaction, database, cell, _stamp(transaction.get(row + qualifier, db=database)), now)
+        if transaction.put(row + qualifier, new, overwrite=False, db=database):
+            continue
+        over = packed_over(cell, transaction.get(row + qualifier, db=database), now)
+        if over is not None:
+            transaction.put(row + qualifier, over, db=database)
 
 
-def _put_over(transaction: Transaction, database: Database, cell: Cell, stored: int, now: int) -> None:
-    """Write a cell where one with the timestamp `stored` is, or none: -1."""
-    row, qualifier, value, timestamp = cell
-    if timestamp is None:
-        timestamp = max(now, stored + 1)
-    if timestamp >= stored:
-        transaction.put(row + qualifier, _packed(row, value, timestamp), db=database)
+def packed_over(cell: Cell, old: bytes | None, now: int) -> bytes | None:
+    """Pack a cell to be written where another is, or none; return None if that one is later."""
+    if old is None:
+        return _packed(cell.row, cell.value, now if cell.timestamp is None else cell.timestamp)
+    stamp = _HEAD.unpack_from(old)[0]
+    timestamp = max(now, stamp + 1) if cell.timestamp is None else cell.timestamp
+    return _packed(cell.row, cell.value, timestamp) if timestamp >= stamp else None
 
 
 def swap_cells(
@@ -207,17 +215,17 @@ def swap_cells(
     answers = []
     for row, qualifier, expected, value in swaps:
         stored = transaction.get(row + qualifier, db=database)
-        old = _cell_at(row, qualifier, stored)
-        answers.append((None if old is None else old.value) == expected)
+        answers.append(value_of(row, qualifier, stored) == expected)
         if answers[-1]:
-            _put_over(transaction, database, Cell(row, qualifier, value), _stamp(stored), clock())
+            over = packed_over(Cell(row, qualifier, value), stored, clock())
+            transaction.put(row + qualifier, over, db=database)
     return answers
 
 
 def delete_cells(transaction: Transaction, database: Database, cells: Sequence[Cell]) -> None:
     """Delete cells up to their timestamps."""
     for row, qualifier, _, timestamp in cells:
-        old = _cell_at(row, qualifier, transaction.get(row + qualifier, db=database))
+        old = cell_at(row, qualifier, transaction.get(row + qualifier, db=database))
         if old is not None and old.timestamp is not None and timestamp is not None and old.timestamp <= timestamp:
             transaction.delete(row + qualifier, db=database)
 
@@ -241,13 +249,25 @@ def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
     return _HEAD.pack(timestamp, len(row)) + value
 
 
-def _cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
+def unpacked(stored: bytes) -> tuple[int, bytes]:
+    """Return the timestamp and the value of a packed cell."""
+    return _HEAD.unpack_from(stored)[0], stored[_HEAD_BYTES:]
+
+
+def cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
+    """Return the cell of a row and qualifier; None where there is none, or one of another row with the same key."""
     if stored is None:
         return None
     timestamp, cut = _HEAD.unpack_from(stored)
     return Cell(row, qualifier, stored[_HEAD_BYTES:], timestamp) if cut == len(row) else None
 
 
-def _stamp(stored: bytes | None) -> int:
-    """Return the timestamp; -1, below every real one, where there is no cell."""
-    return -1 if stored is None else int.from_bytes(stored[: _HEAD_BYTES - 1], "big")
+def is_of_row(row: bytes, stored: bytes) -> bool:
+    """Return whether a packed cell is of a row, not of another one with which its key begins."""
+    return stored[_HEAD_BYTES - 1] == len(row)
+
+
+def value_of(row: bytes, qualifier: bytes, stored: bytes | None) -> bytes | None:
+    """Return the value of a row's cell, or None."""
+    cell = cell_at(row, qualifier, stored)
+    return None if cell is None else cell.value

@@ -15,7 +15,9 @@ from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores import base
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.embedded import folder, records, translate
-from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Database, EmbeddedOptions, Environment, Transaction
+from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Transaction
+from simhash_hbase.stores.embedded.environment import EmbeddedOptions, Environment
+from simhash_hbase.stores.embedded.memtable import Memtable
 
 U64 = np.uint64
 P = ParamSpec("P")
@@ -80,7 +82,9 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
         base.check_positive("limit", limit)
-        return self._read(records.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
+        stored = self._look(records.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
+        held = self._memtable()
+        return stored if held is None else held.scan(stored, prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
         return self._read(records.has_rows, FAMILY_BLOCKS, rows)
@@ -102,7 +106,11 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
         return pages()
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        if len(rows.prefixes):
+        if not len(rows.prefixes):
+            return
+        if (held := self._memtable()) is not None:
+            held.put_rows(rows)
+        else:
             self._write(records.put_rows, FAMILY_BLOCKS, self._hot(), rows)
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
@@ -111,19 +119,24 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
     def put(self, family: str, cells: Sequence[base.Cell]) -> None:
         """Write all, or none."""
         base.check_cell_family(family)
-        self._write(records.put_cells, family, cells, self._clock)
+        if (held := self._memtable()) is not None:
+            held.put(family, cells, self._stored(family), self._clock())
+        else:
+            self._write(records.put_cells, family, cells, self._clock)
 
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         base.check_cell_family(family)
-        return self._read(records.get_cells, family, keys)
+        if (held := self._memtable()) is not None:
+            return held.get(family, keys, self._stored(family))
+        return self._look(records.get_cells, family, keys)
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> CellRows:
         base.check_cell_family(family, limit=limit)
-        return self._read(records.read_rows, family, rows, rows, limit)
+        return self._rows(family, rows, rows, limit)
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[base.Cell]:
         base.check_cell_family(family, limit=limit)
-        return self._read(records.read_rows, family, [row], [row + after + b"\x00"], limit)[0]
+        return self._rows(family, [row], [row + after + b"\x00"], limit)[0]
 
     def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
         """Delete all, or none."""
@@ -149,6 +162,8 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     def compare_and_set(self, swaps: Sequence[base.Swap]) -> list[bool]:
         """Make all in one transaction."""
+        if (held := self._memtable()) is not None:
+            return held.swap(FAMILY_DOCUMENTS, swaps, self._stored(FAMILY_DOCUMENTS), self._clock)
         return self._write(records.swap_cells, FAMILY_DOCUMENTS, swaps, self._clock)
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -159,6 +174,10 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     def is_awaited(self) -> bool:
         return self._environment().is_awaited()
+
+    def gathered_bytes(self) -> int:
+        held = self._memtable()
+        return 0 if held is None else held.bytes
 
     def backup(self, destination: str) -> None:
         shared = self._environment()
@@ -197,6 +216,7 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     def size(self) -> base.StoreSize:
         shared = self._environment()
+        shared.write_memtable()
         disk = self.space().used
         rows = shared.read(
             lambda transaction: {
@@ -226,17 +246,40 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
     def _hot(self) -> Database:
         return self._environment().databases[HOT_PREFIXES]
 
+    def _memtable(self) -> Memtable | None:
+        """Return what this thread holds in memory while it gathers transactions; None while it does not."""
+        return self._environment().memtable
+
+    def _stored(self, family: str) -> Callable[[Sequence[bytes]], dict[bytes, bytes]]:
+        """Return what reads the packed cells of a database by their keys."""
+        return lambda keys: self._look(records.read_packed, family, keys)
+
+    def _rows(self, family: str, rows: Sequence[bytes], firsts: Sequence[bytes], limit: int) -> CellRows:
+        """Read rows, each from a key on."""
+        stored = self._look(records.read_rows, family, rows, firsts, limit)
+        held = self._memtable()
+        return stored if held is None else held.rows(family, stored, firsts, limit)
+
+    def _look(
+        self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
+    ) -> T:
+        """Call a function of `records` with a transaction and the database of a family; the memtable is not read."""
+        shared = self._environment()
+        return shared.read(lambda transaction: look(transaction, shared.databases[family], *rest, **named))
+
     def _read(
         self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Call a function of `records` with a transaction and the database of a family."""
-        shared = self._environment()
-        return shared.read(lambda transaction: look(transaction, shared.databases[family], *rest, **named))
+        """Call a function that reads a database, in which all is that this thread has written."""
+        self._environment().write_memtable()
+        return self._look(look, family, *rest, **named)
 
     def _write(
         self, change: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
+        """Call a function that changes a database, in which all is that this thread has written before."""
         shared = self._writable()
+        shared.write_memtable()
         return shared.write(lambda transaction: change(transaction, shared.databases[family], *rest, **named))
 
     def _further(self, place: Position, behind: Position) -> Position:

@@ -1,0 +1,158 @@
+"""The memtable of a folder: what a group of batches writes, held in memory and then written to the B-trees in order.
+
+Rows of a batch lie at random places of a B-tree, and a commit writes every page that it has touched. A group is held in
+front of the databases instead: reads look into both, and at the end of the group its rows go to the databases in the
+order of their keys, so that each page is written once. Log-structured merge trees call it a memtable, HBase its
+MemStore.
+"""
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS
+from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
+from simhash_hbase.stores.columns import CellRows, Columns
+from simhash_hbase.stores.embedded import records
+from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Transaction
+
+# Memory of a cell besides its key and value: entries of two dictionaries, a list, and the heads of objects.
+CELL_BYTES = 400
+
+Stored = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
+"""Reads cells of a database by their keys, each as `records` packs it; a key without a cell is left out."""
+
+
+class FamilyCells(NamedTuple):
+    """The cells of a family that a memtable holds."""
+
+    packed: dict[bytes, bytes]  # By row and qualifier; as `records` packs them.
+    keys: defaultdict[bytes, list[bytes]]  # Row to the keys of its cells, sorted.
+
+    @classmethod
+    def none(cls) -> "FamilyCells":
+        """Make one without cells."""
+        return cls({}, defaultdict(list))
+
+
+class Memtable:
+    """Block rows and cells that were written and are not in the databases yet.
+
+    Attributes
+    ----------
+    bytes : int
+        The memory that it takes, roughly.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        # Each run is at least twice as long as the next.
+        self._runs: list[BlockRows] = []
+        self._families: defaultdict[str, FamilyCells] = defaultdict(FamilyCells.none)
+
+    def put_rows(self, rows: BlockRows) -> None:
+        """Hold sorted block rows."""
+        self.bytes += BLOCK_ROW_BYTES * len(rows.prefixes)
+        while self._runs and len(self._runs[-1].prefixes) < 2 * len(rows.prefixes):
+            rows = BlockRows.merged(self._runs.pop(), rows)
+        self._runs.append(rows)
+
+    def scan(self, stored: PrefixScan, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+        """Return what a scan of the databases has found together with the held rows under its prefixes."""
+        found = [stored.rows]
+        for run in self._runs:
+            first = np.searchsorted(run.prefixes, prefixes, "left")
+            # Of a prefix with very many rows one more than the limit is enough to tell.
+            counts = np.minimum(np.searchsorted(run.prefixes, prefixes, "right") - first, limit + 1)
+            if total := int(counts.sum()):
+                at = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(total)
+                found.append(BlockRows(run.prefixes[at], run.simhashes[at]))
+        if len(found) == 1:
+            return stored
+        rows, truncated = first_rows(BlockRows.merged(*found), limit)
+        return PrefixScan(rows, np.union1d(truncated, stored.truncated))
+
+    def put(self, family: str, cells: Sequence[Cell], stored: Stored, now: int) -> None:
+        """Hold cells by the rules of `Store.put`."""
+        held = self._families[family]
+        keys = [cell.row + cell.qualifier for cell in cells]
+        there = stored([key for key in keys if key not in held.packed])
+        for cell, key in zip(cells, keys, strict=True):
+            self._put(held, key, cell, held.packed.get(key) or there.get(key), now)
+
+    def swap(self, family: str, swaps: Sequence[Swap], stored: Stored, clock: Callable[[], int]) -> list[bool]:
+        """Change cells that hold the expected value, in the order given."""
+        held, answers = self._families[family], []
+        for row, qualifier, expected, value in swaps:
+            key = row + qualifier
+            old = held.packed.get(key) or stored([key]).get(key)
+            answers.append(records.value_of(row, qualifier, old) == expected)
+            if answers[-1]:
+                self._put(held, key, Cell(row, qualifier, value), old, clock())
+        return answers
+
+    def get(self, family: str, keys: Sequence[CellKey], stored: Stored) -> list[Cell | None]:
+        """Read single cells."""
+        packed = self._families[family].packed
+        joined = [row + qualifier for row, qualifier in keys]
+        there = stored([key for key in joined if key not in packed])
+        return [
+            records.cell_at(row, qualifier, packed.get(key) or there.get(key))
+            for (row, qualifier), key in zip(keys, joined, strict=True)
+        ]
+
+    def rows(self, family: str, stored: CellRows, firsts: Sequence[bytes], limit: int) -> CellRows:
+        """Return rows that were read from the databases, each from a key on, together with their held cells."""
+        held = self._families[family]
+        if held.keys.keys().isdisjoint(stored.rows):
+            return stored
+        counts, keys, values, timestamps = list[int](), list[bytes](), list[bytes](), list[int | None]()
+        stop = 0
+        for row, first, count in zip(stored.rows, firsts, stored.columns.counts, strict=True):
+            start, stop = stop, stop + count
+            own = held.keys.get(row, ())
+            chosen = stored.columns.keys[start:stop]
+            if own:
+                own = own[bisect_left(own, first) :][:limit]
+                chosen = sorted({*chosen, *(key for key in own if records.is_of_row(row, held.packed[key]))})[:limit]
+            counts.append(len(chosen))
+            keys += chosen
+            there = dict(zip(stored.columns.keys[start:stop], range(start, stop), strict=True))
+            for key in chosen:
+                if (cell := held.packed.get(key)) is not None:
+                    timestamp, value = records.unpacked(cell)
+                    timestamps.append(timestamp)
+                    values.append(value)
+                else:
+                    timestamps.append(stored.timestamps[there[key]])
+                    values.append(stored.columns.values[there[key]])
+        return CellRows(stored.rows, Columns(counts, keys, values), timestamps)
+
+    def write(self, transaction: Transaction, databases: Mapping[str, Database]) -> None:
+        """Write everything to the databases, in the order of its keys, and hold nothing any more."""
+        if self._runs:
+            rows = BlockRows.merged(*self._runs)
+            self._runs = []
+            records.put_rows(transaction, databases[FAMILY_BLOCKS], databases[HOT_PREFIXES], rows)
+        for family, held in self._families.items():
+            with transaction.cursor(databases[family]) as cursor:
+                cursor.putmulti(sorted(held.packed.items()))
+        self._families.clear()
+        self.bytes = 0
+
+    def _put(self, held: FamilyCells, key: bytes, cell: Cell, old: bytes | None, now: int) -> None:
+        """Hold a cell, unless the one that is there is later."""
+        new = records.packed_over(cell, old, now)
+        if new is None:
+            return
+        if key in held.packed:
+            self.bytes += len(new) - len(held.packed[key])
+        else:
+            insort(held.keys[cell.row], key)
+            self.bytes += len(new) + 2 * len(key) + CELL_BYTES
+        held.packed[key] = new

@@ -66,7 +66,7 @@ def rules(start: str) -> RobotFileParser:
     robots = RobotFileParser()
     try:
         with urlopen(Request(urljoin(start, "/robots.txt"), headers={"User-Agent": AGENT}), timeout=WAIT_S) as response:
-            # Its rules are ASCII; comments may be in any encoding.
+            # Rules of robots.txt are ASCII; comments may be in any encoding.
             robots.parse(response.read(ROBOTS_BYTES).decode("utf-8", "replace").splitlines())
     except HTTPError as error:
         error.close()

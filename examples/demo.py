@@ -24,7 +24,7 @@ Chance = Callable[[], float]  # Gives numbers from 0 up to 1, such as ``random.R
 SEED = 7
 COPIED_EN = 0.15
 COPIED_ZH = 0.6
-# Of a shorter English text an edit would be a large part.
+# An edit would be a large part of a shorter English text.
 LEAST_EDITED = 600
 
 
@@ -101,7 +101,7 @@ def docstrings(root: Path | None = None) -> Iterator[Text]:
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         tree = parse(path)
         for name, docstring in docstrings_of(tree, module) if tree else ():
-            # Of a name that is defined twice, such as by an if, the first one is kept.
+            # The first docstring is kept where a name is defined twice, such as by an if.
             if len(docstring) >= LEAST_CHARACTERS and name not in seen:
                 seen.add(name)
                 yield Text(name, "en", docstring)
@@ -234,7 +234,7 @@ EDITS: dict[str, Callable[[str, str, Chance], str]] = {
     "removed": removed,
     "framed": framed,
 }
-"""By name; each takes the text, its language, and chance."""
+"""Edits by their names; each takes the text, its language, and chance."""
 
 
 def sentences_of(text: str) -> list[str]:

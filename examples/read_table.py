@@ -14,7 +14,7 @@ import happybase
 from msgspec import msgpack
 
 WIDTHS = (13, 13, 13, 13, 12)
-"""Of the five blocks of a fingerprint, in the scheme 5x2."""
+"""Bits of the five blocks of a fingerprint, in the scheme 5x2."""
 
 
 def document(table: happybase.Table, name: str) -> list[Any] | None:

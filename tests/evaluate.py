@@ -30,7 +30,7 @@ BINS = (0.95, 0.9, 0.8, 0.6)
 SAMPLE = 3_000
 """Documents that the idf is learned from."""
 SEEDS = (20, 21, 22)
-"""Of the samples: another sample moves recall by a hundredth or two, so the figures are means over these."""
+"""Seeds of the samples: another one moves recall by a hundredth or two, so the figures are means over these."""
 CHUNK = 1_000
 MOST_JUDGED = 20_000
 """Returned pairs beyond so many are judged by a sample."""
@@ -57,16 +57,16 @@ REQUIRED_RECALL = {
     "laws_tw_en_versions": (0.99, 0.96),
     "graph_zh_v1_beta": (0.99, 0.95),
 }
-"""Of `LEARNED` on a whole set: least recall at J .9-.95 and .8-.9; the latter is that of Lance's index less .02."""
+"""Least recall of `LEARNED` on a whole set at J .9-.95 and .8-.9; the latter is that of Lance's index less .02."""
 REQUIRED_PRECISION = 0.98
-"""Of `LEARNED` on these sets: least share of returned pairs with J >= `JUDGED`."""
+"""Least share of the pairs that `LEARNED` returns on these sets with J >= `JUDGED`."""
 RECALL_ONLY = "minhash2500_en"
 SETS = (*REQUIRED_RECALL, RECALL_ONLY)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What one recipe did on some documents of a set."""
+    """The figures of one recipe on some documents of a set."""
 
     documents: int
     recall: list[float | None]  # Share of the listed pairs that came back, by bin; None where no pair is listed.

@@ -1,4 +1,4 @@
-"""How a run of the command line ends: its exit code, and the sentence about an error.
+"""The end of a run of the command line: its exit code, and the sentence about an error.
 
 Sentences of the library name parameters in backticks: ``leave out `results` ``, ``add `staging=PATH` ``. Only here they
 become options.
@@ -104,17 +104,29 @@ def usage_sentence(error: click.ClickException) -> str:
 
 
 def with_sources(sentence: str, settings: Mapping[str, tuple[str, object]]) -> str:
-    """Add to an error where the settings that it speaks of were made.
+    """Add to an error the places of the settings that it speaks of.
+
+    A sentence speaks of a setting by its option or its value. `PARAMETERS` are words of every day, such as ``by``, so
+    one of them counts as an option or as the first word only; other names count wherever they stand.
 
     Examples
     --------
     >>> with_sources("scheme 9z has no blocks", {"scheme": ("variable SIMHASH_HBASE_SCHEME", "9z")})
     'scheme 9z has no blocks (set by variable SIMHASH_HBASE_SCHEME)'
+    >>> with_sources("nearby: no such file or directory", {"by": ("variable SIMHASH_HBASE_BY", "site")})
+    'nearby: no such file or directory'
     """
     sources = []
     for key, (source, value) in settings.items():
-        shown = str(value)
-        names = [key, key.replace("_", "-"), *([shown] if len(shown) >= TELLING_CHARACTERS else [])]
-        if any(name in sentence for name in names):
+        shown, option = str(value), key.replace("_", "-")
+        is_named = sentence.startswith(f"{key} ") if key in PARAMETERS else _has_name(sentence, key, option)
+        is_shown = len(shown) >= TELLING_CHARACTERS and _has_name(sentence, shown)
+        if is_named or is_shown or _has_name(sentence, f"--{option}"):
             sources.append(source)
     return f"{sentence} (set by {' and '.join(sources)})" if sources else sentence
+
+
+def _has_name(sentence: str, *names: str) -> bool:
+    """Return whether a name stands in a sentence by itself; a unit may follow it, as in ``lease_s``."""
+    either = "|".join(map(re.escape, names))
+    return re.search(rf"(?<![\w.-])(?:{either})(?![A-Za-z0-9-])", sentence) is not None

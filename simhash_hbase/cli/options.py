@@ -187,7 +187,7 @@ reading = collected(
            help="Number of processes that fingerprint."),
     make=lambda rejects, workers, **options: Reading(settings=_settings(options), rejects=rejects, workers=workers),
 )  # fmt: skip
-"""How documents are read, refused and spread over processes."""
+"""The options for reading documents, for refused ones, and for the number of processes."""
 
 own = collected("own", *_own)
 

@@ -99,7 +99,7 @@ class _HttpsPool(HTTPSConnectionPool):
 
 
 POOLS = {"http": _HttpPool, "https": _HttpsPool}
-"""For `pool_classes_by_scheme` of urllib3's managers of pools."""
+"""The pools of a client: the argument `pool_classes_by_scheme` of urllib3's managers."""
 
 
 def renew(connection: object) -> None:

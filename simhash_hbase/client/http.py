@@ -78,7 +78,7 @@ class _Problem(msgspec.Struct):
     retryable: bool
 
     def error(self, where: str = "") -> errors.SimhashError:
-        """Return the error of the package that it stands for."""
+        """Return the package's error for the service's code; the service says whether an unknown one is retryable."""
         kind = _KINDS.get(self.code)
         if kind is None:
             kind = errors.StoreUnavailable if self.retryable else errors.StoreRefused

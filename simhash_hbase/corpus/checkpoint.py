@@ -1,4 +1,4 @@
-"""Where the decisions of a corpus go: to the caller, or to a file with a checkpoint, from which a restart continues."""
+"""Decisions of a corpus, handed to the caller, or to a file with a checkpoint, from which a restart continues."""
 
 import os
 from collections import deque

@@ -15,7 +15,8 @@ from simhash_hbase import inputs
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import SUFFIXES, InputOptions, Source, Sources, format_of
-from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS, read_header
+from simhash_hbase.inputs.csvrows import read_header
+from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS
 from simhash_hbase.inputs.records import NAME_ANOTHER
 from simhash_hbase.inputs.sources import FileVersion
 from simhash_hbase.inputs.streams import ReadRequest, open_stream
@@ -45,7 +46,7 @@ class AddedNumbers:
     """Fields that kept records get: the other bytes of a record stay."""
 
     names: tuple[str, ...]
-    format: str = "jsonl"  # Of the input: JSON lines, CSV, TSV or Parquet.
+    format: str = "jsonl"  # Format of the input: JSON lines, CSV, TSV or Parquet.
     encoding: str = "utf-8"  # Encoding of lines.
 
     def header(self, header: bytes) -> bytes:
@@ -66,21 +67,21 @@ class AddedNumbers:
             return raw + "".join(f"{DELIMITERS[self.format]}{number}" for number in numbers).encode(self.encoding)
         line = raw.decode(self.encoding)
         pairs = (f",{msgspec.json.encode(name).decode()}:{n}" for name, n in zip(self.names, numbers, strict=True))
-        # Of the line's own bytes none is made anew: some encodings have two forms of a character.
+        # The line's own bytes are copied, not made anew: some encodings have two forms of a character.
         end = len(raw) - len(line[line.rindex("}") :].encode(self.encoding))
         return raw[:end] + "".join(pairs).encode(self.encoding) + raw[end:]
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """From which format into which; Parquet into Parquet, too, which is copied row by row."""
+    """The formats that kept rows are read from and written in; Parquet into Parquet, too, is copied row by row."""
 
     source: str
     target: str
     encoding: str = "utf-8"  # Encoding of lines.
     header: bytes | None = None  # The first row of CSV.
-    files: Mapping[str, str] = field(default_factory=dict)  # Of Parquet: names and paths, in order.
-    versions: Mapping[str, FileVersion] = field(default_factory=dict)  # Of those of this machine, by their names.
+    files: Mapping[str, str] = field(default_factory=dict)  # Files of Parquet: names and paths, in order.
+    versions: Mapping[str, FileVersion] = field(default_factory=dict)  # File versions here, by name.
     names: tuple[str, ...] = ()  # Columns of Parquet.
 
     @property
@@ -130,7 +131,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class KeptForm:
-    """In which form kept documents are written; the input's own bytes, unless a conversion reads it again."""
+    """The form of kept documents in a file: the input's own bytes, unless a conversion reads the input again."""
 
     kind: str = LINES
     start: bytes = b""  # Bytes before the first line: a byte order mark and the header row of CSV.
@@ -290,7 +291,7 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
 
 
 def _same_columns(files: dict[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return those of some Parquet files that can be read, and the names of their columns."""
+    """Return the readable ones of some Parquet files, and the names of their columns; refuse different columns."""
     if not files:
         return {}, ()
     read = {name: inputs.parquet.schema_of(path) for name, path in files.items()}

@@ -16,7 +16,7 @@ from simhash_hbase.rows.names import checked_batch
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How documents are read.
+    """Choices for reading documents.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def processors() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class DedupOptions:
-    """What is decided of a corpus, and where it is written.
+    """Choices for deciding a corpus, and the files that take the results.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class DedupOptions:
     keep : str
         Which one of near copies becomes the original: ``first``; ``longest``; ``best:FIELD``, that with the highest
         number in a field of the record, ``best:-FIELD`` with the lowest; ``rank:FIELD=a,b,c``, that of the preferred
-        source, where sources that are not listed come last. Of equals it is the first. A record without the field, or
+        source, where sources that are not listed come last. The first of equals is kept. A record without the field, or
         without a number in it, is refused. Documents that the index holds already always win, whatever their score.
     exact : bool
         Judge pairs that the sketches bring together by their texts: the Jaccard similarity of their 5-character
@@ -179,7 +179,7 @@ class DedupOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the caller of a `Deduplication` does itself, before and after the run.
+    """The work that the caller of a `Deduplication` does itself, before and after the run.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class Lines(Protocol):
 
 
 class RunListener(NamedTuple):
-    """What a caller hears of a run."""
+    """The functions of a caller that hear of a run."""
 
     note: Callable[[str], None] = lambda _: None  # Takes a sentence for people: a warning, a refused record.
     meter: Metering = silent

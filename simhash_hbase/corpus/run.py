@@ -16,8 +16,8 @@ from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, UniqueIds, are_made_here, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
+from simhash_hbase.corpus.ranking import Decide, WaitingDocuments, WrittenDocument
 from simhash_hbase.corpus.tally import ClusterTally, check_removed
-from simhash_hbase.corpus.waiting import Decide, WaitingDocuments, WrittenDocument
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.chunks import Chunk

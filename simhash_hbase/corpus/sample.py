@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 
-from simhash_hbase.corpus import RunListener, documents
+from simhash_hbase.corpus import RunListener, refusals
 from simhash_hbase.errors import InvalidInput, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.idf import LEARN_FROM, CutTexts, Reservoir
@@ -101,7 +101,7 @@ class TextSample:
 
     @property
     def seen(self) -> int:
-        """How many texts were offered."""
+        """The number of texts that were offered."""
         return self._items.seen
 
     def texts(self) -> list[str]:
@@ -124,5 +124,5 @@ class TextSample:
         if isinstance(record, Document):
             return record.text or ""
         self.refused += 1
-        self.first = self.first or f"{documents.where(record.place)}: {record.reason}"
+        self.first = self.first or f"{refusals.where(record.place)}: {record.reason}"
         return ""

@@ -1,4 +1,4 @@
-"""From texts to entries: one profile's analyzer, hash and sketch, in the order of the input.
+"""Analysis: one profile's analyzer, hash and sketch make entries of texts, in the order of the input.
 
 Dictionaries, tables of weights and Unicode's data come from libraries of other people, whose versions change. The
 analysis of built-in texts is digested when an index is created, its probe, and compared before the first text of a

@@ -1,4 +1,4 @@
-"""From features to 64-bit SimHash fingerprints (Charikar 2002; Manku, Jain, Das Sarma 2007).
+"""SimHash fingerprints of 64 bits, made of features (Charikar 2002; Manku, Jain, Das Sarma 2007).
 
 A hash takes the UTF-8 bytes of a feature and gives the same 64 bits on every platform. A weight counts as the integer
 rint(weight x 65536), so that no sum depends on the order of the features. Bit i is 1 when the features whose hash has

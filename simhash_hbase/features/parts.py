@@ -69,7 +69,7 @@ class PartedInput:
 
 
 class Outline(NamedTuple):
-    """What makes chunks of records: which of them are documents, and the characters of each."""
+    """The figures of records by which they are cut into chunks: which are documents, and the characters of each."""
 
     are_documents: NDArray[np.bool_]
     characters: NDArray[np.int64]
@@ -100,7 +100,7 @@ class Outline(NamedTuple):
 class PartResults(NamedTuple):
     """The results of a part, in columns; those of documents are about the documents that have an entry."""
 
-    outline: Outline  # Of all records.
+    outline: Outline  # Figures of all records.
     entries: Entries
     files: list[str]
     file_numbers: NDArray[np.int32]

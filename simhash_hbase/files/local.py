@@ -232,12 +232,12 @@ def is_regular(target: str) -> bool:
 
 
 def is_named_pipe(path: str) -> bool:
-    """Return whether a path is that of a pipe in a folder, not of one that this process was given open."""
+    """Return whether a path is that of a pipe in a folder, not of an open one which this process inherited."""
     return not is_descriptor(path) and os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def is_descriptor(path: str) -> bool:
-    """Return whether a name is that of a file which this process was given open."""
+    """Return whether a name, such as ``/dev/fd/3``, is that of an open file which this process inherited."""
     folder = os.path.dirname(path)
     return path in ("/dev/stdout", "/dev/stderr") or folder == "/dev/fd" or _DESCRIPTORS.fullmatch(folder) is not None
 

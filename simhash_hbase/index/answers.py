@@ -43,7 +43,7 @@ class Match:
     exact: bool
     """The normalised texts are equal."""
     added: str
-    """When the match was added, RFC 3339 in UTC."""
+    """The time at which the match was added, RFC 3339 in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Answer(Shown):
     """All near-duplicates of a query, nearest first."""
 
     matches: Sequence[Match]
-    """By distance upwards, then by similarity downwards, then by id; never the document that was asked for itself."""
+    """Matches, sorted by distance upwards, similarity downwards and id; without the document that was asked for."""
     truncated: bool
     """A limit kept something from being read or returned."""
     complete: bool
@@ -79,7 +79,7 @@ class ClueMatch:
     spans: Sequence[Span]
     """The parts of the clue that it holds; some characters at each end of a part may be missing."""
     added: str
-    """When the match was added, RFC 3339 in UTC."""
+    """The time at which the match was added, RFC 3339 in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ClueAnswer(Shown):
     """The documents that hold a clue or a part of it."""
 
     matches: Sequence[ClueMatch]
-    """By share downwards, then by time of adding, then by id; never the document that was asked for itself."""
+    """Matches, sorted by share downwards, time of adding and id; without the document that was asked for."""
     truncated: bool
     """A limit kept something from being read or returned."""
     complete: bool
@@ -117,7 +117,7 @@ class PassagesAnswer(Shown):
     id: str
     """The document's id, as its caller gave it; empty for none."""
     passages: Sequence[Passage]
-    """In the order of the text; they do not overlap."""
+    """The passages, in the order of the text; they do not overlap."""
     share: float
     """Their share of the letters, numbers and marks of the text, 0 to 1."""
     truncated: bool
@@ -133,7 +133,7 @@ class HeldItem:
     share: float
     """The share of the item's passages that the text has, above 0 to 1."""
     spans: Sequence[Span]
-    """Where it stands, in characters of the text as it came; some characters at each end of a span may be missing."""
+    """Its places, in characters of the text as it came; some characters at each end of a span may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ItemsAnswer(Shown):
     id: str
     """The text's id, as its caller gave it; empty for none."""
     items: Sequence[HeldItem]
-    """By share downwards, then by id."""
+    """The items, sorted by share downwards and id."""
     truncated: bool
     """A limit kept something from being read."""
 
@@ -183,9 +183,9 @@ class Stored:
     state: str
     """``added``, or the decision: ``original`` or ``duplicate``."""
     added: str
-    """When it was added or decided, RFC 3339 in UTC."""
+    """The time of adding or of the decision, RFC 3339 in UTC."""
     seen: str
-    """When it was last offered, RFC 3339 in UTC; without a ttl, when it was added or decided."""
+    """The time of the last offer, RFC 3339 in UTC; without a ttl, that of adding or of the decision."""
     length: int | None = None
     """Characters of the text; None where it is not known."""
     features: int | None = None
@@ -224,7 +224,7 @@ class Decision(Shown):
     is_original: bool
     """Whether no original near to it was there before; else it is a duplicate."""
     of: str | None = None
-    """For a duplicate: the id of the original it is nearest to."""
+    """The id of the original that a duplicate is nearest to; None for an original."""
     distance: int | None = None
     """Bits between its fingerprint and that of the original."""
     similarity: float | None = None
@@ -236,7 +236,7 @@ class Decision(Shown):
     of_removed: bool = False
     """The original was removed or changed since."""
     near: NearCopy | None = None
-    """For a document that was kept although it has a near copy, since too little of it is in that one."""
+    """The near copy of a document that was kept all the same, since too little of it is in that one; else None."""
 
 
 def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None) -> Iterator[Answer]:

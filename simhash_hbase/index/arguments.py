@@ -81,7 +81,7 @@ PASSAGE_DOCUMENTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PassageSearch:
-    """Which passages of a text are wanted; see `Index.passages`."""
+    """The choice of passages of a text; see `Index.passages`."""
 
     at_least: int = 1
     same: str | None = None

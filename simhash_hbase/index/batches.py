@@ -27,9 +27,9 @@ class DocumentBatch:
     duplicates: int
     """Documents that were decided to be duplicates, of an original of any batch."""
     first: str
-    """When the first of them was added or decided, RFC 3339 in UTC."""
+    """The time at which the first of them was added or decided, RFC 3339 in UTC."""
     last: str
-    """When the last of them was added or decided."""
+    """The time at which the last of them was added or decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class BatchCounts:
     batches: Sequence[DocumentBatch]
     """The batch that began first comes first."""
     after: str | None
-    """Where the next part begins; None: there are no more."""
+    """The beginning of the next part; None: there are no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class BatchRemoval:
     removed: Sequence[str]
     """Their ids, as their callers gave them."""
     after: str | None
-    """Where the next part begins; None: there are no more."""
+    """The beginning of the next part; None: there are no more."""
 
 
 def row_after(after: str | None) -> bytes:

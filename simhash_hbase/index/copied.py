@@ -45,7 +45,7 @@ def passage_containment(own: Hashes, other: Hashes) -> float | None:
 
 
 class PassageCounts:
-    """How many fingerprints have passages, by the rows of stores, read once.
+    """The number of fingerprints that have each passage, by the rows of stores, read once.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class CopiedSearch:
             prefixes = passage_prefixes(np.concatenate([each[3] for each in open_[start:stop]]))
             counts = PassageCounts([self._store], prefixes, self._are_found)
             for place, query, shared, other in open_[start:stop]:
-                # Of passages that both have, how rare they are is known, and the query counts among them.
+                # The counts of passages that both have are known already, and include the query.
                 lacking = other[~np.isin(other, self._own[query])]
                 rare_lacking = counts.counts[counts.where(passage_prefixes(lacking))] <= RARE
                 size = shared + int(rare_lacking.sum())

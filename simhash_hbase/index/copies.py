@@ -33,9 +33,9 @@ class Copy:
     id: str
     """The document's id, as its caller gave it."""
     added: str
-    """When it was decided, RFC 3339 in UTC."""
+    """The time of the decision, RFC 3339 in UTC."""
     seen: str
-    """When it was last offered; without a ttl, when it was decided."""
+    """The time of the last offer; without a ttl, that of the decision."""
     distance: int | None
     """Bits between its fingerprint and that of the original."""
     similarity: float | None
@@ -61,13 +61,13 @@ class Copies:
     count: int
     """Copies below; there are more if `truncated`."""
     first: str | None
-    """When the first of them was decided; None without copies."""
+    """The time at which the first of them was decided; None without copies."""
     last: str | None
-    """When one of them was last seen."""
+    """The time at which one of them was last offered; None without copies."""
     truncated: bool
     """The original has more copies than the index's ``max_members``; which ones are missing is arbitrary."""
     copies: Sequence[Copy]
-    """In the order in which they were decided."""
+    """The copies, in the order in which they were decided."""
 
 
 def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copies | None:

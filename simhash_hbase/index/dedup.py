@@ -21,7 +21,8 @@ from simhash_hbase.index.candidates import Queries, find_crowded_documents
 from simhash_hbase.index.copied import CopiedBatch, Hashes, passage_containment
 from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents
 from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.search import Further, Hit, are_found, find_nearest, found_since
+from simhash_hbase.index.members import are_found, found_since
+from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.index.write import ReadCells, write_documents
 from simhash_hbase.profile import Profile

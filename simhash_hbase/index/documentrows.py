@@ -187,7 +187,7 @@ class WriteBatch(NamedTuple):
                 if known and known.text.is_same(new.text):
                     # A known original that is added again stays an original, unless it has expired.
                     state = known.state if new.state == "added" else new.state
-                    # So it stays in the batch that brought its text.
+                    # The document stays in the batch that brought its text.
                     new = msgspec.structs.replace(new, state=state, order=known.order, batch=known.batch)
             changes.append(Change.of(at, self.entries.id_digests[at], stored, new))
         return changes

@@ -39,9 +39,9 @@ JsonRecord = dict[str, Any]
 """A JSON object."""
 
 HEX = "^[0-9a-f]{16}$"
-"""How a fingerprint is written."""
+"""Pattern of a fingerprint that is written."""
 ANY_HEX = "^[0-9a-fA-F]{16}$"
-"""How a service takes a fingerprint."""
+"""Pattern of a fingerprint that a service takes."""
 
 Id = Annotated[
     str,
@@ -115,7 +115,7 @@ def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """How an answer stands in JSON."""
+    """The form of an answer in JSON: its schema, its writer and its reader."""
 
     kind: type[T]
     shape: Callable[[], type[Struct]]

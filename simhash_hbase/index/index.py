@@ -325,9 +325,9 @@ class Index(ABC):
         Parameters
         ----------
         documents : iterable of (id, text) or (id, text, metadata)
-            Of an id that comes twice, the last text stays.
+        The last text of an id that comes twice stays.
         batch : str, optional
-            The name of what they come in, such as a crawl; see `batches`. 1 to 128 bytes of UTF-8 without control
+        The name of their batch, such as that of a crawl; see `batches`. 1 to 128 bytes of UTF-8 without control
             characters. A document whose text stands in the index stays in the batch that brought it.
 
         Yields
@@ -350,7 +350,7 @@ class Index(ABC):
         Parameters
         ----------
         name : str
-            Of the batch.
+        The name of the batch.
         yes : bool
             Remove them even if they are most of the documents; without it, these are counted first.
         watch : callable, optional
@@ -551,7 +551,7 @@ class Index(ABC):
         -------
         PassagesAnswer
             Each run of the profile's ``passages`` letters, numbers and marks that stands in another document has a span
-            in it. Of such a run up to ``passages`` − ``passage_gram`` of them may be missing at each end. A text with
+            in it. Up to ``passages`` − ``passage_gram`` of them may be missing at each end of such a run. A text with
             fewer than ``passage_gram`` of them has no passages.
 
         Raises

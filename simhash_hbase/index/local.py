@@ -59,11 +59,13 @@ from simhash_hbase.index.documentrows import WriteBatch
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
+from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
-from simhash_hbase.index.search import Neighbours, are_found
+from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import ServerClock, Timer
-from simhash_hbase.index.upkeep.maintenance import Vacuumed, Verified, expiry_warning, vacuum, verify
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
+from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum
+from simhash_hbase.index.upkeep.verification import Verified, verify
 from simhash_hbase.index.upkeep.walk import DamageCallback, DocumentPage, ProgressCallback, scan_documents
 from simhash_hbase.index.write import Written, is_in, remove_documents, write_documents
 from simhash_hbase.inputs import Document

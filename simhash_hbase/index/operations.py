@@ -18,7 +18,7 @@ class Operation(Generic[T]):
 
     name: str
     path: str
-    """Where the service takes streams of them, and single ones in a body."""
+    """The path at which the service takes streams of documents or ids, and single ones in a body."""
     form: Form[T]
     """The form of the answer to a document or an id."""
     documents: bool = False

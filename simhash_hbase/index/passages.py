@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
 from simhash_hbase.index.answers import ClueAnswer, ClueMatch, HeldItem, ItemsAnswer, Passage, PassagesAnswer, Span
 from simhash_hbase.index.arguments import PASSAGE_DOCUMENTS, PassageSearch
-from simhash_hbase.index.search import Members, found_since
+from simhash_hbase.index.members import Members, found_since
 from simhash_hbase.inputs import Document
 from simhash_hbase.kernel.places import normal_places
 from simhash_hbase.kernel.texts import Batch
@@ -54,7 +54,7 @@ class Clue:
         batch = Batch([text], profile.form)
         [kept] = batch.passages(length, gram)
         self.starts, self.stops = normal_places(text, profile.form)
-        """Where each character of the normal form comes from in the text, half-open, shape (characters,)."""
+        """The stretch of the text that each character of the normal form comes from, half-open, shape (characters,)."""
         if not len(self.starts):
             raise EmptyDocument(no_words())
         # A document that has the clue among other text may have kept other runs of its ends.
@@ -68,7 +68,7 @@ class Clue:
         self.is_whole = len(self.starts) >= length
         """Whether the clue is so long that a document which holds it has all its kept hashes."""
         self.kept = np.isin(self.hashes, collection.masked_passages(kept.hashes)) & self.is_whole
-        """Which of the hashes each document has that holds the whole clue, shape (hashes,)."""
+        """True for each hash that every document has which holds the whole clue, shape (hashes,)."""
 
     def held_of(self, passages: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Return the numbers of its hashes that are among those of a document, which ascend; they ascend, too."""
@@ -138,7 +138,7 @@ class Holders(NamedTuple):
 
 
 class HoldersOfHashes(NamedTuple):
-    """Which documents have each hash of a clue."""
+    """The documents that have each hash of a clue."""
 
     owners: NDArray[np.int32]  # Numbers of documents, by hash, ascending within one.
     ends: NDArray[np.intp]  # Where those of each hash begin, and where the last ones end, shape (hashes + 1,).

@@ -1,13 +1,11 @@
-"""From candidates to matches: which documents stand behind a fingerprint, and which of them the rule accepts.
+"""Search for matches: candidates become the documents with their fingerprints that the rule accepts.
 
-Members are read once for all parts of a search. Their sketches are compared first, many at a time; document cells are
-read for accepted pairs only.
+Sketches of members are compared first, many at a time; document cells are read for accepted pairs only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -15,16 +13,14 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.candidates import CandidatePairs, Candidates, Queries, expand
 from simhash_hbase.index.copied import CopiedSearch, passage_containment
-from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import Sketches, judge, known_likeness
-from simhash_hbase.rows import documentcells, keys, layout
+from simhash_hbase.index.members import DocumentFilter, MemberPage, Members, are_found, found_since
+from simhash_hbase.profile.matching import judge, known_likeness
+from simhash_hbase.rows import documentcells, keys
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documentcells import DocumentState, Member, Text, passages_of
-from simhash_hbase.stores.base import UNLIMITED, Cell, Store
-from simhash_hbase.stores.columns import Columns, columns_of
+from simhash_hbase.stores.base import UNLIMITED, Store
 
 # Sketches of pairs that are compared at a time: some ten megabytes.
 SKETCHES_AT_ONCE = 1 << 16
@@ -35,11 +31,6 @@ MORE_MEMBERS = 10_000
 FARTHEST = 255
 # Where documents of the nearest members do not count, so many times as many are looked at next.
 MORE_TRANCHE = 4
-# Members that are kept for the next part of a search: about 100 MB.
-HELD_MEMBERS = 100_000
-MEMBERS_AT_ONCE = 4_096
-# Members of a fingerprint that are looked through for those of a collection: half a second in a folder.
-OTHERS = 100_000
 
 
 class Hit(NamedTuple):
@@ -58,9 +49,6 @@ Further: TypeAlias = Literal["done", "more"]
 
 AcceptHit: TypeAlias = Callable[[int, Hit], Further]
 """Takes a query's position and a document that the rule accepts; ``done``: no hit of a larger distance is needed."""
-
-DocumentFilter: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
-"""Takes a document cell and the text of a member; returns the decision the member stands for, None if it has none."""
 
 
 class Neighbours:
@@ -96,7 +84,7 @@ class Neighbours:
         self.candidates = 0
         """Pairs of a query and a stored fingerprint within reach, before the rule was asked; grows while iterating."""
         self.truncated = self._candidates.truncated
-        """For each query that was given: whether a limit kept something from being looked at."""
+        """True for each query of which a limit kept something from being looked at."""
 
     def __iter__(self) -> Iterator[list[Hit]]:
         """Yield the hits of each query, by distance, then similarity downwards, then id; its own id is among them."""
@@ -154,24 +142,6 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
                 page = members.next_page(simhash, after, MORE_MEMBERS)
                 hand_on(unsettled, page)
                 after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
-
-
-def found_since(oldest: int) -> DocumentFilter:
-    """Return the filter of documents that queries find and that were seen at `oldest`, in ms since 1970, or later."""
-    return lambda cell, text: cell.found_under(text, oldest)
-
-
-def are_found(profile: Profile, store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which of some fingerprints, ascending, have a document that queries find, expired ones among them."""
-    found: set[int] = set()
-    for start in range(0, len(simhashes), MEMBERS_AT_ONCE):
-        members = Members(store, profile, found_since(0), limit=profile.max_members)
-        page = members.page(simhashes[start : start + MEMBERS_AT_ONCE])
-        members.know(map(page.id_digest, range(len(page.keys))))
-        # Of a fingerprint with more members than are read, some document is found.
-        found.update(members.wide)
-        found.update(text.simhash for text, at in page.texts() if members.found(text, page, at) is not None)
-    return np.isin(simhashes, np.fromiter(found, np.uint64, len(found)))
 
 
 def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:
@@ -320,181 +290,3 @@ class PairJudge(NamedTuple):
         return bool(digest) and self.queries.entries.texts[near.queries[place]] == Text(
             int(near.simhashes[place]), digest
         )
-
-
-class MemberPage(NamedTuple):
-    """Members of fingerprints, as columns."""
-
-    simhashes: NDArray[np.uint64]  # The fingerprints, ascending, shape (n,).
-    first: NDArray[np.intp]  # Where the members of each begin, shape (n,).
-    stop: NDArray[np.intp]  # Where they end, shape (n,).
-    keys: list[bytes]  # Row and qualifier of each member.
-    values: list[bytes]
-    sketches: Sketches  # None where a cell does not decode, too.
-
-    @property
-    def bands(self) -> int:
-        """Sketch rows a document."""
-        return int(self.sketches.segments.shape[1])
-
-    @classmethod
-    def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
-        """Make a page of the members of several fingerprints, in their order."""
-        ends = np.cumsum([0, *members.counts])
-        sketches = Sketches.unpacked(documentcells.decode_sketches(members.values, bands=bands), bands)
-        return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
-
-    def and_of(self, other: MemberPage) -> MemberPage:
-        """Return a page with the members of other fingerprints behind these."""
-        simhashes = np.concatenate([self.simhashes, other.simhashes])
-        order = np.argsort(simhashes)
-        behind = len(self.keys)
-        return MemberPage(
-            simhashes[order],
-            np.concatenate([self.first, other.first + behind])[order],
-            np.concatenate([self.stop, other.stop + behind])[order],
-            self.keys + other.keys,
-            self.values + other.values,
-            self.sketches.and_of(other.sketches),
-        )
-
-    def where(self, simhashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the positions of fingerprints, all of which the page has."""
-        return np.searchsorted(self.simhashes, simhashes)
-
-    def texts(self) -> Iterator[tuple[Text, int]]:
-        """Yield the text of each member, and its position."""
-        for simhash, first, stop in zip(self.simhashes.tolist(), self.first.tolist(), self.stop.tolist(), strict=True):
-            for at in range(first, stop):
-                yield Text(simhash, self.text_digest(at)), at
-
-    def qualifier(self, at: int) -> bytes:
-        """Return the qualifier of a member's cell."""
-        return self.keys[at][layout.MEMBER_ROW_BYTES :]
-
-    def id_digest(self, at: int) -> bytes:
-        """Return the digest of a member's id."""
-        return self.keys[at][layout.MEMBER_ROW_BYTES : layout.MEMBER_ID_BYTES]
-
-    def text_digest(self, at: int) -> bytes:
-        """Return the part of the text's digest that a member's key holds."""
-        return self.keys[at][layout.MEMBER_ID_BYTES :]
-
-
-class Members:
-    """Reads members and document cells, and keeps some for the next part of the same search."""
-
-    def __init__(
-        self,
-        store: Store,
-        profile: Profile,
-        counts: DocumentFilter,
-        *,
-        limit: int,
-        collections: frozenset[str] = frozenset(),
-    ) -> None:
-        self._store = store
-        self._collections = collections
-        self._bands = profile.bands
-        self._counts = counts
-        self._limit = limit
-        self._held: MemberPage | None = None
-        self._states: dict[bytes, DocumentState | None] = {}
-        self._decoded: dict[bytes, Member] = {}
-        self.wide: dict[int, bytes] = {}
-        """Fingerprints with more members than the limit, and the qualifier of the last one that was read."""
-
-    def page(self, simhashes: NDArray[np.uint64]) -> MemberPage:
-        """Read the members of sorted distinct fingerprints, up to the limit each.
-
-        The page may also hold members that were read before.
-        """
-        held, self._held = self._held, None
-        if held is not None and len(held.keys) > HELD_MEMBERS:
-            held = None
-        if held is None:
-            held = self._read(simhashes)
-        elif len(missing := np.setdiff1d(simhashes, held.simhashes, assume_unique=True)):
-            held = held.and_of(self._read(missing))
-        self._held = held
-        return held
-
-    def _read(self, simhashes: NDArray[np.uint64]) -> MemberPage:
-        rows = self._store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(simhashes), limit=self._limit + 1)
-        members = columns_of(rows)
-        if self._collections and max(members.counts, default=0) > self._limit:
-            members = columns_of([self._own(cells) if len(cells) > self._limit else cells for cells in rows])
-        page = MemberPage.of(simhashes, members, self._bands)
-        if max(members.counts, default=0) <= self._limit:
-            return page
-        kept = np.minimum(page.stop, page.first + self._limit)
-        for at in np.flatnonzero(kept < page.stop).tolist():
-            self.wide[int(simhashes[at])] = page.qualifier(int(kept[at]) - 1)
-        return page._replace(stop=kept)
-
-    def _own(self, cells: list[Cell]) -> list[Cell]:
-        """Return members of the collections that are asked, up to one more than the limit, of a row that has many.
-
-        The others of the row do not count; of a row whose first `OTHERS` cells hold too few of them, the rest stays.
-        """
-        own: list[Cell] = []
-        seen = 0
-        while True:
-            own += [cell for cell in cells if self._is_asked(cell)]
-            seen += len(cells)
-            if len(own) > self._limit or len(cells) <= self._limit:
-                return own[: self._limit + 1]
-            if seen > OTHERS:
-                return (own + [cell for cell in cells if not self._is_asked(cell)])[: self._limit + 1]
-            row, after = cells[-1].row, cells[-1].qualifier
-            cells = self._store.read_row(layout.FAMILY_DOCUMENTS, row, after=after, limit=self._limit + 1)
-
-    def _is_asked(self, cell: Cell) -> bool:
-        try:
-            return collection_of(documentcells.decode_member(cell.value, bands=self._bands).id) in self._collections
-        except CorruptIndex:
-            return True
-
-    def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
-        """Read on behind a member of one fingerprint."""
-        cells = self._store.read_row(layout.FAMILY_DOCUMENTS, keys.member_row(simhash), after=after, limit=limit)
-        return MemberPage.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
-
-    def know(self, digests: Iterable[bytes]) -> None:
-        """Read the document cells of ids with these digests, those that were not read before."""
-        if len(self._states) > HELD_MEMBERS:
-            self._states = {}
-        missing = sorted(set(digests) - self._states.keys())
-        if missing:
-            cells = self._store.get(layout.FAMILY_DOCUMENTS, [keys.document_key(digest) for digest in missing])
-            states = [cell and documentcells.decode_document(cell.value) for cell in cells]
-            self._states.update(zip(missing, states, strict=True))
-
-    def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return numbers of members that are in the order of their ids."""
-        places = at.tolist()
-        ids = dict.fromkeys(sorted(set(places)), "")
-        for place in ids:
-            # Whether a damaged member matters is seen when its document counts.
-            with suppress(CorruptIndex):
-                ids[place] = self._member(page, place).id
-        order = {place: number for number, place in enumerate(sorted(ids, key=ids.__getitem__))}
-        return np.array([order[place] for place in places], np.intp)
-
-    def _member(self, page: MemberPage, at: int) -> Member:
-        """Decode a member, or take it from those that were decoded before."""
-        key = page.keys[at]
-        if (member := self._decoded.get(key)) is None:
-            if len(self._decoded) > HELD_MEMBERS:
-                self._decoded = {}
-            member = self._decoded[key] = documentcells.decode_member(page.values[at], bands=self._bands)
-        return member
-
-    def found(self, text: Text, page: MemberPage, at: int) -> tuple[Member, DocumentState] | None:
-        """Return which document a member stands for; None when its document cell, read before, says otherwise."""
-        named = self._states[page.id_digest(at)]
-        state = named and self._counts(named, text)
-        if state is None:
-            return None
-        member = self._member(page, at)
-        return (member, state) if member.id == state.id else None

@@ -6,13 +6,12 @@ be later than the server's time, and no write much earlier.
 The first document cells of many ids are put: a compare-and-set costs a server as much as thirty cells of a put, and an
 empty cell does not need one. A put that is stamped when it is executed may be executed late, by a gateway that stood
 still, and cover acknowledged changes of that time. So a first cell carries a timestamp below all that the
-server's clock still gives: it never covers the cell of a compare-and-set, however late or often it arrives. Of several
-that are put into one cell the highest timestamp stands, in whatever order they arrive: a covered one does not come
-back. A writer counts its cell as written once it has read it back; every other change of a document cell is a
-compare-and-set.
+server's clock still gives: it never covers the cell of a compare-and-set, however late or often it arrives. When
+several are put into one cell, the one with the highest timestamp stands, in whatever order they arrive. A writer counts
+its cell as written once it has read it back; every other change of a document cell is a compare-and-set.
 
-A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `claim_time`. That of a
-decision, `time_below`, is above all cells that `vacuum` has deleted.
+A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `claim_time`. A
+decision's timestamp, `time_below`, is above all cells that `vacuum` has deleted.
 """
 
 import time
@@ -26,8 +25,8 @@ from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
 
 MARGIN_MS = 60_000
-"""How far the timestamp of a cell that is written without comparing lies behind the server's clock: a cell that anybody
-changed meanwhile is newer, even where the servers' clocks differ. HBase admits no server that is 30 s off."""
+"""Milliseconds by which the timestamp of a cell that is written without comparing is behind the server's clock: a cell
+that anybody changed meanwhile is newer, even where the servers' clocks differ. HBase admits no server 30 s off."""
 
 # The server is asked for its time again after so long, after this machine slept, and after its clock was set.
 KEPT_S = 60.0

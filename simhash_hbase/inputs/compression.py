@@ -42,7 +42,7 @@ class _Ahead:
 
     @property
     def place(self) -> int:
-        """How many bytes have been taken."""
+        """The number of bytes that have been taken."""
         return self._read - len(self.held)
 
     def has(self, count: int) -> bool:
@@ -156,7 +156,7 @@ _ZSTD_FAULTS = (  # By a word of the library's message.
     ("", "the zstd data is damaged"),
 )  # fmt: skip
 ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
-"""How frames of zstd begin; one of the second kind holds no data, but perhaps a dictionary for those behind it."""
+"""The first bytes of zstd's frames; a frame of the second kind has no data, but perhaps a dictionary for later ones."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _DICTIONARY_FRAME = struct.Struct("<4sI")  # Magic and length.
 _DICTIONARY_FRAME_MAGIC, _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18", b"\x37\xa4\x30\xec"

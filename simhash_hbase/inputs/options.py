@@ -1,4 +1,4 @@
-"""How the input is to be read."""
+"""Choices for reading the input: formats, encodings, fields and limits."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,14 @@ PART_BYTES = 4 << 20
 """Bytes of a part: some 700 Chinese articles, which take a process a quarter of a second."""
 RESULT_BYTES = 64 << 20
 """Most bytes of a part's results, about, that a process holds and sends: a file of 300 KB may unpack to 300 MB."""
-RECORD_BYTES = 512  # Of the results of a record without its bytes, about.
+RECORD_BYTES = 512  # Bytes of the results of a record without its own bytes, about.
 RAISE = "`max_document_bytes` raises the limit"  # Advice about a document that is too long.
 _RECORD = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """How the input is to be read; checked on construction.
+    """Choices for reading the input; checked on construction.
 
     Examples
     --------
@@ -33,8 +33,8 @@ class InputOptions:
 
     format: str | None = None  # One of `FORMATS`; None goes by the file's name, and standard input is then JSON lines.
     encoding: str = "utf-8"
-    """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both. Of pages, those that do
-    not declare another."""
+    """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both. Pages
+    that declare another one are decoded by that."""
     id_field: str | None = None
     """The field of the id, which every record must have; None is ``"id"``, or file and line where a record lacks it."""
     id_prefix: str | None = None

@@ -88,7 +88,7 @@ def read_parquet(request: ReadRequest) -> Iterator[Record]:
     """Read Parquet, or some row groups of a file."""
     source, options, progress = request.source, request.options, request.progress
     path, part = source.path or "", request.part or Part((source,))
-    counted = end = 0  # Of the file's bytes.
+    counted = end = 0  # Bytes of the file.
     try:
         part.check(path)
         with open_remote(path) if is_remote(path) else open(path, "rb") as stream:

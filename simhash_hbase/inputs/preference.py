@@ -1,4 +1,4 @@
-"""Which of near copies is kept: the first, the longest, the best by a score, or the one of the preferred source."""
+"""The copy that is kept: the first, the longest, the best by a score, or the one of the preferred source."""
 
 from collections.abc import Mapping
 from contextlib import suppress

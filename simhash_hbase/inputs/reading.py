@@ -29,8 +29,8 @@ Reader = Callable[[ReadRequest], Iterator[Scanned | JsonLine]]
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
     "lines of JSON": ("lines", "read_json_lines"),
-    "csv": ("lines", "read_csv"),
-    "tsv": ("lines", "read_tsv"),
+    "csv": ("csvrows", "read_csv"),
+    "tsv": ("csvrows", "read_tsv"),
     "text": ("lines", "read_text_lines"),
     "folder": ("lines", "read_whole_file"),
     "html": ("html", "read_html"),
@@ -158,7 +158,7 @@ def _scan(
 def check_readable(listed: Sources, options: InputOptions) -> None:
     """Raise `InvalidInput` for an unknown format or a missing extra, before anything is read.
 
-    Of a folder only the file is refused, later.
+    A folder is not refused here: only its bad files are, later.
     """
     names = set()
     for source in listed.files(options.stdin):

@@ -19,7 +19,7 @@ Feature = tuple[str | int, float]
 
 
 class Place(NamedTuple):
-    """Where a record starts."""
+    """The place where a record starts."""
 
     file: str
     line: int

@@ -119,7 +119,7 @@ class Part:
     line: int = 1  # The number of its first line, or row.
     encoding: str = ""  # Encoding of the file, of which only the beginning may tell it.
     version: FileVersion | None = None  # The file when it was divided.
-    groups: range | None = None  # Its row groups, of Parquet.
+    groups: range | None = None  # Row groups of Parquet.
 
     @property
     def is_stretch(self) -> bool:
@@ -176,7 +176,7 @@ _BESIDE_RECORDS = re.compile(
 
 
 _PROSE = frozenset({".md", ".mdx", ".markdown", ".rst", ".adoc", ".html", ".htm", ".xhtml"})
-"""What sites have in ``_posts`` and in ``_index.md``, and no tool of data sets writes into a folder ``_…``."""
+"""Suffixes of prose: sites have it in ``_posts`` and ``_index.md``, but no tool of data sets writes it into ``_…``."""
 
 
 def is_marker(name: str, *, beside_records: bool) -> bool:

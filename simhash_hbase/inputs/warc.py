@@ -14,7 +14,7 @@ from simhash_hbase.inputs.encodings import is_text
 from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Page, Place, Reject, id_in_file
 from simhash_hbase.inputs.streams import ReadRequest, open_bytes
-from simhash_hbase.inputs.warcrecords import Broken, WarcRecord, field, head_bytes, head_of, pieces, warc_records
+from simhash_hbase.inputs.warcsplit import Broken, WarcRecord, field, head_bytes, head_of, pieces, warc_records
 
 try:
     import brotli

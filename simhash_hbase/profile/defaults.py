@@ -5,15 +5,15 @@ from typing import Literal, NamedTuple
 from simhash_hbase.errors import InvalidArgument
 
 AnalyzerName = Literal["jieba", "learned", "shingle", "weighted"]
-"""How a text becomes weighted features; see `simhash_hbase.features.analyzers`."""
+"""Names of analyzers, which make weighted features of a text; see `simhash_hbase.features.analyzers`."""
 HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
-"""How a feature becomes 64 bits; see `simhash_hbase.features.fingerprints.HASHES`."""
+"""Names of hashes, which make 64 bits of a feature; see `simhash_hbase.features.fingerprints.HASHES`."""
 MatchName = Literal["distance", "verified", "copied"]
-"""When two documents match; see `simhash_hbase.profile.matching.MatchRule`."""
+"""Names of the rules by which documents match; see `simhash_hbase.profile.matching.MatchRule`."""
 FoldName = Literal["hans"]
 """Characters that count as one: `hans` folds traditional Chinese ones into simplified ones."""
 NearName = Literal["subject", "text"]
-"""How much near copies share: most of their text and the words that tell its subject, or most of their text."""
+"""Names of degrees of nearness: copies share most of their text, and by ``subject`` the words of its subject, too."""
 
 ANALYZER: AnalyzerName = "learned"
 FORMER_ANALYZER: AnalyzerName = "jieba"  # The analyzer of 1.0, and of a profile that names none.
@@ -25,7 +25,7 @@ SCHEME = "5x2"
 DISTANCE = 3
 MATCH: MatchName = "verified"  # The rule of an index that keeps sketches.
 SIMILARITY = 0.77
-SHARE = 0.5  # Of the rare passages, under rule copied.
+SHARE = 0.5  # Least share of the rare passages, under rule copied.
 COPIED_PASSAGES = 50  # Passages of an index with rule copied.
 RARE = 8
 """Fingerprints that have a passage, at most, for it to be rare."""
@@ -37,7 +37,7 @@ NEAR: NearName = "subject"
 
 
 class NearLimits(NamedTuple):
-    """How far documents may be that share sketch rows, and from how far on more is asked of their sketches."""
+    """Largest distances of documents that share sketch rows, and the distance above which sketches must agree more."""
 
     band_distance: tuple[int, ...]
     free_distance: int

@@ -1,4 +1,4 @@
-"""How near two documents are, and whether that is near enough: the one place that compares with k and a threshold."""
+"""Nearness of two documents, and whether it is near enough: the one place that compares with k and a threshold."""
 
 from math import isnan
 from typing import Annotated, NamedTuple, overload
@@ -20,7 +20,7 @@ BandDistance = Annotated[tuple[Bits, ...], msgspec.Meta(min_length=1)]
 
 
 class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
-    """When a candidate counts as a near-duplicate.
+    """The rule by which a candidate counts as a near-duplicate.
 
     Notes
     -----
@@ -35,7 +35,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     match: defaults.MatchName = defaults.MATCH
-    """Which of the rules."""
+    """Name of the rule."""
     distance: Bits = defaults.DISTANCE
     """Bits that may differ."""
     similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = defaults.SIMILARITY
@@ -159,7 +159,7 @@ def estimated_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArra
 def estimated_containment(similarity: float | None, own: int, other: int) -> float | None:
     """Estimate the share of a text's distinct shingles that another text has, to four decimals.
 
-    Of sets of n and m shingles with a Jaccard similarity of J, J (n + m) / (1 + J) are in both (Broder 1997, On the
+    Two sets of n and m shingles with a Jaccard similarity of J share J (n + m) / (1 + J) of them (Broder 1997, On the
     resemblance and containment of documents): as a share of the first set at least J, and at most 1.
 
     Parameters

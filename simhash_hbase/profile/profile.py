@@ -93,7 +93,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     format: int = FORMAT
     """Version of rows and cells."""
     analyzer: defaults.AnalyzerName = defaults.FORMER_ANALYZER
-    """How a text becomes weighted features."""
+    """The analyzer, which makes weighted features of a text."""
     top: Positive | None = None
     """Heaviest features kept; None keeps all."""
     shingle: Positive | None = None
@@ -131,7 +131,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     secret: str | None = None
     """Digest of the index's secret, which keeps collections apart; None: an index of 1.0, which has none."""
     hash: defaults.HashName = defaults.HASH
-    """How a feature becomes 64 bits."""
+    """The hash, which makes 64 bits of a feature."""
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = defaults.SEED
     """Seed of the hash, where it takes one."""
     scheme: str = defaults.SCHEME

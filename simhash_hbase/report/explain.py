@@ -1,4 +1,4 @@
-"""Why two documents are near or not."""
+"""An explanation why two documents are near or not."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ MOST_ROWS = 200
 """Passages that the table of a text lists."""
 ID_CHARACTERS = 200
 BOUNDS = (1, 2, 10, 100, 1_000)
-"""Where the bars of numbers of documents begin; a passage has the colour of its bar."""
+"""The numbers of documents at which the bars begin; a passage has the colour of its bar."""
 
 
 class ReportedText(NamedTuple):

@@ -142,7 +142,7 @@ class Scheme:
 
     @cached_property
     def _moves(self) -> tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...]:
-        """For each table how its blocks' bits move into the segment: shift right, mask, shift left into a prefix."""
+        """Return, for each table, its blocks' moves into the segment: shift right, mask, shift left into a prefix."""
         moves = []
         for table in self.tables:
             parts, room = [], SEGMENT_BITS

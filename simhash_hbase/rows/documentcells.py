@@ -112,7 +112,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     of: str | None = None  # For a duplicate: the id of its original.
     distance: Bits | None = None  # For a duplicate: bits between its fingerprint and the original's.
     similarity: Share | None = None
-    """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
+    """Estimated Jaccard similarity of a duplicate to its original; None without sketches."""
     containment: Share | None = None  # For a duplicate: the share of its shingles that the original has.
     previous: "DocumentState | None" = None
     """The decision for another text that stays in force while a new claim is undecided."""
@@ -204,7 +204,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         return decision if decision and decision.text.is_same(text) else None
 
     def member_texts(self) -> set[Text]:
-        """List the texts of which the document may have members."""
+        """List the texts under which the document may have a member: that of this state and of the one before it."""
         named = (self, self.previous) if self.previous else (self,)
         return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
 

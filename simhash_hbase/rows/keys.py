@@ -25,7 +25,7 @@ OWNER_BITS = 64 - layout.PREFIX_BITS
 FEW = 64
 FLAGS = U64((1 << layout.FLAG_BITS) - 1)  # Mask of the flag in a prefix.
 NO_PREFIX = U64((1 << layout.PREFIX_BITS) - 1)
-"""In the place of a prefix: no row of family ``b`` has its flag, and it is behind all of theirs."""
+"""A prefix that no row has: it is behind all prefixes of family ``b``."""
 
 _DOCUMENT = bytes([layout.FLAG_DOCUMENT])
 _COPIES = bytes([layout.FLAG_COPIES])

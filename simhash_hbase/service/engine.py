@@ -1,4 +1,4 @@
-"""Where work is done: threads that call the index, processes that fingerprint.
+"""The engine of the service: threads that call the index, processes that fingerprint.
 
 The event loop never waits for a store or a text. One document is analysed by the thread that then asks the index; the
 documents of streams, in processes of their own where there are several, so that a single query does not wait behind a
@@ -32,7 +32,7 @@ LONG_WORKERS = 2
 # megabytes, and more than there are processors would not be faster.
 SHARED_BATCHES = 4
 MOST_GROWN = 256 << 20
-# These processes give way to the event loop and to short requests when the processors are busy.
+# Processes for long texts give way to the event loop and to short requests when the processors are busy.
 LONG_NICENESS = 5
 WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)  # A text of any kind loads all tables.
 
@@ -50,7 +50,7 @@ class Engine:
         self._calls: set[Future[Any]] = set()
         self._pool: Workers | None = None
         self.streams = 0
-        """How many there are now; their memory is bounded together."""
+        """The number of open streams; their memory is bounded together."""
         self._analysis: Analysis | None = None
         self._analysing = ThreadPoolExecutor(1, thread_name_prefix="analysis")
         self._long: list[Worker] = []

@@ -1,4 +1,4 @@
-"""From the JSON of requests and lines to documents and ids, and to chunks of them that are analysed together."""
+"""Items of requests: documents and ids, read from JSON, and chunks of them that are analysed together."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def decode_body(raw: bytes) -> dict[str, object]:
 
 
 class ItemForm(NamedTuple):
-    """What an operation takes."""
+    """The items that an operation takes: documents, ids, or both."""
 
     documents: bool
     ids: bool

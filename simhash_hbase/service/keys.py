@@ -38,7 +38,7 @@ class ApiKey:
     name: str
     scopes: frozenset[str]
     digest: bytes
-    collections: frozenset[str] | None = None  # Those of the key; None: all, and documents of none.
+    collections: frozenset[str] | None = None  # Collections that the key may use; None: all, and documents in none.
 
 
 def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: Iterable[str] = ()) -> str:

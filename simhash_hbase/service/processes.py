@@ -132,7 +132,7 @@ class _Process:
         try:
             self.pipe.send(number)
         except OSError:
-            return  # It has ended, and its sentinel says so.
+            return  # The process has ended, and its sentinel says so.
 
     def end(self) -> int:
         """Return the exit code of a process that has ended."""
@@ -208,7 +208,7 @@ class _Owner:
         try:
             process.pipe.recv()
         except (EOFError, OSError):
-            return  # It has ended, and its sentinel says so.
+            return  # The process has ended, and its sentinel says so.
         process.ready_at = time.monotonic()
         logger.info("process ready", extra={"fields": {"process": process.pid}})
         if not self._is_listening and all(each.ready_at is not None for each in self._processes):

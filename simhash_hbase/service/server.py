@@ -276,7 +276,7 @@ class _Parser:
             try:
                 return self._parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
-                # This parser waits for another protocol for ever; a new one reads the body and the next requests.
+                # The old parser waits for another protocol for ever; a new one reads the body and the next requests.
                 data = self._connection.resume() + data[upgrade.args[0] :]
                 self._begin()
 

@@ -37,7 +37,7 @@ NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
 
 
 class End(StrEnum):
-    """Why there are no more lines."""
+    """The reason why a stream has no more lines."""
 
     COMPLETE = "complete"
     DISCONNECTED = "disconnected"
@@ -117,7 +117,7 @@ class _RequestLines:
 
     @property
     def stopped(self) -> End | None:
-        """Why the stream is to end before its client ends it."""
+        """The reason to end the stream before its client does, or None."""
         return self._stop.result() if self._stop.done() else None
 
     def give_back(self) -> None:

@@ -18,7 +18,8 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Rank, rank_of
 from simhash_hbase.index.forms import DECISION, json_line
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.index.search import Further, Hit, find_nearest, found_since
+from simhash_hbase.index.members import found_since
+from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import estimated_containment
 from simhash_hbase.rows.clock import now_ms

@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 
 from simhash_hbase import corpus
-from simhash_hbase.corpus.waiting import places_of
+from simhash_hbase.corpus.ranking import places_of
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
 from simhash_hbase.inputs import InputOptions, Place, Preference, Reject, Scanned, repeated_id
@@ -202,7 +202,7 @@ def numbered(documents: DataFrame, *order: str) -> DataFrame:
     return placed.withColumn("number", number.cast("long")).drop("part", "mark", "before")
 
 
-def report_refused(refused: DataFrame, order: Order, refusals: corpus.documents.Refusals) -> None:
+def report_refused(refused: DataFrame, order: Order, refusals: corpus.refusals.Refusals) -> None:
     """Report refused records in the order of the input."""
     for row in refused.orderBy("position").select("position", "id", "reason", "raw").toLocalIterator():
         refusals.add(Reject(order.place(row.position), row.reason, bytes(row.raw or b""), row.id))

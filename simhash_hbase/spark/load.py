@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from simhash_hbase.bulk import hfiles, places, sorting, spool
 from simhash_hbase.bulk.load import begin_noted
-from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.local import LocalIndex
@@ -225,7 +225,7 @@ class LoadCounts:
 
 @dataclass(frozen=True)
 class BulkSettings:
-    """How a load is done."""
+    """The folder, the Java program and the choices of a load."""
 
     work: WorkPlace  # A folder for analysed documents; after an interruption the same call goes on from there.
     loader: Loader  # The Java program, and a folder below which it writes files.

@@ -1,4 +1,4 @@
-"""Which points meet, and which of them are originals: the greedy decision in the order of the input, by rounds.
+"""The greedy decision in the order of the input, by rounds: which points meet, and which of them are originals.
 
 A *point* is all documents with the same fingerprint and sketch: a flood of copies is one point, named by the position
 of its first document. Points are compared by the prefixes of their rows; those of a hot prefix are divided among many
@@ -190,7 +190,7 @@ BLOCKERS = "target long, blocker long"
 
 
 class PointStates:
-    """Which positions are originals and which duplicates: a byte each on the driver, two bits where it is sent."""
+    """Positions of originals and positions of duplicates: two arrays on the driver, two bits a position when sent."""
 
     def __init__(self, total: int) -> None:
         self.original = np.zeros(total + 1, np.bool_)

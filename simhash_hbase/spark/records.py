@@ -1,4 +1,4 @@
-"""From files on any Hadoop file system to records: listed, counted, and made documents of on the workers."""
+"""Records of files on any Hadoop file system: listed, counted, and made into documents on the workers."""
 
 import os
 from bisect import bisect_right
@@ -158,7 +158,7 @@ Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[SplitRecords]
 
 @dataclass(frozen=True)
 class Counted:
-    """The numbers of lines and records that a first pass has counted."""
+    """The numbers of lines and records of a split, as a first pass has counted them."""
 
     lines: int
     records: int  # Records that a sample is taken of.
@@ -166,7 +166,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Order:
-    """How many lines are before each file, and how many lines and records before each split."""
+    """The numbers of lines before each file, and of lines and records before each split."""
 
     files: Mapping[str, int]  # Lines of all files before one.
     splits: Mapping[Split, Counted] = field(default_factory=dict)  # Lines of the same file, records of all files.

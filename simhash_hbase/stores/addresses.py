@@ -88,7 +88,7 @@ class StoreKind(NamedTuple):
     open: Callable[[str, bool, float | None], Store]
     """Takes the same, whether for reading only, and seconds of patience."""
     slashes: str = "//"
-    """How an address goes on behind the colon."""
+    """The characters of an address behind its colon."""
 
 
 FOLDER = StoreKind("file", _create_folder, _open_folder, "")

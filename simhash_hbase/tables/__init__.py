@@ -77,7 +77,7 @@ def drop_near_duplicates(
     keep : str
         Which one of near copies stays: ``first``; ``longest``; ``best:COLUMN``, that with the highest number,
         ``best:-COLUMN`` with the lowest; ``rank:COLUMN=a,b,c``, that of the preferred source, where sources that are
-        not listed come last. Of equals it is the first. Documents in an index always stay, whatever their score.
+        not listed come last. The first of equals is kept. Documents in an index always stay, whatever their score.
     index : Index, str or path, optional
         An index, or its address, that the rows are compared with and written to; it needs `id`. By default
         a temporary one.
@@ -114,7 +114,7 @@ def drop_near_duplicates(
 
     Notes
     -----
-    Of a stream some batches are in memory, and some hundred bytes a row, for the ids. Without `index`, or with
+    A stream takes the memory of some batches, and some hundred bytes a row, for the ids. Without `index`, or with
     another `keep` than ``first``, the stream is first copied to the folder for temporary files. Rows that were decided
     stay in `index` when an error ends the work; the same call again makes the same decisions.
 

@@ -1,4 +1,4 @@
-"""How far the decisions on a table are, on standard error: a bar for people, lines in a log."""
+"""Progress of the decisions on a table, on standard error: a bar for people, lines in a log."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

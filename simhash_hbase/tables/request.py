@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from simhash_hbase import corpus
 from simhash_hbase.api import open_index, temporary_index
-from simhash_hbase.corpus.waiting import WaitingDocuments
+from simhash_hbase.corpus.ranking import WaitingDocuments
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.features.chunks import analyse, whole_chunk
 from simhash_hbase.index.answers import Decision

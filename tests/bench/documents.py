@@ -1,4 +1,4 @@
-"""What is measured with: shared or made texts, documents of ready fingerprints, and near copies out of sentences."""
+"""Documents to measure with: shared or made texts, ready fingerprints, and near copies out of sentences."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -99,7 +99,7 @@ class PlainRecipe:
     def __init__(self) -> None:
         jieba.initialize()
         extractor = jieba.analyse.TFIDF()
-        # It asks its tokenizer to cut; what was cut last is remembered.
+        # The extractor asks its tokenizer to cut; the last cut is remembered.
         extractor.tokenizer = self
         self._extract = extractor.extract_tags
         self._last: list[str] = []

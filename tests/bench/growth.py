@@ -34,7 +34,7 @@ BITS = 3
 PROFILE = Profile.resolve(analyzer="shingle")
 CORPORA = ("uniform", "templates")
 ROUNDS = 10
-"""Of single queries: within some seconds, each index has been asked for some of its own."""
+"""Rounds of single queries: within some seconds, each index has been asked for some of its own."""
 FILES = (("FAST_DIFF", "NONE"),)
 BATCHES_A_SECOND = 20
 WARM_S = 10.0
@@ -120,7 +120,7 @@ class Grown:
     index: LocalIndex
     writer: Writer
     size: Callable[[], int]  # Bytes on disk.
-    # Of a load: where another process writes the files, processor time of this one says little.
+    # The clock of a load: where another process writes the files, processor time of this one says little.
     clock: Callable[[], float] = process_time
     # Seconds of processor time so far, of this process and of those that answer it.
     used: Callable[[], float] = process_time

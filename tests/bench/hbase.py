@@ -21,7 +21,7 @@ from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.hbase import HBaseStore
 
 TIMESTAMP = 1_700_000_000_000
-"""Of block rows that are written without an index's clock."""
+"""Timestamp of block rows that are written without an index's clock."""
 
 HAPPYBASE_BATCH = 1_000
 

@@ -52,7 +52,7 @@ Answered = tuple[list[float], Pairs]
 
 
 class _InPython:
-    """What is common to the clients in this process: they say how `one` query, an array of length one, is answered."""
+    """A client in this process; a subclass says how `one` query, an array of length one, is answered."""
 
     def one_by_one(self, queries: Simhashes) -> Answered:
         seconds, pairs = [], set()
@@ -70,7 +70,7 @@ class _InPython:
 
 
 class HappyBase(_InPython):
-    """What everybody writes first."""
+    """The client that everybody writes first: scans of prefixes in turn."""
 
     name = "happybase, ten `row_prefix` scans in turn"
 

@@ -1,4 +1,4 @@
-"""What all parts use: tables in Markdown, durations that can be compared, the machine, and the peers.
+"""Helpers of all parts: tables in Markdown, durations that can be compared, the machine, and the peers.
 
 Contestants take turns in one run, and each counts by its best. Peers come with the extras ``bench`` and ``peers``.
 """

@@ -63,7 +63,7 @@ def faiss(name: str, index: Any, stored: Simhashes, *, is_slow: bool = True) -> 
     index.add(_octets(stored))
 
     def batch(queries: Simhashes) -> Any:
-        # Its radius is exclusive.
+        # The radius of a range search is exclusive.
         return index.range_search(_octets(queries), DISTANCE + 1)
 
     def pairs(answer: Any) -> Pairs:

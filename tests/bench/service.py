@@ -131,7 +131,7 @@ def ask_for(seconds: float, port: int, clients: int, requests: Iterator[bytes]) 
 
 WORKERS = (1, 2)
 PATHS = {"query": "/v1/queries", "claim": "/v1/claims", "add": "/v1/documents"}
-"""What is measured: methods of an index, and the paths where the service does the same."""
+"""The methods of an index that are measured, and the paths where the service does the same."""
 MS = 1000
 # The rate that Meta's Hasher-Matcher-Actioner names as its target.
 TARGET = ["Meta's HMA: its target, not measured here", "", "4,000", "", "", ""]

@@ -1,4 +1,4 @@
-"""How much of everything a run measures."""
+"""Sizes of a run: the numbers of documents, queries and repetitions."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Sizes:
     """Numbers of documents and queries; the default makes a run of some minutes."""
 
-    sets: tuple[str, ...] = ("laws-zh", "laws-en", "lctt", "graph")  # Of documents, as `bench.documents` names them.
+    sets: tuple[str, ...] = ("laws-zh", "laws-en", "lctt", "graph")  # Sets of documents, by `bench.documents`.
     repeats: int = 3  # Repetitions, of which the best counts.
     rounds: int = 7  # The same where the best of three differs by a third from run to run.
     texts: int = 300  # Documents of a set that are fingerprinted by everyone.
@@ -23,8 +23,8 @@ class Sizes:
     held: int = 20_000  # Documents in the index before others are claimed, or sent to a service one by one.
     service_documents: int = 4_000  # Documents that are sent to a service in one stream.
     service_singles: int = 500  # Single calls of the library beside a service.
-    service_clients: tuple[int, ...] = (1, 8, 32, 128)  # So many clients at a time.
-    service_seconds: float = 5.0  # For so long each.
+    service_clients: tuple[int, ...] = (1, 8, 32, 128)  # Clients at a time.
+    service_seconds: float = 5.0  # Seconds of each.
     claim_batch: int = 2_000  # Documents that are claimed at a time.
     hbase_singles: int = 300  # Single queries that every client of HBase answers in a round.
     hbase_warm: int = 2_000

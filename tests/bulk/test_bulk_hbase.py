@@ -115,7 +115,7 @@ def test_an_attempt_that_outlives_its_command_does_not_disturb_the_next_one(inde
     old, new = make_writer(table_of(index)), make_writer(table_of(index))
     load(index, filled(index, tmp_path / "work"), Twice(old, new))
 
-    # Their bytes may differ: the files hold the time, compressed.
+    # The bytes of the files may differ: they hold the time, compressed.
     counts = [[(files.cells, files.files) for files in each.done.values()] for each in (old, new)]
     assert counts == [[(6_000, 7), (30_000, 7)]] * 2
     assert not index.verify().wrong

@@ -1,4 +1,4 @@
-"""What the writers of a schedule do, and to which near copies: all of it follows from its seed."""
+"""Schedules: the tasks of writers and the near copies that they are about; all of it follows from a seed."""
 
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -31,8 +31,8 @@ class Document(NamedTuple):
     id: str
     simhash: int
     sketch: int | None
-    segments: tuple[int, ...] = ()  # Of its sketch rows; none without a sketch.
-    digest: bytes = b""  # Of its text; empty for a ready fingerprint.
+    segments: tuple[int, ...] = ()  # Segments of its sketch rows; none without a sketch.
+    digest: bytes = b""  # Digest of its text; empty for a ready fingerprint.
 
 
 def share_claims(name: str, writers: int, clusters: int, *, sketched: bool) -> list[list[list[Document]]]:
@@ -112,7 +112,7 @@ def _batches(chosen: Random, claims: list[Document]) -> list[list[Document]]:
 
 
 class Task(NamedTuple):
-    """What a writer is to do."""
+    """One call that a writer is to make."""
 
     kind: str
     documents: tuple[Document, ...] = ()

@@ -107,7 +107,7 @@ U64 = np.uint64
 
 
 class SimulatedStore:
-    """What one writer sees of the server.
+    """The server as one writer sees it.
 
     `call` gets the name of a call, its parts, and whether it is repeated when no answer comes; it returns the results
     of the parts, or raises what a store may raise.

@@ -41,7 +41,7 @@ class Operation:
     kind: str
     writer: str
     acknowledged: frozenset[int] = frozenset()  # The texts whose addition was acknowledged when it began.
-    is_over: bool = False  # It was acknowledged.
+    is_over: bool = False  # Whether the call was acknowledged.
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.writer}"
@@ -53,12 +53,12 @@ class Operation:
 
 
 class Told(NamedTuple):
-    """What a document cell says; texts are numbers of documents."""
+    """The meaning of a document cell; texts are numbers of documents."""
 
     state: str
     text: int
     of: int | None
-    is_old: bool  # It was seen so long ago that it may have expired for a writer whose clock runs ahead.
+    is_old: bool  # Whether it may have expired for a writer whose clock runs ahead.
     previous: Optional["Told"]
 
     @property

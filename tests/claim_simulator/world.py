@@ -30,7 +30,7 @@ class Killed(GreenletExit):
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """How much goes wrong: shares of calls, and how often each event comes in a step."""
+    """The amount of trouble: shares of calls that go wrong, and how often each event comes in a step."""
 
     events: dict[str, float]
     stick: float  # How often the writer that went on last goes on again.

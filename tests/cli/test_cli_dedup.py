@@ -149,7 +149,7 @@ def scored(documents):
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_an_order_decides_as_an_input_in_this_order(cli, url, tmp_path, monkeypatch, order):
-    monkeypatch.setattr("simhash_hbase.corpus.waiting.BATCH", 50)
+    monkeypatch.setattr("simhash_hbase.corpus.ranking.BATCH", 50)
     documents = list(scored(near_copies(30, 4)))
     as_is = write_jsonl(tmp_path / "a.jsonl", documents)
     in_order = write_jsonl(tmp_path / "b.jsonl", sorted(documents, key=ORDERS[order]))

@@ -1,4 +1,4 @@
-"""From files of every kind to documents: what is bad is refused in a sentence, and nothing stored is harmed."""
+"""Bad files of every kind are refused in a sentence, and nothing stored is harmed."""
 
 import json
 import multiprocessing

@@ -23,7 +23,7 @@ TABLE = "hbase://127.0.0.1:9091/news"
 CONTEXT = click.Context(cli, info_name="simhash-hbase")
 HELD = {name: cli.get_command(CONTEXT, name) for name in sorted(COMMANDS)}
 EXAMPLES = [example for command in (cli, *HELD.values()) for example in command.examples]
-# These stay until they are ended.
+# Servers stay until they are ended.
 SERVED = [example for example in EXAMPLES if " serve " in example]
 # The script for an operator is written without a look at the table.
 IN_HBASE = [example for example in EXAMPLES if TABLE in example and " schema " not in example]

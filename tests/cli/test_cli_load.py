@@ -55,7 +55,7 @@ def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path):
     words = ("load", empty, file, "--work", tmp_path / "work", "--workers", 1)
     process = start(*words)
     end = time.monotonic() + END_S
-    # It stands still while it is looked at, or it might end between the look and the kill.
+    # The load stands still while it is looked at, or it might end between the look and the kill.
     process.send_signal(signal.SIGSTOP)
     while "part-000000" not in _manifest(tmp_path / "work"):
         process.send_signal(signal.SIGCONT)

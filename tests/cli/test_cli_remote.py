@@ -80,7 +80,7 @@ def test_an_output_that_is_not_finished_is_not_there(bucket):
 
     def stop_within():
         with created(f"{url}/large") as file:
-            file.write(bytes(12 << 20))  # Of which parts are on the server by then.
+            file.write(bytes(12 << 20))  # Parts of this are on the server by then.
             raise RuntimeError
 
     with pytest.raises(RuntimeError):

@@ -3,6 +3,8 @@
 import pytest
 from support.corpus import text, write_jsonl
 
+from simhash_hbase.cli.exits import with_sources
+
 
 @pytest.fixture
 def config(tmp_path):
@@ -140,6 +142,25 @@ def test_a_bad_value_names_the_variable_or_the_file_and_key_that_it_is_from(cli,
     assert f"variable SIMHASH_HBASE_{key.upper()}" in of_variable
     assert "set by" not in of_words
     assert all(value in sentence for sentence in (of_words, of_file, of_variable))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence", "is_named"),
+    [
+        ("by", "site", "nearby.jsonl: no such file or directory", False),
+        ("cut", 9, "the page's brotli data is damaged or cut off", False),
+        ("format", "json", "a.jsonl: the format has no field 'score'", False),
+        ("encoding", "big5", "the word big52 is unknown", False),
+        ("encoding", "klingon", "encoding 'klingon' is unknown", True),
+        ("rejects", "out", "--rejects out is the file of --report, too", True),
+        ("lease", 0, "lease_s 0: wanted more than 0", True),
+        ("scheme", "9z", "scheme 9z has no blocks", True),
+    ],
+)
+def test_an_error_names_the_place_of_a_setting_that_it_speaks_of(key, value, sentence, is_named):
+    told = with_sources(sentence, {key: ("variable X", value)})
+
+    assert told == f"{sentence} (set by variable X)" if is_named else told == sentence
 
 
 @pytest.mark.parametrize("cache", ["", "/proc/none"], ids=["without a home folder", "where not even root may write"])

@@ -297,7 +297,7 @@ def test_a_long_walk_is_told_of_after_its_first_page(ticking, share, wanted):
 
 @pytest.mark.parametrize("operation", ["verify", "vacuum", "stats", "export"])
 def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operation, monkeypatch):
-    for module in ("maintenance", "stats", "walk"):
+    for module in ("vacuum", "verification", "stats", "walk"):
         monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 20)
     index = make_memory_index(analyzer="shingle")
     list(index.add_many((f"document {i}", f"words of document {i} and of nothing else") for i in range(100)))

@@ -189,7 +189,7 @@ def test_a_pipe_a_descriptor_and_another_machine_s_file_are_not_made_here(tmp_pa
 
 
 def test_decisions_that_are_made_at_the_end_are_handed_over_batch_by_batch(tmp_path, source, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.corpus.waiting.BATCH", 25)
+    monkeypatch.setattr("simhash_hbase.corpus.ranking.BATCH", 25)
     handed = []
 
     class Handed(list):

@@ -16,7 +16,7 @@ BASE = 0x9E3779B97F4A7C15
 CHECKED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-# Of two documents without sketches; before every similarity.
+# The rank of a similarity that is not known: before every known one.
 UNKNOWN = 2
 
 

@@ -1,4 +1,4 @@
-"""Which features pull two fingerprints apart, beside a computation of its own, bit by bit."""
+"""`explain` names the features that pull two fingerprints apart: compared with a computation bit by bit."""
 
 from math import sqrt
 

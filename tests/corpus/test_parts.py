@@ -247,7 +247,7 @@ def test_parts_of_a_file_end_at_its_line_ends_and_have_the_wanted_size(tmp_path)
     assert [part.line for part in parts] == [lines(60)[: part.start].count(b"\n") + 1 for part in parts]
 
 
-def test_parts_of_parquet_are_row_groups_and_one_too_large_to_be_held_leaves_the_file_whole(tmp_path, monkeypatch):
+def test_a_row_group_too_large_to_be_held_leaves_a_parquet_file_whole(tmp_path, monkeypatch):
     [path] = written(tmp_path, {"rows.parquet": FILES["rows.parquet"]})
     one, two = (list(divide(Sources([path]), InputOptions(), part_bytes=size)) for size in (1, 2_000))
 
@@ -423,7 +423,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bytes_with_other_workers(tmp
 
 
 @pytest.mark.slow
-def test_a_run_whose_input_was_replaced_keeps_no_line_of_the_other_file_and_goes_on_with_the_first(tmp_path):
+def test_a_run_whose_input_was_replaced_keeps_no_line_of_the_other_file(tmp_path):
     [path] = written(tmp_path, {"plain.jsonl": lines(400)})
     expected, _, _ = deduplicated(tmp_path / "one", [path], 1)
     folder, index = tmp_path / "two", f"file:{tmp_path / 'index'}"

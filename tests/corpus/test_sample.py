@@ -14,7 +14,7 @@ from simhash_hbase.errors import WorkerLost
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.kernel.texts import Batch
 
-# Of texts with few words it is not remembered whether they count as a whole.
+# Texts have many words: of few it is not remembered whether they count as a whole.
 WORDS = "春天来了，河边的柳树发了芽，孩子们在草地上放风筝，老人坐在长椅上下棋。"
 TEXTS = [f"第{number}篇文章说的是第{number}件事，我们都知道{number % 7}。{WORDS}" for number in range(60)]
 

@@ -74,7 +74,7 @@ def blocked_signals(analysis):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
 def test_the_first_process_of_a_program_starts_with_ctrl_c_blocked():
-    """Whose first process also starts multiprocessing's tracker, which unblocks it."""
+    """The first process of a program also starts multiprocessing's tracker, which unblocks it."""
     imported = "from corpus.test_workers import ANALYSIS, Worker, blocked_signals"
     code = f"{imported}\nif __name__ == '__main__': print(Worker(ANALYSIS).call(blocked_signals))"
     done = subprocess.run([sys.executable, "-c", code], env=with_helpers(), capture_output=True, text=True, check=True)
@@ -91,7 +91,7 @@ def test_an_argument_that_does_not_pickle_fails_its_own_job():
 
 
 def test_processes_that_are_killed_while_others_start_fail_nothing_else():
-    """With the executor of the standard library a thread fails now and then, and a process stays."""
+    """The executor of the standard library fails here now and then, and leaves a process."""
     with closing(pool(4)) as workers:
         for _ in range(3):
             jobs = [workers.submit(its_pid) for _ in range(4)]

@@ -32,7 +32,7 @@ ACTIONS = {
     "split": ("TABLE KEY", "split a region at a key, in hexadecimal digits"),
     "merge": ("TABLE NUMBER", "merge a region with the next one"),
 }
-"""What follows an action, and what it does."""
+"""The words that follow an action, and what the action does."""
 HERE = Path(__file__).parent
 QUIET = {**os.environ, "LOG_LEVEL": "OFF"}
 REGION_ADMIN = HERE / "RegionAdmin.java"

@@ -23,7 +23,7 @@ MASTERS = ("master", "backup")
 META = "hbase:meta"
 SESSION_S = 10
 REGIONS = 6
-# Its batches read some hundred members of a region; a large index reads them by scans from more on.
+# Batches of this laboratory read some hundred members of a region; a large index reads them by scans from more on.
 SCANNED_ROWS = 50
 FULL_S = 20
 

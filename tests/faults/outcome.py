@@ -1,4 +1,4 @@
-"""What a scenario ends with: a line of a table."""
+"""The outcome of a scenario: a line of a table."""
 
 import threading
 from dataclasses import dataclass, field

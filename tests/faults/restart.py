@@ -23,7 +23,7 @@ SCENARIO = "service restarted"
 CLIENTS = 32
 PROCESSES = ("--processes", "2")
 WORDS = 100
-TURN = 8  # Of eight requests four are claims, two are queries, one adds and one removes.
+TURN = 8  # Requests of a turn: four claims, two queries, one addition and one removal.
 
 
 class Client:
@@ -34,9 +34,9 @@ class Client:
 
     def __init__(self, address: str, name: str):
         self.acknowledged: dict[str, tuple[str, str | None] | None] = {}
-        """By id: its state and its original; None after its removal."""
+        """State and original of each id; None after its removal."""
         self.answered: list[float] = []
-        """When the answers came."""
+        """The times at which answers came."""
         self._address = address
         self._name = name
         self._random = Random(name)

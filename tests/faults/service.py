@@ -19,7 +19,7 @@ HURTS = ("gateway killed", "region server killed", "region moved", "region serve
 
 
 class Client:
-    """What the traffic asks of an index, asked over HTTP."""
+    """An index as the traffic asks it, over HTTP."""
 
     def __init__(self, server):
         self._http = server.client()

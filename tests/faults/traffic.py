@@ -72,12 +72,12 @@ def check_told(index, told):
 
 @dataclass
 class Log:
-    """What was acknowledged, how long calls took, and what was wrong."""
+    """The acknowledged changes, the times of the calls, and the faults that were seen."""
 
     calls: list = field(default_factory=list)  # (kind, started, ended) of those that were answered.
     refused: Counter = field(default_factory=Counter)  # Retryable errors, by name.
     wrong: list = field(default_factory=list)
-    told: dict = field(default_factory=dict)  # Of each document.
+    told: dict = field(default_factory=dict)  # The acknowledged state of each document.
 
     def stall(self):
         """Return the longest time without an answer to a kind of call, in seconds."""

@@ -1,4 +1,4 @@
-"""From documents to entries: what is refused and where it was, and only where texts become what they became before."""
+"""Documents become entries, or are refused with their place, and texts become what they became before."""
 
 import pickle
 from importlib.metadata import version

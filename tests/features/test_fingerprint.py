@@ -161,7 +161,7 @@ MANY_WORDS = " ".join(f"w{number}" for number in range(200))
     ("analyzer", "texts"),
     [
         pytest.param(JiebaAnalyzer(), ["数据库 " * 200_000 + "索引"], id="a word very often"),
-        # Their sums are not exact as floats.
+        # The sums of these weights are not exact as floats.
         pytest.param(LearnedAnalyzer(idf=OwnIdf({"a": 1e9}, other=1e9 - 1 / SCALE)), ["a " + MANY_WORDS], id="large"),
         pytest.param(LettersAnalyzer(), ["abc", "", "aab"], id="features alone"),
     ],

@@ -149,7 +149,7 @@ def test_a_text_with_the_outline_of_a_sampled_one_has_its_own_fingerprint():
 
 
 def test_an_index_made_with_a_sample_does_not_cut_it_again(tmp_path, cuts):
-    # Of texts with few words it is not remembered whether they count as a whole.
+    # Texts have many words: of few it is not remembered whether they count as a whole.
     texts = [" ".join([text, *(f"word{number}" for number in range(30))]) for text in TEXTS[:4]]
     with create_index(f"file:{tmp_path}/made", learn_from=texts) as made:
         cuts.clear()

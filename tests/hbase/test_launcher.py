@@ -45,7 +45,7 @@ def lock(tmp_path):
 
 @pytest.fixture
 def registry(monkeypatch, tmp_path):
-    """What the registry answers, by artifact; a name that is missing cannot be fetched."""
+    """Answer as a registry, by artifact; a name that is missing cannot be fetched."""
     answers = {"a": b"1", "b": b"2"}
 
     def resolve(jar):

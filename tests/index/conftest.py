@@ -1,11 +1,11 @@
-"""What makes indexes in every kind of store that has claims."""
+"""Fixtures that make indexes in every kind of store."""
 
 import pytest
 from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
 ON_HBASE = ("thrift2", "rpc")
 PLACES = {**CLAIMING_PLACES, **{name: HBASE_PLACES[name] for name in ON_HBASE}}
-"""Of HBase one version of Thrift: that both keep the contract is tested with the stores."""
+"""Places of the tests; HBase with one version of Thrift: the tests of stores compare both."""
 
 
 @pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(name, marks=pytest.mark.hbase) for name in ON_HBASE)])

@@ -1,4 +1,4 @@
-"""What one look at the neighbours decides, case by case: own state, neighbour's cell, outcome."""
+"""One look at the neighbours, case by case: own state, neighbour's cell, decision."""
 
 import msgspec
 import pytest

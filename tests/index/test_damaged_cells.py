@@ -166,7 +166,8 @@ def lost_documents(before, after):
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "first"), [(10_000, 0), (3, 1)])
 def test_no_damage_of_a_cell_goes_unnoticed_and_no_document_with_a_member_is_lost(made, monkeypatch, page, first):
-    monkeypatch.setattr("simhash_hbase.index.upkeep.maintenance.PAGE", page)
+    for module in ("vacuum", "verification"):
+        monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", page)
     right = answers(*made)
     for kind, change in islice(damages(made[0]), first, None, STEP):
         store, clock = damaged(made, change)

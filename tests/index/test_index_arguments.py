@@ -1,4 +1,4 @@
-"""What an index cannot keep or answer is refused in a sentence, and nothing of it is written."""
+"""Arguments that an index cannot keep or answer are refused in a sentence, and nothing of them is written."""
 
 from dataclasses import replace
 from functools import partial

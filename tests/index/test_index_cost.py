@@ -1,4 +1,4 @@
-"""What calls cost: which calls of the store, how many cells, and how much memory."""
+"""The cost of calls: which calls of the store, how many cells, and how much memory."""
 
 from functools import partial
 
@@ -85,7 +85,7 @@ SWAPPING_COSTS = [
     ({}, LocalIndex.add_entries, [near(1, seed=2)], "get put put_rows compare_and_set"),
     ({}, LocalIndex.add_entries, [near(2, seed=2), NEW], "get put put_rows put get"),
     ({}, dedup, [apart(2), apart(500)], "get scan put put_rows put get"),
-    # They read their own cells, query, become pending, write, query again, and are decided.
+    # Claims read their own cells, query, become pending, write, query again, and are decided.
     (
         {},
         LocalIndex.claim_entries,
@@ -135,7 +135,7 @@ CROWD = 20_000
 @pytest.fixture
 def crowded(tmp_path, monkeypatch):
     """Return an index of one document, with a crowd of rows under one of its prefixes."""
-    for module in ("maintenance", "walk"):
+    for module in ("vacuum", "verification", "walk"):
         monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 500)
     store = EmbeddedStore.create(str(tmp_path / "index"), EmbeddedOptions(durable=False))
     with LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", grace_s=0)) as index:
@@ -160,7 +160,7 @@ def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
 
 @pytest.mark.parametrize("act", [LocalIndex.verify, LocalIndex.vacuum])
 def test_a_member_is_read_a_few_times_and_not_for_each_page_of_its_passage_rows(monkeypatch, act):
-    for module in ("maintenance", "walk"):
+    for module in ("vacuum", "verification", "walk"):
         monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 20)
     store = NotingStore()
     index = make(store, passages=20, match="verified")

@@ -10,7 +10,7 @@ from support.places import Clock, IndexMaker, Memory, Swapping
 from support.server_doubles import SwappingOnly
 
 from simhash_hbase import LocalIndex
-from simhash_hbase.index import candidates, search
+from simhash_hbase.index import candidates, members, search
 from simhash_hbase.index.arguments import Search
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.keys import id_digest, member_row
@@ -219,7 +219,7 @@ def test_answers_do_not_depend_on_how_the_work_is_cut(seed, pairs, held, sketche
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "PAIRS_AT_ONCE", pairs)
-        patch.setattr(search, "HELD_MEMBERS", held)
+        patch.setattr(members, "HELD_MEMBERS", held)
         patch.setattr(search, "SKETCHES_AT_ONCE", sketches)
         cut = index.query_entries(asked)
 
@@ -295,7 +295,7 @@ def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_ba
         lambda: counted.extend(len(a.matches) for a in crowded.answer_entries(batch, Search(limit=limit)))
     )
 
-    # Of forty thousand matches all would take more, at more than 110 bytes each.
+    # Forty thousand matches would take more, at more than 110 bytes each.
     assert sum(counted) == len(batch) if limit else sum(counted) > 40_000
     assert taken < 4_500_000
 

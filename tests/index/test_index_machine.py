@@ -39,16 +39,16 @@ STEP_MS = 1_000
 
 @dataclass(frozen=True)
 class Held:
-    """What the model knows of an id."""
+    """The model's knowledge of an id."""
 
     text: Written
     is_original: bool
     seen: int
     order: int
     decision: tuple
-    source: int | None = None  # Of a duplicate: the metadata that it was decided with.
-    of_text: Written | None = None  # Of a duplicate: the text of its original then.
-    is_lost: bool = False  # Its original was removed since: the list of its copies went with it.
+    source: int | None = None  # The metadata that a duplicate was decided with.
+    of_text: Written | None = None  # The text that a duplicate's original had then.
+    is_lost: bool = False  # Whether its original was removed since, and the list of copies with it.
 
 
 class Model:

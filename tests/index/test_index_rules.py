@@ -1,4 +1,4 @@
-"""What counts as a near-duplicate under each rule and since a time, and what an answer says of itself and matches."""
+"""Near-duplicates under each rule and since a time, and the fields of answers and matches."""
 
 import random
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""What disagrees is told by ``verify`` and mended by ``repair``; what has ended is taken by ``vacuum``."""
+"""``verify`` reports cells that disagree, ``repair`` mends them, and ``vacuum`` deletes what has ended."""
 
 from contextlib import suppress
 

@@ -6,9 +6,9 @@ from support.bruteforce import entries
 from support.cost import NotingStore
 
 from simhash_hbase import CorruptIndex, LocalIndex, Profile
-from simhash_hbase.index import search
+from simhash_hbase.index import members as members_module
 from simhash_hbase.index.documentrows import member_entries, member_values
-from simhash_hbase.index.search import Members, found_since
+from simhash_hbase.index.members import Members, found_since
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import DocumentState, Text, decode_member, encode
 from simhash_hbase.rows.keys import document_row, id_digest
@@ -55,7 +55,7 @@ def test_what_was_read_is_not_read_again(store):
 
 @pytest.mark.parametrize(("held", "calls"), [(3, ["get_rows", "get"]), (2, ["get_rows", "get"] * 2)])
 def test_above_a_number_of_members_all_are_forgotten(store, monkeypatch, held, calls):
-    monkeypatch.setattr(search, "HELD_MEMBERS", held)
+    monkeypatch.setattr(members_module, "HELD_MEMBERS", held)
     members = reader(store)
     assert names(members, 1) == names(members, 1) == ["a", "b", "c"]
     assert store.take_names() == calls

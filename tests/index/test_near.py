@@ -1,4 +1,4 @@
-"""When two documents are near enough, at the edges of each rule."""
+"""Nearness of two documents at the edges of each rule."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from support.bruteforce import crowd, entries, matches, shares_block_row, writte
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches, accept, distances, estimated_similarity, hamming, judge
 
-# Of 512 bits 64 differ at a similarity of 3/4.
+# At a similarity of 3/4, 64 of 512 bits differ.
 VERIFIED = MatchRule(match="verified", distance=3, similarity=0.75, radius=7)
 
 

@@ -181,7 +181,7 @@ def test_brute_force_finds_no_other_passages(texts, asked):
 
         for other in map(normalized, kept.values()):
             for start, stop in shared_runs(plain, other, LENGTH):
-                # Of a run of enough characters a span has at least a hashed run.
+                # A span has at least a hashed run of each run of enough characters.
                 assert any(min(stop, b) - max(start, a) >= GRAM for a, b in spans), (plain, other)
         for (a, b), passage in zip(spans, answer.passages, strict=True):
             assert b - a >= GRAM
@@ -213,7 +213,7 @@ def test_a_text_that_shares_too_much_with_others_says_that_it_was_not_asked_whol
     assert (repeated.truncated, [each.at_least for each in repeated.passages]) == (True, [True])
 
 
-def test_a_long_text_takes_memory_by_what_it_shares_and_not_by_documents_times_length():
+def test_a_long_text_takes_memory_by_what_it_shares_with_documents():
     shared = [text(seed, count=LENGTH) for seed in range(1_000)]
     with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
         list(made.add_many((f"d{number}", text(-number, count=40) + part) for number, part in enumerate(shared)))
@@ -234,7 +234,7 @@ def test_all_runs_of_a_short_clue_are_asked(index):
     whole = text(1)
     clues = [whole[at : at + 14] + "某" + whole[at + 15 : at + 29] for at in range(0, 270, 3)]
     hits = sum("a" in dict(found(index.find(clue))) for clue in clues)
-    # Those that winnowing keeps of such a clue alone find fewer.
+    # The hashes that winnowing keeps of such a clue alone find fewer.
     assert hits >= 0.65 * len(clues)
 
 

@@ -20,7 +20,7 @@ from simhash_hbase.stores.hbase.table import TableSchema
 
 SPREAD = [i << 20 for i in range(300)]
 REGIONS = ["", "40000000", "80000000", "c0000000"]
-# Of any length: HBase splits where it wants when the table does not say otherwise.
+# First keys of any length: HBase splits where it wants when the table does not say otherwise.
 STARTS = st.lists(st.binary(min_size=1, max_size=7), max_size=90).map(lambda keys: [b"", *sorted(set(keys))])
 
 

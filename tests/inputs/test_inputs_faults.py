@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from support.crawls import read_bytes
 
-from simhash_hbase.corpus.documents import write_rejects
+from simhash_hbase.corpus.refusals import write_rejects
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import Document, Reject, read
 from simhash_hbase.inputs.compression import gunzip

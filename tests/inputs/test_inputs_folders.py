@@ -1,4 +1,4 @@
-"""What cannot be read below a folder is refused, and all else is read."""
+"""Folders: files that cannot be read are refused, and all others are read."""
 
 import gzip
 import json
@@ -170,7 +170,7 @@ def test_a_part_without_suffix_in_a_folder_that_says_nothing_is_refused(tmp_path
 
 
 @pytest.mark.parametrize("name", ["a.arc.gz", "a.arc"])
-def test_a_crawl_from_before_warc_is_refused_with_the_command_that_makes_a_warc_of_it(tmp_path, name):
+def test_a_crawl_from_before_warc_is_refused_with_the_command_that_converts_it(tmp_path, name):
     content = b"filedesc://a.arc 0.0.0.0 20260304050607 text/plain 5\n1 0 x\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     write_texts(tmp_path, "b.txt")
@@ -198,7 +198,7 @@ def test_texts_of_a_folder_without_records_are_all_documents_but_markers(tmp_pat
 
 
 @pytest.mark.parametrize("records", ["package.json", "data/a.csv"])
-def test_pages_in_folders_that_begin_with_an_underscore_are_documents_beside_records_too(tmp_path, records):
+def test_pages_in_folders_with_an_underscore_are_documents_beside_records(tmp_path, records):
     write_texts(tmp_path, "_posts/2026/a.md", "_posts/b.txt", "content/_index.md", "_config.yml", "_data/README.md")
     (tmp_path / records).parent.mkdir(exist_ok=True)
     (tmp_path / records).write_text(CSV if records.endswith(".csv") else '{\n"name": "site"\n}\n')

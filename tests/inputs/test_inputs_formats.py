@@ -1,4 +1,4 @@
-"""What is written in each format, encoding and compression is read back equal."""
+"""Records that are written in each format, encoding and compression are read back equal."""
 
 import csv
 import gzip

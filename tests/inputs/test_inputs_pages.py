@@ -313,7 +313,7 @@ def test_an_article_beside_a_notice_of_consent_is_the_main_text(notice, around):
 
 
 @pytest.mark.parametrize("notice", [ENGLISH_NOTICE, *CONSENTS])
-def test_an_article_about_consent_stays_the_main_text_where_nothing_else_is_an_article(notice):
+def test_an_article_about_consent_stays_the_main_text_of_its_page(notice):
     article = f"<article><h1>News</h1>{notice * 2}</article>"
     text = main_text(f"<html><body>{article}<div class=comments><p>Thanks for this!</p></div></body></html>").text
     assert "Thanks" not in text

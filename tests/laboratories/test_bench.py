@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 ON_HBASE = PARTS.keys() - {*DEFAULT_PARTS, "growth"}
-# It takes two minutes; its tables are those of ``growth``, and the loading by files has tests of its own.
+# This part takes two minutes; its tables are those of ``growth``, and the loading by files has tests of its own.
 LONG = "growth-hbase"
 
 

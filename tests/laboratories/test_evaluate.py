@@ -1,4 +1,4 @@
-"""What ``scripts/evaluate`` computes."""
+"""The figures that ``scripts/evaluate`` computes."""
 
 import gzip
 import json

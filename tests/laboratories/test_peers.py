@@ -1,4 +1,4 @@
-"""What ``scripts/evaluate --peers`` compares: all similar pairs are known, and every index gives its pairs."""
+"""The comparison of ``scripts/evaluate --peers``: all similar pairs are known, and every index gives its pairs."""
 
 import random
 from contextlib import closing

@@ -36,7 +36,7 @@ ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THR
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What one entrant did."""
+    """The result of one entrant."""
 
     answers: Answers
     add: float  # Processor seconds from texts to documents that are found.

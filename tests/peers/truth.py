@@ -15,7 +15,7 @@ LEAST = 0.8
 MINIMA = 128
 AGREEING = 85
 SHINGLES_AT_ONCE = 512
-"""So that the permuted hashes stay in the processor's cache."""
+"""Shingles at a time: few enough that the permuted hashes stay in the processor's cache."""
 
 
 def similar_pairs(texts: Sequence[str], exact: Similarities) -> set[Pair]:

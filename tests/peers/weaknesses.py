@@ -1,4 +1,4 @@
-"""Where near-duplicate indexes of whole documents fail: kinds of copies that they miss, and of others that they join.
+"""Failures of near-duplicate indexes of whole documents: kinds of copies that they miss, and of others that they join.
 
 Run by ``scripts/evaluate --fails``. Each kind is made from articles of lctt by a fixed random sequence. Every index is
 filled with all texts of the kind, copies and strangers, and asked for each of the copies.

@@ -169,7 +169,7 @@ def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
     assert Profile.resolve(distance=4, scheme="6x2").rule.distance == 4
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
     assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
-    # It is counted in days.
+    # A ttl is counted in days.
     assert Profile.resolve(ttl_days=1.5).oldest(10**12) == 10**12 - 129_600_000
     assert Profile.resolve().oldest(10**12) == 0
 

@@ -1,4 +1,4 @@
-"""What the package offers: public names, one tree of errors, types that mean one thing, messages of a library."""
+"""The package's offer: public names, one tree of errors, types that mean one thing, messages of a library."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""What a release needs beside the code: one version, a changelog, and files that say what the scripts say."""
+"""A release's needs beside the code: one version, a changelog, and files that say what the scripts say."""
 
 import re
 import tomllib

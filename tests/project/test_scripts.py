@@ -1,4 +1,4 @@
-"""What the scripts do before their work, by programs that only note how they were called."""
+"""The scripts before their work, by programs that only note how they were called."""
 
 import json
 import re

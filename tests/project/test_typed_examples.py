@@ -1,4 +1,4 @@
-"""What users copy from the pages, and what their editors tell them of it: all of it passes a strict type checker."""
+"""Examples that users copy from the pages pass a strict type checker, as their editors would tell them."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What is stored of a document: what its cell means to queries, writers and claims, and its columns."""
+"""The stored states of a document: their meaning to queries, writers and claims, and their columns."""
 
 from dataclasses import replace
 from functools import partial

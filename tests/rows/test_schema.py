@@ -90,7 +90,7 @@ def test_thrift_1_makes_what_it_can_and_says_what_it_could_not(create):
 @pytest.mark.parametrize(
     ("version", "schema", "shortfalls"),
     [
-        # It cannot see more.
+        # Version 1 of Thrift cannot see more.
         (1, TableSchema(regions=3), ["the table has 2 regions instead of 3, or at other keys"]),
         (2, TableSchema(regions=2, ttl_ms=10**9), [f"family {n} has TTL {FOREVER} instead of 1100000" for n in "bd"]),
     ],

@@ -128,7 +128,7 @@ def test_there_is_no_default_password_and_none_in_the_file(tmp_path):
     assert grafana["secrets"] == ["grafana-password"]
     assert secret == "${GRAFANA_PASSWORD_FILE:-./grafana/password}"
     assert "docker/grafana/password" in (DOCKER.parent / ".gitignore").read_text().splitlines()
-    # It does not start with an empty one: Grafana would take its own.
+    # The container does not start with an empty one: Grafana would take its own.
     shell, options, script = grafana["entrypoint"]
     script = script.replace("/run/secrets/grafana-password", str(tmp_path / "password")).replace("/run.sh", "true")
     for content, status in ((None, 1), ("", 1), ("some", 0)):

@@ -18,9 +18,9 @@ CONFIG = DOCKER / "prometheus" / "prometheus.yml"
 DASHBOARD = json.loads((DOCKER / "grafana" / "dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 ALERTS = {rule["alert"]: rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]}
-# Of Prometheus itself, whether the service answered.
+# The metric of Prometheus itself, whether the service answered.
 OF_PROMETHEUS = {"up"}
-# Of stores that are reached over a network.
+# Metrics of stores that are reached over a network.
 OF_STORES = {"simhash_store_connections", "simhash_store_connections_limit", "simhash_store_retries_total"}
 ENDINGS = ("_bucket", "_sum", "_count")
 
@@ -178,7 +178,7 @@ def test_a_prometheus_of_the_shipped_configuration_reads_the_service(url, server
         assert [series["value"][1] for series in prometheus.query("simhash_queries_total")] == ["6"]
         assert [series["value"][1] for series in prometheus.query('up{job="simhash"}')] == ["1"]
         empty = [expression for expression in shown() if not prometheus.query(expression)]
-        # This store is a folder.
+        # The store is a folder.
         assert all(named(expression) & OF_STORES for expression in empty)
         wait_for(lambda: [rule["health"] for rule in rules_of(prometheus)] == ["ok"] * len(ALERTS))
         # On a busy machine a request may be slow for a moment, which does not fire.

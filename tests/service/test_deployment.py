@@ -124,7 +124,7 @@ def test_the_commands_of_the_page_make_what_the_unit_needs(tmp_path):
     words = command_of_unit()
     home = words[2].removeprefix("file:").rpartition("/")[0]
 
-    # Those that change this machine's users and services are compared; the others run, in a folder of the test.
+    # Commands that change this machine's users and services are compared; the others run, in a folder of the test.
     assert user.split()[-1] == re.search(r"^User=(.*)$", UNIT.read_text(), re.MULTILINE)[1]
     assert f"--home-dir {home} " in user
     assert unit.split()[3] == str(UNIT.relative_to(ROOT))

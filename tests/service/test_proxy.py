@@ -1,4 +1,4 @@
-"""What the proxy of the compose file keeps from the service: connections, rates, sizes and times."""
+"""The proxy of the compose file keeps from the service: too many connections, rates, sizes and times."""
 
 import os
 import re
@@ -110,7 +110,7 @@ def test_a_header_that_is_too_long_gets_400(proxy):
 
 
 def test_a_body_with_two_lengths_is_one_request_for_both(proxy):
-    """What follows the end that the proxy sees is not taken for a request that nobody sent."""
+    """Bytes behind the end that the proxy sees are not taken for a request that nobody sent."""
     head = f"POST /v1/queries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 70\r\nTransfer-Encoding: chunked\r\n\r\n"
     with proxy.connect() as connection:

@@ -1,4 +1,4 @@
-"""What uses an index uses a shared service by its address: commands and tables; see also the folder frameworks."""
+"""Commands and tables use a shared service by its address, as an index; see also the folder frameworks."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Where one request ends and the next begins, and what a connection may keep: requests as bytes."""
+"""The ends of requests and what a connection may keep: requests as bytes."""
 
 import asyncio
 import socket

@@ -74,7 +74,7 @@ def test_a_stream_ends_with_its_key_and_says_so(server, tmp_path, left):
 
         path.write_text(others + left.format(digest=digest))
 
-        # It ends while it waits for its client.
+        # The stream ends while it waits for its client.
         summary = json.loads(next(answers))["summary"]
     assert (summary["complete"], summary["last_line"], summary["outcomes"]) == (False, 1, {"original": 1})
     assert summary["error"]["code"] == "key_removed"

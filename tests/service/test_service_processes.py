@@ -87,7 +87,7 @@ def test_processes_share_a_port_add_up_their_figures_and_replace_a_killed_one(ur
 
         wait_for(lambda: counts(metrics, 40))
         wait_for(lambda: "simhash_requests_in_progress 0.0" in metrics.get("/metrics").text)
-        # Of one disk, not of one a process.
+        # Free bytes of one disk, not of one a process.
         [free] = re.findall(r"^simhash_store_free_bytes (\S+)$", metrics.get("/metrics").text, re.MULTILINE)
         disk = os.statvfs(tmp_path)
         assert 0 < float(free) < disk.f_blocks * disk.f_frsize

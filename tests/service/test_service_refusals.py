@@ -1,4 +1,4 @@
-"""What is asked wrongly gets the 4xx that says what is wrong, and changes nothing."""
+"""Wrong requests get the 4xx that says what is wrong, and change nothing."""
 
 import json
 import socket

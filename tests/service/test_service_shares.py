@@ -1,4 +1,4 @@
-"""What keeps one client from taking all: shares of places, bytes and processes."""
+"""Shares of places, bytes and processes keep one client from taking all."""
 
 import asyncio
 from threading import Event

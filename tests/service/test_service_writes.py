@@ -1,4 +1,4 @@
-"""What the service says while its store can be read and not written to."""
+"""The service's answers while its store can be read and not written to."""
 
 import os
 import random

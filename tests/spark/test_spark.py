@@ -16,8 +16,8 @@ from support.spark import QUICK, SOCKETS, corpus, decisions_of_one_machine, quie
 from simhash_hbase.api import create_index, open_index, resolve_profile
 from simhash_hbase.cli.app import main
 from simhash_hbase.cli.exits import SOME_REFUSED
-from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.corpus.options import RunListener
+from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analysis import Analysis
@@ -83,7 +83,7 @@ def test_splits_and_hot_prefixes_decide_as_one_machine_in_every_order_of_prefere
 def test_the_sample_of_lines_of_which_many_are_refused_is_that_of_one_machine(spark, tmp_path):
     lines = [{"id": f"d{at}", "text" if at % 3 else "body": f"文档 {at}"} for at in range(2 * LEARN_FROM)]
     source = write_lines(tmp_path / "corpus.jsonl", lines)
-    # Its bytes are read as those of UTF-8, which it is a part of.
+    # The bytes of ASCII are read as those of UTF-8, which it is a part of.
     settings = InputOptions(encoding="ascii")
 
     texts = Input.of(spark, [source], settings).texts()

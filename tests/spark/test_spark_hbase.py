@@ -12,7 +12,7 @@ from support.rows import contents
 from support.spark import QUICK, SOCKETS, cells_of_load, corpus, java_home, quiet_session, write_lines
 
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
-from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile

@@ -25,7 +25,7 @@ NOWHERE = {
 
 
 class Place:
-    """What is no `Path` and names one."""
+    """An object that is no `Path` and names one."""
 
     def __init__(self, path):
         self.path = path

@@ -1,4 +1,4 @@
-"""What the embedded store makes of folders that are not as they should be, and of its options."""
+"""The embedded store in folders that are not as they should be, and its options."""
 
 import os
 import subprocess

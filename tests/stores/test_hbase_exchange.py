@@ -15,9 +15,10 @@ from simhash_hbase.errors import IndexMissing, StoreBusy, StoreRefused, StoreTim
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows, packed_rows
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, reader, retry
+from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, retry
 from simhash_hbase.stores.hbase.exchange import ANSWERS_TO_GROW, PageSize
 from simhash_hbase.stores.hbase.retry import DEADLINES_IN_ALL
+from simhash_hbase.stores.hbase.sizes import CALL_SIZES, FRAMING_BYTES, CallSizes
 from simhash_hbase.stores.hbase.store import latest_writes
 from simhash_hbase.stores.hbase.thrift.exchange import GatewayExchange
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
@@ -244,7 +245,7 @@ CALL_FRAMING = 200
 TINY = [Cell(b"%d" % n, b"q", b"", 7) for n in range(500)]
 MIXED = [Cell(b"%d" % n * 9, b"q" * (n % 50), b"v" * (n * 31 % 3_000), 7) for n in range(500)]
 LONG_NAMES = [Cell(b"%0400d" % n, b"q" * 300, b"", 7) for n in range(100)]
-CALL_BYTES = 5_000
+SIZES = CallSizes(call_bytes=5_000)
 
 
 @pytest.fixture(params=[Thrift1, Thrift2])
@@ -272,41 +273,39 @@ def size(request):
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [TINY, MIXED, LONG_NAMES], ids=["tiny", "mixed", "long-names"])
 @pytest.mark.parametrize("method", ["put", "delete", "get", "get_rows", "scan_rows"])
-def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, method, monkeypatch):
-    monkeypatch.setattr(reader, "CALL_BYTES", CALL_BYTES)
+def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, method):
     rows, keys = [cell.row for cell in cells], [(cell.row, cell.qualifier) for cell in cells]
     # Thrift 1 sends a call for each row.
-    row_groups = [[row] for row in rows] if isinstance(driver, Thrift1) else list(reader.group_row_keys(rows, 1_000))
+    row_groups = [[row] for row in rows] if isinstance(driver, Thrift1) else list(SIZES.group_row_keys(rows, 1_000))
     calls = {
-        "put": [driver.put("d", group) for group in reader.group_cells(cells)],
-        "delete": [driver.delete("d", group) for group in reader.group_cells(cells)],
-        "get": [driver.get("d", group) for group in reader.group_keys(keys, 1_000)],
+        "put": [driver.put("d", group) for group in SIZES.group_cells(cells)],
+        "delete": [driver.delete("d", group) for group in SIZES.group_cells(cells)],
+        "get": [driver.get("d", group) for group in SIZES.group_keys(keys, 1_000)],
         "get_rows": [driver.get_rows("d", group, 9, scan=False) for group in row_groups],
         "scan_rows": [driver.get_rows("d", group, 9, scan=True) for group in row_groups],
     }
 
     sizes = [size(call) for call in calls[method]]
 
-    assert max(sizes) <= CALL_BYTES + CALL_FRAMING
+    assert max(sizes) <= SIZES.call_bytes + CALL_FRAMING
     assert len(sizes) > 1
 
 
-def test_groups_hold_everything_once_in_order_and_are_as_large_as_possible(monkeypatch):
-    monkeypatch.setattr(reader, "CALL_BYTES", CALL_BYTES)
-    groups = reader.group_cells(MIXED)
+def test_groups_hold_everything_once_in_order_and_are_as_large_as_possible():
+    groups = SIZES.group_cells(MIXED)
 
     assert [cell for group in groups for cell in group] == sorted(MIXED, key=lambda cell: cell[:2])
     for group, after in pairwise(groups):
-        assert sum(reader.FRAMING_BYTES + sum(map(len, cell[:3])) for cell in [*group, after[0]]) > CALL_BYTES
+        assert sum(FRAMING_BYTES + sum(map(len, cell[:3])) for cell in [*group, after[0]]) > SIZES.call_bytes
 
 
 def test_no_group_has_too_many_rows_or_more_bytes_than_the_smallest_frame():
-    assert reader.CALL_BYTES + CALL_FRAMING < 1 << 20
+    assert CALL_SIZES.call_bytes + CALL_FRAMING < 1 << 20
     simhashes = np.random.default_rng(1).integers(0, 1 << 64, 900, dtype=np.uint64)
     rows = packed_rows(block_rows(Scheme(5, 2), simhashes))
 
-    assert [len(group) for group in reader.group_row_keys(rows)] == [4_000, 4_000, 1_000]
-    assert [len(group) for group in reader.group_row_keys([b"r"] * 5, 2)] == [2, 2, 1]
+    assert [len(group) for group in CALL_SIZES.group_row_keys(rows)] == [4_000, 4_000, 1_000]
+    assert [len(group) for group in CALL_SIZES.group_row_keys([b"r"] * 5, 2)] == [2, 2, 1]
 
 
 def test_of_writes_of_one_cell_only_those_of_one_time_replace_each_other():

@@ -1,4 +1,4 @@
-"""What networks and gateways do to a store over HBase, and that no answer is ever wrong for it."""
+"""Faults of networks and gateways do not make an answer of a store over HBase wrong."""
 
 import os
 import signal
@@ -132,7 +132,7 @@ def test_a_gateway_killed_at_work_is_replaced_by_another_else_an_error(version, 
             for gateways in ((own,), (own, Gateway(host, int(running))))
         )
         with closing(alone), closing(both):
-            # It takes what it is asked and answers nothing, until it dies.
+            # The gateway takes calls and answers nothing, until it dies.
             process.send_signal(signal.SIGSTOP)
             asked = [threads.submit(store.scan, prefixes, limit=1000) for store in (alone, both)]
             later(0.5, process.kill)

@@ -19,7 +19,8 @@ from simhash_hbase.stores.columns import CellRows, columns_of
 from simhash_hbase.stores.hbase import exchange as exchanging
 from simhash_hbase.stores.hbase.exchange import Exchange
 from simhash_hbase.stores.hbase.filters import ranges_filter, rows_filter
-from simhash_hbase.stores.hbase.reader import REMEMBER_S, HBaseReader, ReadSizes, Regions, by_region, in_one_region
+from simhash_hbase.stores.hbase.reader import REMEMBER_S, HBaseReader, Regions, by_region, in_one_region
+from simhash_hbase.stores.hbase.sizes import CallSizes
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
@@ -92,7 +93,7 @@ def test_a_scan_answers_as_the_model_does_however_it_is_cut(pairs, asked, limit,
     wanted = model.scan(prefixes, limit=limit)
 
     driver, starts = Driver(rows, at_once, late), [b"", bytes([0, 0, 0, 0, 3])]
-    found = scan(driver, starts, prefixes, limit, sizes=ReadSizes(reply_rows=reply_rows, few_prefixes=few))
+    found = scan(driver, starts, prefixes, limit, sizes=CallSizes(reply_rows=reply_rows, few_prefixes=few))
 
     assert pairs_of(found.rows) == pairs_of(wanted.rows)
     assert found.truncated.tolist() == wanted.truncated.tolist()
@@ -103,7 +104,7 @@ def test_what_one_prefix_has_shown_does_not_count_for_the_next():
     # The first page times out twice: one prefix is read at a time.
     driver = Driver(rows, 9, [True, True])
 
-    found = scan(driver, [b""], uint64s(1, 2, 3), 5, sizes=ReadSizes(reply_rows=3, few_prefixes=0))
+    found = scan(driver, [b""], uint64s(1, 2, 3), 5, sizes=CallSizes(reply_rows=3, few_prefixes=0))
 
     assert pairs_of(found.rows) == pairs_of(rows)
     assert not np.any(found.truncated)
@@ -279,7 +280,7 @@ ONE_REGION = Regions(lambda: [b""])
 )
 @pytest.mark.parametrize("count", [1, 50])
 def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(change, limit, count):
-    sizes = ReadSizes(few_cells=FEW, many_cells=MANY, reply_cells=10)
+    sizes = CallSizes(few_cells=FEW, many_cells=MANY, reply_cells=10)
     rows = [b"%04d" % number for number in range(count)]
     driver = Changing(NAMES, change)
 
@@ -294,7 +295,7 @@ def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(chan
 
 @pytest.mark.parametrize(("count", "limits"), [(10, [1_000]), (11, [FEW, 1_000])])
 def test_few_rows_are_read_up_to_the_limit_at_once(count, limits):
-    sizes = ReadSizes(few_cells=FEW, reply_cells=1_000)
+    sizes = CallSizes(few_cells=FEW, reply_cells=1_000)
     driver = Changing(NAMES, lambda _: None)
 
     rows = [b"%04d" % number for number in range(count)]
@@ -306,7 +307,7 @@ def test_few_rows_are_read_up_to_the_limit_at_once(count, limits):
 @pytest.fixture
 def filled(wide_store, monkeypatch):
     """Fill a table with rows of 0 to 9 cells, all over its regions, and with their neighbours."""
-    wide_store._reader.sizes = ReadSizes(few_cells=FEW, many_cells=MANY)
+    wide_store._reader.sizes = CallSizes(few_cells=FEW, many_cells=MANY)
     monkeypatch.setattr(Thrift2, "scanned_rows", 2)
     simhashes = np.random.default_rng(7).integers(0, 1 << 64, 300, dtype=np.uint64)
     simhashes[:2] = 0, (1 << 64) - 1

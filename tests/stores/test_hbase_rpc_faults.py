@@ -1,4 +1,4 @@
-"""What networks and a changing cluster do to a store without a gateway, and that no answer is ever wrong for it."""
+"""Faults of networks and a changing cluster do not make an answer of a store without a gateway wrong."""
 
 import os
 import threading

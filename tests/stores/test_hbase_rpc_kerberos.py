@@ -78,7 +78,7 @@ def echoed(options, block):
 @pytest.mark.parametrize(
     ("layers", "chosen"), [(PLAIN | SIGNED | ENCRYPTED, ENCRYPTED), (PLAIN | SIGNED, SIGNED), (PLAIN, PLAIN)]
 )
-def test_the_strongest_layer_that_a_server_offers_seals_everything_behind_the_handshake(layers, chosen, realm, ticket):
+def test_the_strongest_layer_of_a_server_seals_everything_behind_the_handshake(layers, chosen, realm, ticket):
     acceptor, greeted = Acceptor(realm, layers), []
 
     def noted(connection):
@@ -230,7 +230,7 @@ def test_an_index_works_in_an_hbase_that_asks_for_kerberos_and_encryption(realm,
     conf = tmp_path / "server" / "conf"
     conf.mkdir(parents=True)
     (conf / "core-site.xml").write_text(site_xml(site, {}))
-    # It lives for seconds, so that compiling its code well does not pay.
+    # The server lives for seconds, so that compiling its code well does not pay.
     java = {"JAVA_TOOL_OPTIONS": f"-Djava.security.krb5.conf={realm.folder}/krb5.conf -XX:TieredStopAtLevel=1"}
     with own_server(tmp_path / "server", site, java) as status:
         url = f"hbase+rpc://localhost:{status['ports']['regionserver']}/docs"

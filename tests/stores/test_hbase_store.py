@@ -1,4 +1,4 @@
-"""What the store over HBase does beyond the contract: paging, grouping, limits, time-outs, threads and interrupts."""
+"""The store over HBase beyond the contract: paging, grouping, limits, time-outs, threads and interrupts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -13,8 +13,8 @@ from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint
 
 from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreTimeout
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import HBaseStore, reader
-from simhash_hbase.stores.hbase.reader import ReadSizes
+from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.sizes import CallSizes
 from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -49,7 +49,7 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
     for rows in (rows_of(*zip(prefixes.tolist(), simhashes.tolist(), strict=True)), hot, edges):
         for store in (model, wide_store):
             store.put_rows(rows, timestamp=1)
-    wide_store._reader.sizes = ReadSizes(reply_rows=reply_rows)
+    wide_store._reader.sizes = CallSizes(reply_rows=reply_rows)
     asked = np.unique(np.concatenate([prefixes[:200], prefixes[:200] + np.uint64(1), uint64s(0, (1 << 40) - 1)]))
 
     for limit in (1, 2, 3, 7, 100):
@@ -58,7 +58,7 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
 
 def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
     store.put_rows(rows_of(*((7, n) for n in range(300)), (8, 1)), timestamp=1)
-    store._reader.sizes = ReadSizes(reply_rows=10)
+    store._reader.sizes = CallSizes(reply_rows=10)
     asked = []
     scan_keys = store._driver.scan_keys
     monkeypatch.setattr(store._driver, "scan_keys", lambda *args: asked.append(args[2]) or scan_keys(*args))
@@ -68,7 +68,7 @@ def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
 
 
 def test_a_row_with_many_cells_is_read_in_parts(store):
-    store._reader.sizes = ReadSizes(reply_cells=20, few_cells=7, many_cells=30)
+    store._reader.sizes = CallSizes(reply_cells=20, few_cells=7, many_cells=30)
     made = [Cell(b"row", bytes([n]), b"v", 7) for n in range(256)]
     store.put("d", [*made, Cell(b"row2", b"'", b"v", 7)])
 
@@ -84,8 +84,7 @@ def test_a_range_of_cells_ends_before_its_stop_also_after_a_full_page(store):
 
 
 def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
-    monkeypatch.setattr(reader, "WRITE_ROWS", 7)
-    monkeypatch.setattr(reader, "CALL_BYTES", 500)
+    store._reader.sizes = CallSizes(write_rows=7, call_bytes=500)
     monkeypatch.setattr(store._driver, "rows_per_get", 7, raising=False)
     made = [Cell(b"%02d" % n, b"s", b"v" * n, 7) for n in range(60)]
     rows = rows_of(*((n, n) for n in range(60)))
@@ -246,7 +245,7 @@ def test_a_batch_of_prefixes_goes_on_with_fewer_of_them(impatient_store, proxy, 
     assert pairs_of(found.rows) == [pair for pair in pairs_of(rows) if pair[1] < limit]
     assert found.truncated.tolist() == (list(range(600)) if limit < 5 else [])
     assert [(rows, len(prefixes)) for _, _, rows, prefixes, _ in asked[:2]] == [(20_000, 600), (10_000, 300)]
-    # Those that were answered are not asked for again.
+    # Prefixes that were answered are not asked for again.
     starts = [start for start, *_ in asked]
     assert starts == sorted(starts)
 
@@ -308,7 +307,7 @@ def caching(calls):
 
 def test_walks_leave_the_cache_to_queries(impatient_store, calls):
     impatient_store.put_rows(rows_of(*((n, n) for n in range(200))), timestamp=1)
-    # So many cells in a row that its end is read by a call of its own.
+    # The row has so many cells that its end is read by a call of its own.
     impatient_store.put("d", [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)])
 
     assert len(all_pairs(impatient_store)) == 200
@@ -321,7 +320,7 @@ def test_walks_leave_the_cache_to_queries(impatient_store, calls):
     assert set(caching(calls)) == {None}
     calls.clear()
     # A row that is so wide that a query reads its rest by calls of their own.
-    impatient_store._reader.sizes = ReadSizes(reply_cells=20, few_cells=5, many_cells=20)
+    impatient_store._reader.sizes = CallSizes(reply_cells=20, few_cells=5, many_cells=20)
     assert len(impatient_store.get_rows("d", [b"row"], limit=1_000)[0]) == 100
     assert len(caching(calls)) > 2
     assert set(caching(calls)) == {None}

@@ -1,1 +1,1 @@
-"""What tests of several rooms share: corpora, servers, clocks, oracles."""
+"""Helpers of tests in several folders: corpora, servers, clocks, oracles."""

@@ -79,7 +79,7 @@ def similarity(a, b):
 
 
 class Written(NamedTuple):
-    """What a document is to the rule."""
+    """A document as the rule sees it."""
 
     simhash: int
     sketch: int | None = None

@@ -1,4 +1,4 @@
-"""What calls cost: which calls of the store, and how much memory."""
+"""Counters of what calls cost: calls of the store, and memory."""
 
 import tracemalloc
 

@@ -19,7 +19,7 @@ class Crawl:
         self._file = io.BytesIO()
         self._writer = WARCWriter(self._file, gzip=compressed)
         self.starts = []
-        """Where each record begins."""
+        """The places where records begin."""
 
     def info(self):
         self._begin()

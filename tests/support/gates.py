@@ -1,4 +1,4 @@
-"""What a test needs and is not here: the test is skipped, but never in a gate, where that would prove nothing."""
+"""Skips of tests whose needs are not met here; never in a gate, where a skipped test would prove nothing."""
 
 import os
 from collections.abc import Mapping

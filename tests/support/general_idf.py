@@ -18,7 +18,7 @@ from support.labelled import documents_file, read_documents
 SETS = ("lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta", "minhash2500_en")
 """Chinese articles, Chinese and English laws, Chinese pages with code, English news: see README.md of the features."""
 DOCUMENTS = 5_000
-"""What each set counts as, however many documents it has, so that no set decides alone what is common."""
+"""The number of documents that each set counts as, so that no set decides alone what is common."""
 WORDS = 20_000
 """Most frequent words that are kept; the table of README.md of the features shows what others give."""
 

@@ -9,6 +9,6 @@ for package in ("cli", "corpus", "features", "index", "stores.embedded"):
     found = importlib.import_module("simhash_hbase." + package)
     for module in pkgutil.walk_packages(found.__path__, found.__name__ + "."):
         importlib.import_module(module.name)
-for name in ("rows.analysed", "api", "inputs.lines", "inputs.options", "inputs.reading"):
+for name in ("rows.analysed", "api", "inputs.csvrows", "inputs.lines", "inputs.options", "inputs.reading"):
     importlib.import_module("simhash_hbase." + name)
 """

@@ -1,4 +1,4 @@
-"""How many copies with one edit are found, language by language, among passages written for this project.
+"""The share of copies with one edit that is found, language by language, among passages written for this project.
 
 ``python -m support.languages`` prints the table. The passages of a language make an index of their own,
 whose idf is learned from them. It is asked for copies of each passage: a word replaced, deleted or inserted, two
@@ -20,7 +20,7 @@ from simhash_hbase.kernel.texts import normalize
 
 PASSAGES = Path(__file__).with_name("languages.jsonl")
 COPIES = 4
-"""Of each kind of edit, a passage."""
+"""Copies of a passage by each kind of edit."""
 SEED = 12
 
 _PAIRED = "\u3040-\u30ff\u4e00-\u9fff"
@@ -35,11 +35,11 @@ Form = Callable[[str], str]
 
 
 class Row(NamedTuple):
-    """What was measured for one language."""
+    """The figures of one language."""
 
     language: str
     passages: int
-    letters: int  # Of a passage, in the mean, without blanks and punctuation.
+    letters: int  # Letters of a passage, in the mean, without blanks and punctuation.
     copies: int
     recall: float
     others: int  # Passages that came with a copy that was not made of them.

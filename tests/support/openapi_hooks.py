@@ -1,4 +1,4 @@
-"""What schemathesis cannot know of this service: how lines of JSON are made, and what the lines of an answer are."""
+"""Hooks of schemathesis: how this service's lines of JSON are made, and what the lines of an answer are."""
 
 import json
 

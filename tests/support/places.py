@@ -1,4 +1,4 @@
-"""Where the tests put an index: one class a kind of store, and a clock that stands still."""
+"""Places of an index in tests: one class a kind of store, and a clock that stands still."""
 
 import time
 from importlib import import_module

@@ -76,7 +76,7 @@ def write_kind(folder: Path, name: str, options: dict[str, Any]) -> None:
                 metadata = {"title": document} if number % 4 == 0 else None
                 try:
                     (index.add if number % 2 else index.claim)(document, text, metadata=metadata)
-                except EmptyDocument:  # Of jieba's words none is left.
+                except EmptyDocument:  # None of jieba's words is left.
                     del texts[document]
             index.claim("copy", next(iter(texts.values())) + " 。")
             index.add("gone", "吊民伐罪，周发殷汤。坐朝问道，垂拱平章。爱育黎首，臣伏戎羌。")

@@ -89,7 +89,7 @@ def web(*, context=None, **settings):
 class Hub(JsonHandler):
     """Serves `files` by their paths in the data set, and keeps the paths and ranges that were asked for."""
 
-    repository, files, broken = "", {}, 0  # So many answers with a part of a file fail before the others.
+    repository, files, broken = "", {}, 0  # `broken` answers with a part of a file fail before the others.
 
     def do_GET(self):
         path = unquote(urlsplit(self.path).path)

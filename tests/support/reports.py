@@ -1,4 +1,4 @@
-"""What a report says, read without a browser."""
+"""Contents of a report, read without a browser."""
 
 import json
 import re

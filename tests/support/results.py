@@ -1,4 +1,4 @@
-"""What a command left behind."""
+"""Results that a command left behind."""
 
 import json
 import os

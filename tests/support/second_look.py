@@ -1,4 +1,4 @@
-"""What ``dedup --exact`` costs and what it is worth, on whole sets.
+"""The cost and the worth of ``dedup --exact`` on whole sets.
 
 Run by ``scripts/evaluate --exact [SET…]``. Each set is decided by the command, with the sketches and with the texts, in
 a process of its own with one worker, whose processor time and greatest memory the system counts. Recall is the share of

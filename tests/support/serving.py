@@ -28,9 +28,9 @@ POLL_S = 0.02
 T = TypeVar("T")
 WORD = f"(?:{'|'.join(SYLLABLES)}){{2,4}}"
 TEXT = re.compile(rf"\b{WORD} {WORD} {WORD}\b")
-"""What every text of `corpus` has, and nothing else."""
+"""A pattern of every text of `corpus`, and of nothing else."""
 IDS = re.compile(r"group \d+ copy \d+|client \d+/\d+/\d+|example\.org")
-"""What the ids have that are long enough to be told from the rest of a log."""
+"""A pattern of the ids that are long enough to be told from the rest of a log."""
 
 
 class Server:

@@ -67,7 +67,7 @@ def decisions_of_one_machine(sources, *, index=None, keep="first"):
 def cells_of_load(index, source, stamp, folder, options=None):
     """Load as one machine does, into memory: with profile and collection of an index, and the same timestamp."""
     model = LocalIndex.create(MemoryStore(), index.profile)
-    # That index has another secret, by which its collections are elsewhere.
+    # The model has another secret, by which its collections are elsewhere.
     spool = Spool(folder, model.store.url, index.profile, index.collection)
     begin(model, spool)
     list(spool.fill(scan([source], options or InputOptions()), model.analysis))

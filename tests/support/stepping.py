@@ -86,7 +86,7 @@ class Stage:
 
     @property
     def now_ms(self):
-        """What clocks that are right say."""
+        """The time by clocks that are right."""
         return self._began_ms + int(self.seconds * 1000)
 
     def claim(self, name, entries, *, clock_ms=0, deadline_s=None):

@@ -66,7 +66,7 @@ def load(
     with (
         output,
         options.open_local_index(url, collection=collection) as index,
-        corpus.documents.Refusals.open(reading.rejects, output.listener) as refused,
+        corpus.refusals.Refusals.open(reading.rejects, output.listener) as refused,
     ):
         work = Path(choice.work) if choice.work else _work_folder(index)
         spool = bulk.Spool(work, index.address, index.profile, index.collection, batch=choice.batch)
@@ -106,9 +106,9 @@ def _records(sources: inputs.Sources, settings: inputs.InputOptions, output: Out
                 meter.show(count, consumed.bytes_read)
     if consumed.unnamed is not None:
         has_fields = consumed.unnamed_has_fields
-        output.note(corpus.documents.unnamed_documents(consumed.unnamed, has_fields=has_fields))
-    left_out = corpus.documents.left_out_files(sources.left_out)
-    for note in (corpus.documents.skipped_records(consumed.skipped), left_out):
+        output.note(corpus.refusals.unnamed_documents(consumed.unnamed, has_fields=has_fields))
+    left_out = corpus.refusals.left_out_files(sources.left_out)
+    for note in (corpus.refusals.skipped_records(consumed.skipped), left_out):
         if note is not None:
             output.note(note)
 

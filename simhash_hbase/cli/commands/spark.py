@@ -99,7 +99,7 @@ def dedup(
     session_options = _settings(cluster, reading.workers)
     with (
         output,
-        corpus.documents.Refusals.open(reading.rejects, output.listener) as refusals,
+        corpus.refusals.Refusals.open(reading.rejects, output.listener) as refusals,
         session(session_options) as running,
         output.meter("spark dedup", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
@@ -180,7 +180,7 @@ def load(
     with (
         output,
         options.open_local_index(url, collection=choice.collection) as index,
-        corpus.documents.Refusals.open(reading.rejects, output.listener) as refusals,
+        corpus.refusals.Refusals.open(reading.rejects, output.listener) as refusals,
         session(session_options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
@@ -192,7 +192,7 @@ def load(
         bulk = BulkSettings(work, loader, take_over=choice.take_over)
         done = load_documents(running, index, files, settings, settings=bulk, refusals=refusals)
         if done.unnamed is not None:
-            output.note(corpus.documents.unnamed_documents(done.unnamed, has_fields=done.has_fields))
+            output.note(corpus.refusals.unnamed_documents(done.unnamed, has_fields=done.has_fields))
         counts = {"cells": done.cells, "refused": refusals.count}
         output.record({"documents": done.documents, **counts, "resumed": done.resumed, "way": "HFiles"})
         output.summary("load", done.documents, **counts)

@@ -40,7 +40,7 @@ ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for
 WINDOW_S = 30.0
 SHOWN_EVERY_S = 0.1
 SURE_AFTER_S = 1.0
-LINE_EVERY_S = 60.0  # So that a log of a day stays readable.
+LINE_EVERY_S = 60.0  # A log of a day stays readable.
 MEGABYTE = 1e6
 MUCH = MEGABYTE  # Bytes to read, which take more than a second.
 SOON = 0.05  # A walk whose first page is a smaller share of the index takes a quarter of a second or more.
@@ -49,7 +49,7 @@ Say = Callable[[str], None]
 
 
 class Output(ABC):
-    """Where and how a command prints.
+    """The output of a command: JSON, a table or a page, and messages.
 
     As a context it prints, whatever happens inside, what was finished before. `flush` is called after each batch, so
     that what was printed was acknowledged and a pipe's reader sees it soon.
@@ -126,7 +126,7 @@ class Output(ABC):
 
     @property
     def listener(self) -> RunListener:
-        """What the library needs to report on its work."""
+        """Return the listener by which the library reports on its work."""
         return RunListener(self.note, self.meter, in_options)
 
     def error(self, text: str) -> None:
@@ -305,7 +305,7 @@ OUTPUTS: Mapping[str, type[Output]] = {"json": JsonOutput, "table": TableOutput,
 
 
 class Pace:
-    """How fast things go, by the last half minute.
+    """The rate of a progress bar, measured over the last half minute.
 
     rich has one unit a task, and no rate when updates are half a minute apart; here the share is of bytes, the rate of
     documents, and a batch may take minutes.

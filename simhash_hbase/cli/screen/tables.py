@@ -217,7 +217,7 @@ class ComparedPair(NamedTuple):
 
     @property
     def lacking(self) -> str:
-        """What the rule compares and the index does not keep of a copy."""
+        """The part of a copy that the rule compares and the index does not keep."""
         return "passages" if self.profile.match == "copied" else "sketch"
 
     def passages(self) -> Iterator[Text]:

@@ -101,7 +101,7 @@ def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
 
 
 class Leases:
-    """How long other writers' cells have been unchanged, by this process's own clock."""
+    """The times for which other writers' cells have been unchanged, by this process's own clock."""
 
     def __init__(self, lease_s: float, timer: Timer) -> None:
         self._lease_s = lease_s

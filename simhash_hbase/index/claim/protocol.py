@@ -18,7 +18,8 @@ from simhash_hbase.index.claim import machine
 from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Leases, Neighbour, Step
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
 from simhash_hbase.index.documentrows import read_states
-from simhash_hbase.index.search import Further, Hit, find_nearest, found_since
+from simhash_hbase.index.members import found_since
+from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.write import attempts
 from simhash_hbase.profile import Profile

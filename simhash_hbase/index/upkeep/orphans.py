@@ -1,20 +1,51 @@
-"""Rows of family ``b`` that no document accounts for."""
+"""Leftovers: members and rows that no document accounts for, and the age from which they may be deleted."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import documentcells, keys, layout
-from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.stores.base import Cell, Store, Transactional
 from simhash_hbase.stores.columns import columns_of
 
 MEMBERS_AT_ONCE = 100  # Members of one fingerprint that are read first; nearly all fingerprints have one.
 # Fingerprints whose members are held in memory at a time; with passages a member of an article has some kilobytes.
 FINGERPRINTS_AT_ONCE = 10_000
 FINGERPRINTS_WITH_PASSAGES = 1_000
+# A delete hides cells that are written below its timestamp later, as a load writes them: MARGIN_MS behind the server's
+# clock, which may itself be as far behind the one that vacuum goes by.
+LEAST_GRACE_MS = 2 * MARGIN_MS
+
+
+def cutoff_of(store: Store, profile: Profile, now: int) -> int:
+    """Return the time, in milliseconds, up to which leftovers may be deleted: `now` less the grace."""
+    grace_ms = round(profile.grace_s * 1000)
+    # Without transactions a delete also hides what is written later below its timestamp.
+    return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
+
+
+def is_member(cell: Cell) -> bool:
+    """Return whether a cell of family ``d`` is that of a member."""
+    return keys.row_flag(cell.row) == layout.FLAG_MEMBERS
+
+
+def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
+    """Select the member cells that no document cell names; one that does not decode may."""
+    cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
+    states = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
+    stale = []
+    for member, cell in zip(members, states, strict=True):
+        text = documentcells.Text(keys.row_simhash(member.row), member.qualifier[layout.ID_DIGEST_BYTES :])
+        with suppress(CorruptIndex):
+            if cell is None or text not in documentcells.decode_document(cell.value).member_texts():
+                stale.append(member)
+    return stale
 
 
 def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[np.bool_]:

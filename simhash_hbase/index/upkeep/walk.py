@@ -3,7 +3,7 @@
 The progress of a walk is computed from its keys: these spread evenly, so nothing has to be counted first.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import documentcells, keys, layout
-from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.stores.base import Cell, Store, Transactional
 
 PAGE = 10_000  # Cells or rows that are read at a time.
 PASSAGE_ROWS = 1 << 19
@@ -97,3 +97,33 @@ def scan_documents(
                 on_damage(cell.row, error)
         # The rest of a row that the page has cut is no document: a document's row has one cell.
         yield DocumentPage(states, cells[-1].row + b"\0")
+
+
+def decode_cells(
+    cells: Sequence[Cell], bands: int
+) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
+    """Decode documents, and try members and copies; return apart the cells that do not decode or are in a wrong row."""
+    decoded, damaged = [], []
+    for cell in cells:
+        try:
+            key, flag = (cell.row, cell.qualifier), keys.row_flag(cell.row)
+            if flag == layout.FLAG_DOCUMENT:
+                decoded.append((cell, documentcells.document_at(key, cell.value)))
+                continue
+            member = documentcells.decode_member(cell.value, bands=bands)
+            is_member = flag == layout.FLAG_MEMBERS and documentcells.is_member_of(key, member)
+            is_copy = flag == layout.FLAG_COPIES and documentcells.is_copy_of(key, member)
+            if not (is_member or is_copy):
+                damaged.append(cell)
+        except CorruptIndex:
+            damaged.append(cell)
+    return decoded, damaged
+
+
+def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
+    """Read cells again, now that nobody else writes; where others may, they are as fresh as can be."""
+    # Without a transaction others write all the time: to read again would be no fresher.
+    if not isinstance(store, Transactional):
+        return list(cells)
+    again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [cell for cell in again if cell is not None]

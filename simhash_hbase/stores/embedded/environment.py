@@ -311,7 +311,7 @@ class Environment:
         try:
             code = subprocess.run(asked, capture_output=True, check=False).returncode
         except OSError:
-            # This user may not start processes: the caller will read the pages itself and take the risk.
+            # A user who may not start processes reads the pages in this one, and takes the risk.
             return
         if code == probe.PAGE_DAMAGED:
             raise CorruptIndex(f"{self.path}: a page is damaged: {_REMEDY}")

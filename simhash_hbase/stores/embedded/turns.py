@@ -1,4 +1,4 @@
-"""Whose turn it is in a folder: that of readers before the map moves, and of one writer, who sees that others wait."""
+"""Turns in a folder: readers end before the map moves, and one writer at a time sees whether others wait."""
 
 import fcntl
 import os

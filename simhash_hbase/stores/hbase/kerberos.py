@@ -38,7 +38,7 @@ class KerberosClient:
         self.is_complete = False
         """Whether a layer was agreed on, after which nothing more comes from the server."""
         self.most_bytes = 0
-        """How many bytes `wrap` takes."""
+        """The most bytes that `wrap` takes."""
 
     def first_token(self) -> bytes:
         """Return the bytes with which the client begins."""

@@ -13,7 +13,7 @@ from simhash_hbase.files.local import read_setting
 
 DEFAULT_PORT = 9090
 RPC_PORT = 16020
-"""Where a region server listens (``hbase.regionserver.port``); a master has 16000."""
+"""The port of a region server (``hbase.regionserver.port``); a master has 16000."""
 PROTOCOLS = ("binary", "compact")
 TRANSPORTS = ("buffered", "framed")
 # HBase's own rules for names (TableName.isLegalFullyQualifiedTableName and isLegalNamespaceName).

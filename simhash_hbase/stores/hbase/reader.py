@@ -2,11 +2,9 @@
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -15,10 +13,11 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.rows import keys as rowkeys
 from simhash_hbase.rows.layout import PREFIX_BYTES
-from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, first_rows
+from simhash_hbase.stores.base import Cell, PrefixScan, first_rows
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.driver import Driver
 from simhash_hbase.stores.hbase.exchange import Conversation, Exchange, PageSize
+from simhash_hbase.stores.hbase.sizes import CALL_SIZES, CallSizes
 
 U64 = np.uint64
 K = TypeVar("K")
@@ -32,63 +31,6 @@ ROW_PART = 16
 SCAN_ROWS = 2_000
 # A table's regions rarely split or move, and an error makes them be read again at once.
 REMEMBER_S = 300.0
-# A server warns above 5,000 rows in one call to one region ("Large batch operation").
-WRITE_ROWS = 4_000
-# A gateway with framed transport closes the connection on a frame above its limit: 2 MiB by default, 1 MiB at least.
-CALL_BYTES = 1_000_000
-# Either interface and protocol adds at most this to a cell's row, qualifier and value.
-FRAMING_BYTES = 96
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadSizes:
-    """How much one call reads."""
-
-    few_prefixes: int = 64
-    """Up to this number each prefix has a scan of its own, all in flight at once, and the server uses its bloom filter:
-    one query has 4 to 35 tables. For a batch one filter has thousands of prefixes."""
-    reply_rows: int = 20_000
-    """Most rows of one reply: about a megabyte."""
-    reply_cells: int = 20_000
-    """Most cells of one reply: cells are some hundred bytes, so it stays at a few megabytes."""
-    few_cells: int = 100
-    """Cells of a row that the first call for many rows reads: few rows of members are longer, and those are read
-    again."""
-    many_cells: int = 2_000
-    """Most cells of a row that the second call reads; the rest comes in parts."""
-
-
-READ_SIZES = ReadSizes()
-
-
-def group_row_keys(rows: Iterable[bytes], most: int | None = None) -> list[list[bytes]]:
-    """Cut row keys into groups for one call each, bounded in rows and in bytes: a filter names each key twice."""
-    return _bounded(rows, lambda row: 2 * len(row), most or WRITE_ROWS)
-
-
-def group_keys(keys: Iterable[CellKey], most: int) -> list[list[CellKey]]:
-    """Cut rows with qualifiers into groups for one call each, bounded in number and in bytes."""
-    return _bounded(keys, lambda key: len(key[0]) + len(key[1]), most)
-
-
-def group_cells(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Sort cells, and cut them into groups for one call each, bounded in rows and in bytes."""
-    by_row = sorted(cells, key=itemgetter(0, 1))
-    return _bounded(by_row, lambda cell: len(cell.row) + len(cell.qualifier) + len(cell.value), WRITE_ROWS)
-
-
-def _bounded(items: Iterable[K], size: Callable[[K], int], most: int) -> list[list[K]]:
-    """Cut items into groups; one that is too large for a call is a group of its own."""
-    groups: list[list[K]] = []
-    room = 0
-    for item in items:
-        item_bytes = FRAMING_BYTES + size(item)
-        if not groups or item_bytes > room or len(groups[-1]) >= most:
-            groups.append([])
-            room = CALL_BYTES
-        groups[-1].append(item)
-        room -= item_bytes
-    return groups
 
 
 class Regions:
@@ -140,7 +82,7 @@ def in_one_region(rows: Sequence[bytes], starts: Sequence[bytes]) -> bool:
 class HBaseReader:
     """Reads one table, each kind of read in pages of its own size; threads may share it."""
 
-    def __init__(self, exchange: Exchange, driver: Driver, regions: Regions, sizes: ReadSizes = READ_SIZES) -> None:
+    def __init__(self, exchange: Exchange, driver: Driver, regions: Regions, sizes: CallSizes = CALL_SIZES) -> None:
         self.sizes = sizes
         self._exchange = exchange
         self._driver = driver
@@ -225,7 +167,7 @@ class HBaseReader:
             return self._driver.get_rows(family, few, limit, scan=scan)
 
         parts = by_region(rows, starts, many)
-        groups = [group for part in parts for group in group_row_keys(part, self._rows_at_once(limit))]
+        groups = [group for part in parts for group in self.sizes.group_row_keys(part, self._rows_at_once(limit))]
         return CellRows.joined(self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS))
 
     def tail(self, family: str, row: bytes, after: bytes, limit: int) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""How often, after which pauses and for how long calls to HBase are tried again."""
+"""Retries of calls to HBase: how often, after which pauses and for how long."""
 
 import random
 import time

@@ -15,7 +15,7 @@ from simhash_hbase.stores import base
 from simhash_hbase.stores.hbase import driver, exchange, table
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
-from simhash_hbase.stores.hbase.reader import HBaseReader, Regions, group_cells, group_keys, group_row_keys
+from simhash_hbase.stores.hbase.reader import HBaseReader, Regions
 from simhash_hbase.stores.hbase.rpc.servers import Servers
 
 WRITE_SOCKETS = 3
@@ -86,7 +86,7 @@ class HBaseStore(base.Store, base.Cluster):
         return self._reader.scan(prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        groups = group_row_keys(packed_rows(rows), self._driver.rows_per_get)
+        groups = self._reader.sizes.group_row_keys(packed_rows(rows), self._driver.rows_per_get)
         return np.array(self._reader.look_up(groups, self._driver.has_keys), dtype=np.bool_)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
@@ -94,22 +94,26 @@ class HBaseStore(base.Store, base.Cluster):
         return self._reader.row_pages(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write(group_row_keys(packed_rows(rows)), partial(self._driver.put_keys, timestamp=timestamp))
+        self._write(
+            self._reader.sizes.group_row_keys(packed_rows(rows)), partial(self._driver.put_keys, timestamp=timestamp)
+        )
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write(group_row_keys(packed_rows(rows)), partial(self._driver.delete_keys, timestamp=timestamp))
+        self._write(
+            self._reader.sizes.group_row_keys(packed_rows(rows)), partial(self._driver.delete_keys, timestamp=timestamp)
+        )
 
     def put(self, family: str, cells: Sequence[base.Cell]) -> None:
         base.check_cell_family(family)
         _check_sizes(len(cell.value) for cell in cells)
-        groups = group_cells(latest_writes(cells))
+        groups = self._reader.sizes.group_cells(latest_writes(cells))
         repeat = all(cell.timestamp is not None for cell in cells)
         self._write(groups, partial(self._driver.put, family), repeat=repeat)
 
     def get(self, family: str, keys: Sequence[base.CellKey]) -> list[base.Cell | None]:
         base.check_cell_family(family)
         distinct = sorted(set(keys))
-        groups = group_keys(distinct, self._driver.rows_per_get)
+        groups = self._reader.sizes.group_keys(distinct, self._driver.rows_per_get)
         cells = dict(zip(distinct, self._reader.look_up(groups, partial(self._driver.get, family)), strict=True))
         return [cells[key] for key in keys]
 
@@ -128,7 +132,7 @@ class HBaseStore(base.Store, base.Cluster):
 
     def delete(self, family: str, cells: Sequence[base.Cell]) -> None:
         base.check_deletions(family, cells)
-        self._write(group_cells(cells), partial(self._driver.delete, family))
+        self._write(self._reader.sizes.group_cells(cells), partial(self._driver.delete, family))
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[base.Cell]]:
         base.check_cell_family(family, page=page)

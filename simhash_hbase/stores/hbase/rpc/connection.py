@@ -40,7 +40,7 @@ class Seal(Protocol):
 
     @property
     def most_bytes(self) -> int:
-        """How many bytes `wrap` takes."""
+        """The most bytes that `wrap` takes."""
 
     def wrap(self, data: bytes) -> bytes:
         """Return a packet to send, without its length."""
@@ -181,7 +181,7 @@ class RpcConnection:
             self._changed.notify_all()
         # Wakes a thread that waits for bytes.
         with suppress(OSError):
-            # That of a TLS socket would leave other threads with a socket that is not encrypted.
+            # The method of a TLS socket would leave other threads with a socket that is not encrypted.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         with self._socket_lock:
             self._socket.close()

@@ -41,7 +41,7 @@ class RpcCall(NamedTuple):
     server: Gateway
     service: str
     method: str  # The method on the wire.
-    parameter: bytes  # Its message.
+    parameter: bytes  # The message of the method's parameter.
     cells: bytes = b""
     timeout_s: float | None = None  # Seconds until it must be answered; None: as the options say.
     priority: int = 0  # 0: that of ordinary calls.
@@ -77,7 +77,7 @@ def request(number: int, call: RpcCall, timeout_ms: int, trace: bytes = b"") -> 
 
 
 class Scan(NamedTuple):
-    """What a scan reads."""
+    """A scan: the range that it reads, and how."""
 
     family: str
     start: bytes

@@ -1,4 +1,4 @@
-"""Which servers there are, and which of them serves which region of a table.
+"""The regions of a table, and the servers that serve them.
 
 Any server of HBase 2.5 and later says who serves ``hbase:meta``; that table has a row for each region. All regions of
 one table are read in one scan, and read again after any error of a server: a region that was moved or split has another

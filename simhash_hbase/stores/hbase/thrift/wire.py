@@ -261,7 +261,7 @@ _PLACES = "getAllRegionLocations"
 
 
 class NoGateway(errors.StoreRefused):
-    """At the address is another server than a Thrift gateway."""
+    """The server at the address is no Thrift gateway."""
 
 
 class HttpRefused(errors.StoreRefused):

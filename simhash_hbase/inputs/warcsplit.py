@@ -180,7 +180,7 @@ class _Window:
     def __init__(self, pieces: Iterable[CrawlPiece]) -> None:
         self.bytes = bytearray()
         self.members: list[int] = []
-        """Where gzip members begin."""
+        """The places where gzip members begin."""
         # Members that have ended: start, below 0 where the beginning was dropped, stop, and the compressed bytes.
         self._whole: list[tuple[int, int, bytes | None]] = []
         self._begun = 0

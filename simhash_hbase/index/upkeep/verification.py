@@ -1,4 +1,4 @@
-"""Keeping an index whole and small: `verify` compares rows, members and document cells, `vacuum` deletes leftovers."""
+"""Verification: `verify` compares rows, members and document cells of an index, and repairs what disagrees."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
@@ -8,20 +8,15 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy
+from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index import documentrows, indexrows
-from simhash_hbase.index.arguments import ASKED_DOCUMENTS, ASKED_SHARE
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
-from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock, stamp_above
-from simhash_hbase.index.upkeep.orphans import memberless
-from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows
+from simhash_hbase.index.timestamps import ServerClock, stamp_above
+from simhash_hbase.index.upkeep.orphans import cutoff_of, is_member, memberless, stale_members
+from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows, decode_cells, up_to_date
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
-
-# A delete hides cells that are written below its timestamp later, as a load writes them: MARGIN_MS behind the server's
-# clock, which may itself be as far behind the one that vacuum goes by.
-LEAST_GRACE_MS = 2 * MARGIN_MS
 
 
 @dataclass(slots=True)
@@ -71,8 +66,8 @@ class Verified:
     """Repaired members that were made again: their sketch is lost, so their documents are judged by distance alone;
     add them again with their texts."""
     not_repaired: int = 0
-    """What `repair` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
-    until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
+    """Cells and rows that `repair` wrote or deleted in vain. Deletes by a clock that was ahead of the server's hide new
+    cells until their time has come or HBase compacts the table; cells by such a clock are not deleted before."""
 
     def count_repairs(self, wanted: int, done: int) -> None:
         """Add to the numbers of repaired and of not repaired cells."""
@@ -122,7 +117,7 @@ def verify(
 
 
 class Times(NamedTuple):
-    """When a repair writes and deletes, in ms since 1970."""
+    """The timestamps of what a repair writes and deletes, in ms since 1970."""
 
     writing: int
     cleaning: int
@@ -148,7 +143,7 @@ class _Verification(NamedTuple):
             store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
             result.count_repairs(len(damaged), len(damaged) - len(_still_there(store, damaged)))
             # The page of a document may be an earlier one than that of its member.
-            self._check_found(_owners(store, [cell for cell in damaged if _is_member(cell)]))
+            self._check_found(_owners(store, [cell for cell in damaged if is_member(cell)]))
         found = [state for state in states if state.is_found]
         result.documents += len(found)
         result.duplicates += sum(state.is_duplicate for state in states)
@@ -159,7 +154,7 @@ class _Verification(NamedTuple):
         self._check_found(found)
         doubtful = {(cell.row, cell.qualifier) for cell in damaged}
         sound = [cell for cell in cells if (cell.row, cell.qualifier) not in doubtful]
-        members = [cell for cell in sound if _is_member(cell)]
+        members = [cell for cell in sound if is_member(cell)]
         lonely = _without_document(store, self.profile, members)
         result.members += len(members)
         result.missing_documents += len(lonely)
@@ -285,12 +280,12 @@ def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
             if (cell.row, cell.qualifier) == keys.document_key(digest):
                 lost[digest] = cell.value, None
         restored += _put_back(store, damaged)
-        for cell in _without_document(store, profile, [cell for cell in cells if _is_member(cell)]):
+        for cell in _without_document(store, profile, [cell for cell in cells if is_member(cell)]):
             lost[cell.qualifier[: layout.ID_DIGEST_BYTES]] = None, None
     for cells in store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE) if lost else ():
         for cell in cells:
             digest = cell.qualifier[: layout.ID_DIGEST_BYTES]
-            if _is_member(cell) and digest in lost:
+            if is_member(cell) and digest in lost:
                 restored += _restore_document(store, profile, cell, *lost[digest])
     return restored
 
@@ -364,209 +359,7 @@ def _owners(store: Store, members: Sequence[Cell]) -> list[documentcells.Documen
     return owners
 
 
-def _is_member(cell: Cell) -> bool:
-    return keys.row_flag(cell.row) == layout.FLAG_MEMBERS
-
-
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells that no writer has changed since they were read."""
     again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
     return [cell for cell, now in zip(cells, again, strict=True) if now == cell]
-
-
-@dataclass(slots=True)
-class Vacuumed:
-    """The numbers of cells and rows that `vacuum` deleted."""
-
-    expired: int = 0  # Documents not seen for longer than the index's ttl.
-    removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
-    abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
-    stale_members: int = 0
-    stale_copies: int = 0  # Entries in lists of copies: the copy is gone, or names another original.
-    rows: int = 0  # Block rows without members.
-
-
-def vacuum(
-    store: Store,
-    profile: Profile,
-    *,
-    server_clock: ServerClock,
-    now: int,
-    yes: bool = False,
-    watch: ProgressCallback | None = None,
-) -> Vacuumed:
-    """Delete expired documents, old removals, and members and block rows without a document.
-
-    Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
-    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
-    two minutes, is touched, and rows whose members appeared meanwhile are put back.
-
-    Raises
-    ------
-    InvalidArgument
-        When most documents have expired by the clock, or nothing was seen for a time to live between those that have
-        and those that stay, unless `yes`: a clock may be ahead. Nothing is deleted then.
-    """
-    if indexrows.read_open_load(store) is not None:
-        raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
-    now = server_clock.cleaning_time(now)
-    result = Vacuumed()
-    asks = profile.ttl_ms is not None and not yes
-    both = Walk(watch, passes=2 + asks)
-    if asks:
-        _check_expiry(store, profile, now, both)
-    for cells in both.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), before=int(asks)):
-        with atomically(store):
-            _vacuum_cells(store, profile, up_to_date(store, cells), now, result)
-    cutoff = cutoff_of(store, profile, now)
-    for rows in both.rows(all_rows(store, profile), before=1 + int(asks)):
-        orphans = rows.where(memberless(store, profile, rows))
-        for start in range(0, len(orphans.prefixes), PAGE):
-            page = keys.BlockRows(*(column[start : start + PAGE] for column in orphans))
-            with atomically(store):
-                result.rows += _delete_rows(store, profile, page, cutoff, server_clock.writing_time(now))
-    return result
-
-
-def _delete_rows(store: Store, profile: Profile, rows: keys.BlockRows, cutoff: int, writing: int) -> int:
-    """Delete the rows that have no member still; return how many are gone."""
-    doomed = rows.where(memberless(store, profile, rows))
-    store.delete_rows(doomed, timestamp=cutoff)
-    # Inside a transaction no member of these rows can have appeared since they were read.
-    if isinstance(store, Transactional):
-        return len(doomed.prefixes)
-    back = ~memberless(store, profile, doomed)
-    if back.any():
-        # Above the delete, which hides cells that are written at its own time.
-        store.put_rows(doomed.where(back), timestamp=writing)
-    return int((~store.has_rows(doomed)).sum())
-
-
-def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
-    documents = expired = latest = 0
-    earliest = None  # Of those that stay.
-    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
-        for _, state in decode_cells(cells, profile.bands)[0]:
-            if not (state.is_gone or state.is_undecided):
-                documents += 1
-                if state.seen < profile.oldest(now):
-                    expired += 1
-                    latest = max(latest, state.seen)
-                else:
-                    earliest = state.seen if earliest is None else min(earliest, state.seen)
-    # A writer whose clock leapt ahead by more than the time to live leaves such a gap before its first document.
-    has_gap = earliest is not None and earliest - latest > (profile.ttl_ms or 0)
-    if expired < ASKED_DOCUMENTS or not (has_gap or expired > ASKED_SHARE * documents):
-        return
-    gap = f"nothing was seen from {clock.rfc3339(latest)} until {clock.rfc3339(earliest or 0)}"
-    seen = gap if has_gap else f"the latest was seen at {clock.rfc3339(latest)}"
-    raise InvalidArgument(
-        f"{expired:,} of {documents:,} documents have expired: {seen}, the time to live is {profile.ttl_days:g} days, "
-        f"and the clock says {clock.rfc3339(now)}; if that is right, repeat it with `yes`"
-    )
-
-
-def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
-    """Return a warning where all documents of the first page have expired; else, or without a time to live, None."""
-    if profile.ttl_ms is None:
-        return None
-    page = next(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), [])
-    seen = [
-        state.seen for _, state in decode_cells(page, profile.bands)[0] if not (state.is_gone or state.is_undecided)
-    ]
-    if not seen or max(seen) >= profile.oldest(now):
-        return None
-    count = f"all {len(seen):,}" if len(page) < PAGE else f"the first {len(seen):,}"
-    return (
-        f"{count} documents of {store.url} have expired: the latest was seen at {clock.rfc3339(max(seen))}, the time "
-        f"to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if the clock is right, copies "
-        "of them are originals now; if it is ahead, stop and set it"
-    )
-
-
-def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
-    cutoff = cutoff_of(store, profile, now)
-    doomed: list[Cell] = []
-    # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
-    old = [
-        (cell, state)
-        for cell, state in decode_cells(cells, profile.bands)[0]
-        if max(cell.timestamp or 0, state.stamp) <= cutoff
-    ]
-    # The timestamp of a claim's cell may be no time.
-    undecided = [(c, state) for c, state in old if state.is_undecided and state.seen <= cutoff]
-    if undecided:
-        # The decision before it returns; a live writer starts again.
-        swaps = [
-            Swap(cell.row, cell.qualifier, cell.value, documentcells.encode(state.abandoned()))
-            for cell, state in undecided
-        ]
-        result.abandoned += sum(store.compare_and_set(swaps))
-    for cell, state in old:
-        if state.is_gone:
-            result.removed += 1
-            doomed.append(cell)
-        elif not state.is_undecided and state.seen < profile.oldest(now):
-            result.expired += 1
-            doomed += [cell, Cell(*keys.member_key(state.text, keys.row_digest(cell.row)), b"", state.stamp)]
-    members = [cell for cell in cells if _is_member(cell)]
-    stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
-    result.stale_members += len(stale)
-    copies = [
-        cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES and (cell.timestamp or 0) <= cutoff
-    ]
-    idle = stale_copies(store, copies, profile.oldest(now))
-    result.stale_copies += len(idle)
-    if doomed or stale or idle:
-        # Up to the timestamp that was read: a cell that another writer put there since is newer and stays.
-        store.delete(layout.FAMILY_DOCUMENTS, doomed + stale + idle)
-
-
-def cutoff_of(store: Store, profile: Profile, now: int) -> int:
-    """Return the time, in milliseconds, up to which leftovers may be deleted: `now` less the grace."""
-    grace_ms = round(profile.grace_s * 1000)
-    # Without transactions a delete also hides what is written later below its timestamp.
-    return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
-
-
-def decode_cells(
-    cells: Sequence[Cell], bands: int
-) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
-    """Decode documents, and try members and copies; return apart the cells that do not decode or are in a wrong row."""
-    decoded, damaged = [], []
-    for cell in cells:
-        try:
-            key, flag = (cell.row, cell.qualifier), keys.row_flag(cell.row)
-            if flag == layout.FLAG_DOCUMENT:
-                decoded.append((cell, documentcells.document_at(key, cell.value)))
-                continue
-            member = documentcells.decode_member(cell.value, bands=bands)
-            is_member = flag == layout.FLAG_MEMBERS and documentcells.is_member_of(key, member)
-            is_copy = flag == layout.FLAG_COPIES and documentcells.is_copy_of(key, member)
-            if not (is_member or is_copy):
-                damaged.append(cell)
-        except CorruptIndex:
-            damaged.append(cell)
-    return decoded, damaged
-
-
-def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
-    """Select the member cells that no document cell names; one that does not decode may."""
-    cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
-    states = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
-    stale = []
-    for member, cell in zip(members, states, strict=True):
-        text = documentcells.Text(keys.row_simhash(member.row), member.qualifier[layout.ID_DIGEST_BYTES :])
-        with suppress(CorruptIndex):
-            if cell is None or text not in documentcells.decode_document(cell.value).member_texts():
-                stale.append(member)
-    return stale
-
-
-def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:
-    """Read cells again, now that nobody else writes; where others may, they are as fresh as can be."""
-    # Without a transaction others write all the time: to read again would be no fresher.
-    if not isinstance(store, Transactional):
-        return list(cells)
-    again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
-    return [cell for cell in again if cell is not None]

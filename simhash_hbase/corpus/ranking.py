@@ -1,4 +1,4 @@
-"""Documents that wait on the disk until a corpus is read, and are then decided in an order of preference."""
+"""Ranking of near copies: all documents wait on the disk, and are decided from the best to the last."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, Self, TypeAlias
@@ -25,7 +25,7 @@ Decide: TypeAlias = Callable[[Entries, list[str]], list[Decision]]
 
 
 class WrittenDocument(Protocol):
-    """What is written of a document of the input."""
+    """A document of the input as writers of kept documents take it."""
 
     @property
     def raw(self) -> bytes | None:
@@ -33,7 +33,7 @@ class WrittenDocument(Protocol):
 
     @property
     def place(self) -> Place:
-        """Where the record starts."""
+        """The place where the record starts."""
 
     @property
     def source(self) -> str | None:

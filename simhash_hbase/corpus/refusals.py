@@ -1,0 +1,175 @@
+"""Refused records: how they are counted, shown and kept, and the notes about records and files that are left out."""
+
+import base64
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from simhash_hbase.corpus.options import RunListener
+from simhash_hbase.files.local import is_regular, open_growing, target_of
+from simhash_hbase.inputs import Place, Reject
+from simhash_hbase.inputs.meter import counted
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.versions import extractor_versions
+
+if TYPE_CHECKING:
+    pass
+
+SHOWN_REJECTS = 20
+SHOWN_OF_A_REASON = 3
+SHOWN_REASONS = 4
+SHOWN_KINDS = 8
+_OTHER = "other reasons"
+_KNOWN_REASONS = 1_000
+_IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
+
+
+def where(place: Place) -> str:
+    """Write the place of a record, with standard input by its name, not by the dash that asks for it."""
+    return str(place._replace(file="standard input") if place.file == "-" else place)
+
+
+def skipped_records(skipped: Counter[str]) -> str | None:
+    """Count the records of a crawl that are no pages, by their commonest kinds, in one sentence."""
+    if not skipped:
+        return None
+    were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
+    return f"{counted(skipped.total(), 'records')} {were} passed over: {_most_common(skipped, 'kinds')}"
+
+
+def left_out_files(left_out: Counter[str]) -> str | None:
+    """Write a sentence with the files of folders that are no documents."""
+    if not left_out:
+        return None
+    were = "file was" if left_out.total() == 1 else "files were"
+    return f"{left_out.total():,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
+
+
+def unnamed_documents(first: Place, *, has_fields: bool) -> str:
+    """Warn of ids that are file and line: the next file of that name has the same."""
+    advice = "name the field of the id with `id_field`" if has_fields else "give that one another name"
+    return (
+        f"warning: documents without an id are stored as file and line, such as {where(first)}: the next file of this "
+        f"name replaces them; {advice}"
+    )
+
+
+def _most_common(kinds: Counter[str], noun: str) -> str:
+    shown = [f"{count:,} × {kind}" for kind, count in kinds.most_common(SHOWN_KINDS)]
+    if len(kinds) > SHOWN_KINDS:
+        shown.append(f"and {len(kinds) - SHOWN_KINDS:,} other {noun}")
+    return ", ".join(shown)
+
+
+def other_extractor(profile: Profile) -> str | None:
+    """Warn when pages were read by other versions than those that were installed where the index was made."""
+    if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
+        return None
+    here = extractor_versions()
+    differing = [name for name in sorted(profile.extractor) if profile.extractor[name] != here.get(name)]
+    if not differing:
+        return None
+    before = ", ".join(f"{name} {profile.extractor[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"warning: main texts of pages were taken by {now}, the index was made with {before}: "
+        "the same page may have another text"
+    )
+
+
+@contextmanager
+def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
+    """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
+
+    Where the file exists, its first `keep` lines stay: those of the run that is resumed.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with write_rejects(os.path.join(folder, "rejects")) as write:
+    ...         write(Reject(Place("a.txt", 3), "the text is empty", b" "))
+    ...     print(pathlib.Path(folder, "rejects").read_text(), end="")
+    {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
+    """
+    encode = msgspec.json.Encoder().encode
+    size = 0
+    if keep and is_regular(target_of(path)):
+        with open(path, "rb") as earlier:
+            size = sum(map(len, islice(earlier, keep)))
+    with open_growing(path, size) as file:
+
+        def write(reject: Reject) -> None:
+            # A file's name may hold bytes that are not UTF-8; JSON cannot.
+            name = reject.place.file.encode(errors="backslashreplace").decode()
+            entry: dict[str, object] = {"file": name, "line": reject.place.line, "reason": reject.reason}
+            try:
+                entry["raw"] = reject.raw.decode()
+            except UnicodeDecodeError:
+                entry["raw_base64"] = base64.b64encode(reject.raw).decode()
+            if reject.id is not None:
+                entry["id"] = reject.id
+            file.write(encode(entry) + b"\n")
+            # A checkpoint may count on it at once.
+            file.flush()
+
+        yield write
+
+
+class Refusals:
+    """Counts, reports and keeps refused records."""
+
+    def __init__(
+        self, note: Callable[[str], None], keep: Callable[[Reject], None] | None = None, count: int = 0
+    ) -> None:
+        self.count = count
+        self._note = note
+        self._keep = keep
+        self._shown = 0
+        self._seen: Counter[str] = Counter()
+        self._hidden: Counter[str] = Counter()
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: str | None, listener: RunListener, *, count: int = 0) -> Iterator[Self]:
+        """Open the file for them, with the records of an earlier run left in it."""
+        if path is None:
+            yield cls(listener.note, None, count)
+            return
+        with write_rejects(path, keep=count) as write:
+            yield cls(listener.note, lambda reject: write(replace(reject, reason=listener.words(reject.reason))), count)
+
+    def add(self, reject: Reject) -> None:
+        """Take a refused record; report it, unless there were many, or some for the same reason."""
+        self.count += 1
+        if self._keep is not None:
+            self._keep(reject)
+        # The words behind a semicolon are advice, given once.
+        reason = reject.reason.partition("; ")[0]
+        if reject.id is not None:
+            # The reasons of many ids are one reason.
+            reason = reason.replace(repr(reject.id), "…")
+        reason = reason if reason in self._seen or len(self._seen) < _KNOWN_REASONS else _OTHER
+        self._seen[reason] += 1
+        if self._shown < SHOWN_REJECTS and self._seen[reason] <= SHOWN_OF_A_REASON:
+            self._shown += 1
+            self._note(f"{where(reject.place)}: refused: {reject.reason}")
+        else:
+            self._hidden[reason] += 1
+
+    def finish(self) -> None:
+        """Report how many were not reported each."""
+        total = self._hidden.total()
+        if not total:
+            return
+        kinds = [f"{count:,} × {reason}" for reason, count in self._hidden.most_common(SHOWN_REASONS)]
+        if len(self._hidden) > SHOWN_REASONS:
+            kinds.append("and others")
+        records = "record was" if total == 1 else "records were"
+        self._note(f"{total:,} more {records} refused: {', '.join(kinds)}; `rejects=FILE` keeps them all")

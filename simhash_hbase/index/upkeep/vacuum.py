@@ -1,0 +1,163 @@
+"""Vacuum: leftovers are deleted, which are expired documents, old removals, and members and rows of none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simhash_hbase.errors import InvalidArgument, StoreBusy
+from simhash_hbase.index import indexrows
+from simhash_hbase.index.arguments import ASKED_DOCUMENTS, ASKED_SHARE
+from simhash_hbase.index.copies import stale_copies
+from simhash_hbase.index.timestamps import ServerClock
+from simhash_hbase.index.upkeep.orphans import cutoff_of, is_member, memberless, stale_members
+from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows, decode_cells, up_to_date
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows import clock, documentcells, keys, layout
+from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
+
+
+@dataclass(slots=True)
+class Vacuumed:
+    """The numbers of cells and rows that `vacuum` deleted."""
+
+    expired: int = 0  # Documents not seen for longer than the index's ttl.
+    removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
+    abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
+    stale_members: int = 0
+    stale_copies: int = 0  # Entries in lists of copies: the copy is gone, or names another original.
+    rows: int = 0  # Block rows without members.
+
+
+def vacuum(
+    store: Store,
+    profile: Profile,
+    *,
+    server_clock: ServerClock,
+    now: int,
+    yes: bool = False,
+    watch: ProgressCallback | None = None,
+) -> Vacuumed:
+    """Delete expired documents, old removals, and members and block rows without a document.
+
+    Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
+    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
+    two minutes, is touched, and rows whose members appeared meanwhile are put back.
+
+    Raises
+    ------
+    InvalidArgument
+        When most documents have expired by the clock, or nothing was seen for a time to live between those that have
+        and those that stay, unless `yes`: a clock may be ahead. Nothing is deleted then.
+    """
+    if indexrows.read_open_load(store) is not None:
+        raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
+    now = server_clock.cleaning_time(now)
+    result = Vacuumed()
+    asks = profile.ttl_ms is not None and not yes
+    both = Walk(watch, passes=2 + asks)
+    if asks:
+        _check_expiry(store, profile, now, both)
+    for cells in both.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), before=int(asks)):
+        with atomically(store):
+            _vacuum_cells(store, profile, up_to_date(store, cells), now, result)
+    cutoff = cutoff_of(store, profile, now)
+    for rows in both.rows(all_rows(store, profile), before=1 + int(asks)):
+        orphans = rows.where(memberless(store, profile, rows))
+        for start in range(0, len(orphans.prefixes), PAGE):
+            page = keys.BlockRows(*(column[start : start + PAGE] for column in orphans))
+            with atomically(store):
+                result.rows += _delete_rows(store, profile, page, cutoff, server_clock.writing_time(now))
+    return result
+
+
+def _delete_rows(store: Store, profile: Profile, rows: keys.BlockRows, cutoff: int, writing: int) -> int:
+    """Delete the rows that have no member still; return how many are gone."""
+    doomed = rows.where(memberless(store, profile, rows))
+    store.delete_rows(doomed, timestamp=cutoff)
+    # Inside a transaction no member of these rows can have appeared since they were read.
+    if isinstance(store, Transactional):
+        return len(doomed.prefixes)
+    back = ~memberless(store, profile, doomed)
+    if back.any():
+        # Above the delete, which hides cells that are written at its own time.
+        store.put_rows(doomed.where(back), timestamp=writing)
+    return int((~store.has_rows(doomed)).sum())
+
+
+def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
+    documents = expired = latest = 0
+    earliest = None  # Time of the earliest document that stays.
+    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        for _, state in decode_cells(cells, profile.bands)[0]:
+            if not (state.is_gone or state.is_undecided):
+                documents += 1
+                if state.seen < profile.oldest(now):
+                    expired += 1
+                    latest = max(latest, state.seen)
+                else:
+                    earliest = state.seen if earliest is None else min(earliest, state.seen)
+    # A writer whose clock leapt ahead by more than the time to live leaves such a gap before its first document.
+    has_gap = earliest is not None and earliest - latest > (profile.ttl_ms or 0)
+    if expired < ASKED_DOCUMENTS or not (has_gap or expired > ASKED_SHARE * documents):
+        return
+    gap = f"nothing was seen from {clock.rfc3339(latest)} until {clock.rfc3339(earliest or 0)}"
+    seen = gap if has_gap else f"the latest was seen at {clock.rfc3339(latest)}"
+    raise InvalidArgument(
+        f"{expired:,} of {documents:,} documents have expired: {seen}, the time to live is {profile.ttl_days:g} days, "
+        f"and the clock says {clock.rfc3339(now)}; if that is right, repeat it with `yes`"
+    )
+
+
+def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
+    """Return a warning where all documents of the first page have expired; else, or without a time to live, None."""
+    if profile.ttl_ms is None:
+        return None
+    page = next(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE), [])
+    seen = [
+        state.seen for _, state in decode_cells(page, profile.bands)[0] if not (state.is_gone or state.is_undecided)
+    ]
+    if not seen or max(seen) >= profile.oldest(now):
+        return None
+    count = f"all {len(seen):,}" if len(page) < PAGE else f"the first {len(seen):,}"
+    return (
+        f"{count} documents of {store.url} have expired: the latest was seen at {clock.rfc3339(max(seen))}, the time "
+        f"to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if the clock is right, copies "
+        "of them are originals now; if it is ahead, stop and set it"
+    )
+
+
+def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
+    cutoff = cutoff_of(store, profile, now)
+    doomed: list[Cell] = []
+    # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
+    old = [
+        (cell, state)
+        for cell, state in decode_cells(cells, profile.bands)[0]
+        if max(cell.timestamp or 0, state.stamp) <= cutoff
+    ]
+    # The timestamp of a claim's cell may be no time.
+    undecided = [(c, state) for c, state in old if state.is_undecided and state.seen <= cutoff]
+    if undecided:
+        # The decision before it returns; a live writer starts again.
+        swaps = [
+            Swap(cell.row, cell.qualifier, cell.value, documentcells.encode(state.abandoned()))
+            for cell, state in undecided
+        ]
+        result.abandoned += sum(store.compare_and_set(swaps))
+    for cell, state in old:
+        if state.is_gone:
+            result.removed += 1
+            doomed.append(cell)
+        elif not state.is_undecided and state.seen < profile.oldest(now):
+            result.expired += 1
+            doomed += [cell, Cell(*keys.member_key(state.text, keys.row_digest(cell.row)), b"", state.stamp)]
+    members = [cell for cell in cells if is_member(cell)]
+    stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
+    result.stale_members += len(stale)
+    copies = [
+        cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES and (cell.timestamp or 0) <= cutoff
+    ]
+    idle = stale_copies(store, copies, profile.oldest(now))
+    result.stale_copies += len(idle)
+    if doomed or stale or idle:
+        # Up to the timestamp that was read: a cell that another writer put there since is newer and stays.
+        store.delete(layout.FAMILY_DOCUMENTS, doomed + stale + idle)

@@ -1,0 +1,221 @@
+"""CSV and TSV: a document a row, by a header row; a broken row costs itself and those that may belong to it."""
+
+import csv
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from typing import Self
+
+from simhash_hbase.inputs.encodings import undecodable
+from simhash_hbase.inputs.lines import DELIMITERS, reader_of, unmarked_lines
+from simhash_hbase.inputs.options import RAISE, InputOptions
+from simhash_hbase.inputs.records import Builder, Place, Record, Reject, column_fault
+from simhash_hbase.inputs.streams import ReadRequest, Stream, open_stream, original
+
+_QUOTE = re.compile(r'(?<!\\)"')  # A quote that no backslash escapes.
+_BACKSLASH = (
+    "a backslash before a quote is no escape in CSV: write quotes twice, which Spark does with option('escape', '\"')"
+)
+
+
+def read_header(request: ReadRequest, delimiter: str) -> bytes | None:
+    """Return the bytes of the header row without the line end; None when there is none that can be read."""
+    with closing(request.blocks()) as opened:
+        stream = open_stream(request, opened)
+        if isinstance(stream, str):
+            return None
+        rows = _Rows(stream, request.options, delimiter)
+        while isinstance(row := rows.next_row(), list):
+            if row:
+                return rows.raw()
+        return None
+
+
+def _table_records(stream: Stream, name: str, options: InputOptions, *, delimiter: str) -> Iterator[Record]:
+    """Yield the documents of values with a header row, quoted as RFC 4180 says."""
+    # The csv module has one global limit. It is never lowered, so other readers of the process only accept more.
+    csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
+    rows = _Rows(stream, options, delimiter)
+    header: list[str] | None = None
+    build = Builder(options, advise=True).build
+    remainder = _Remainder(delimiter)
+    while (row := rows.next_row()) is not None:
+        place, raw = Place(name, rows.start), rows.raw()
+        if header is None:
+            if not row:
+                continue
+            if isinstance(row, str):
+                fault: str | None = f"the header row is unusable: {row}"
+            else:
+                header, fault = row, column_fault("the header row", row, options)
+            if fault is not None:
+                other = _other_delimiter(rows.text(), delimiter)
+                yield Reject(Place(name, 0), fault if other is None else f"{fault}; {other}", b"")
+                return
+            continue
+        if not row:
+            continue
+        fault = remainder.fault(_row_fault(row, header), rows.text())
+        if isinstance(row, str) or fault is not None:
+            record: Record = Reject(place, fault or "", raw)
+        else:
+            record = build(dict(zip(header, row, strict=True)), place, raw)
+        yield from remainder.settled(record, raw)
+    yield from remainder.rest()
+
+
+def _other_delimiter(text: str, delimiter: str) -> str | None:
+    """Return advice where a header row seems to have another separator."""
+    header = text.partition("\n")[0]
+    other = max(",;|\t", key=header.count)
+    if header.count(other) <= header.count(delimiter):
+        return None
+    name = next((name for name, known in DELIMITERS.items() if known == other), None)
+    advice = f"give `format={name}`" if name else f"write it with {delimiter!r}"
+    return f"the separator seems to be {other!r}: {advice}"
+
+
+def _row_fault(row: list[str] | str, header: list[str]) -> str | None:
+    if isinstance(row, str):
+        return row
+    if row == header:
+        return "the row repeats the header: two tables were joined"
+    return None if len(row) == len(header) else f"the row has {len(row)} fields, the header {len(header)}"
+
+
+_REMAINDER = "the line may belong to the broken row before it"
+_DOUBTFUL_ROWS = 100  # No text is expected to have more lines that look like rows.
+
+
+class _Remainder:
+    """Finds the lines that may be the remainder of a broken row: these are no rows of their own."""
+
+    def __init__(self, delimiter: str) -> None:
+        field = rf'("([^"]|"")*"|[^"{delimiter}\n]*)'
+        self._whole = re.compile(rf"{field}({delimiter}{field})*\n?")
+        self._is_open = False  # Whether a quoted field of the broken row goes on.
+        self._is_after = False  # Whether no whole row has come since.
+        self._doubtful = 0
+        """Rows behind the broken one that may belong to it: its quotes are even, but a later row may close a field."""
+        self._waiting: list[tuple[Record, bytes]] = []  # The broken row and those behind it, with their bytes.
+
+    def fault(self, fault: str | None, text: str) -> str | None:
+        """Return why a row is refused: its own fault, or that of the row before it."""
+        if fault is None and not self._is_after:
+            return None
+        is_whole = self._whole.fullmatch(text) is not None
+        if fault is None and is_whole and ('"' in text or not self._is_open):
+            self._doubtful = 0 if '"' in text else self._doubtful
+            self._is_open, self._is_after = False, self._doubtful > 0
+            return None
+        is_odd = len(_QUOTE.findall(text)) % 2 == 1
+        is_closing = is_odd and text.rstrip("\n").endswith('"')
+        if self._doubtful and is_closing:
+            self._waiting = [(_as_remainder(*waiting), waiting[1]) for waiting in self._waiting]
+            self._doubtful = 0
+        elif self._is_open:
+            self._is_open = not is_closing
+        else:
+            self._is_open = is_odd
+            has_pairs = '"' in text and not is_odd and not is_whole
+            self._doubtful = 0 if is_odd else self._doubtful or has_pairs * _DOUBTFUL_ROWS
+        self._is_after = True
+        if fault is None:
+            fault = _REMAINDER
+        if '\\"' in text:
+            fault += f"; {_BACKSLASH}"
+        return fault
+
+    def settled(self, record: Record, raw: bytes) -> list[Record]:
+        """Return the records that no later row changes, this one among them or kept for later."""
+        self._waiting.append((record, raw))
+        self._doubtful = max(self._doubtful - 1, 0)
+        return [] if self._doubtful else self.rest()
+
+    def rest(self) -> list[Record]:
+        """Return the records that were kept."""
+        records, self._waiting = [record for record, _ in self._waiting], []
+        return records
+
+
+def _as_remainder(record: Record, raw: bytes) -> Reject:
+    return record if isinstance(record, Reject) else Reject(record.place, _REMAINDER, raw)
+
+
+class _RowRefused(Exception):
+    """Ends the row that the csv module is collecting; the module starts afresh after it."""
+
+
+class _Rows:
+    """The rows of a table, by the csv module; remembers which lines made the present row.
+
+    Its iterator feeds the csv module with lines, until the row is refused.
+    """
+
+    def __init__(self, stream: Stream, options: InputOptions, delimiter: str) -> None:
+        self.start = 0
+        """The number of the row's first line."""
+        self._fault: str | None = None
+        self._stream = stream
+        self._limit = options.record_bytes
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._numbered = unmarked_lines(stream, options, returns=True)
+        self._rows = csv.reader(self, delimiter=delimiter, strict=True)
+
+    def next_row(self) -> list[str] | str | None:
+        """Return the next row, or why it is refused, or None at the end."""
+        self._pieces, self._held, self._fault = [], 0, None
+        row = None
+        try:
+            row = next(self._rows, None)
+        except _RowRefused:
+            pass
+        except csv.Error as error:
+            # Without the module's advice to programmers.
+            text = str(error)
+            if "unexpected end of data" in text:
+                lines = f"{len(self._pieces):,}"
+                text = f"a quote is not closed, so that the row takes all lines to the last, {lines} in all"
+            elif "new-line character" in text:
+                text = "the row has a carriage return without a line feed: make line ends \\n or \\r\\n"
+            else:
+                text = f"the row is broken CSV: {text}"
+            self._fault = self._fault or text
+        return self._fault or row
+
+    def raw(self) -> bytes:
+        """Return the present row as it is in the file."""
+        return original(b"\n".join(self._pieces).removesuffix(b"\r"), self._stream.encoding)
+
+    def text(self) -> str:
+        """Return the lines of the present row."""
+        lines = (piece.removesuffix(b"\r") for piece in self._pieces)
+        return b"\n".join(lines).decode(self._stream.codec, "replace")
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        number, line, fault = next(self._numbered)
+        if not self._pieces:
+            self.start = number
+        self._pieces.append(line)
+        line = line.removesuffix(b"\r")
+        self._held += len(line) + 1
+        if fault is None and self._held > self._limit + 1:
+            fault = f"the row is longer than {self._limit:,} bytes; perhaps a quote is not closed, else {RAISE}"
+        if fault is not None:
+            self._fault = fault
+            raise _RowRefused
+        try:
+            return line.decode(self._stream.codec) + "\n"
+        except UnicodeError as error:
+            # The row goes on to its closing quote, so that the rows after it stay whole.
+            self._fault = self._fault or undecodable(error, self._stream.encoding, line=number)
+            return line.decode(self._stream.codec, "replace") + "\n"
+
+
+read_csv = reader_of(partial(_table_records, delimiter=DELIMITERS["csv"]))
+read_tsv = reader_of(partial(_table_records, delimiter=DELIMITERS["tsv"]))

@@ -27,13 +27,10 @@ class Section(NamedTuple):
     links: Sequence[tuple[str, str]] = ()  # Anchors in it, and their names in the page's head.
 
 
-def make_page(
-    *, heading: str, lead: str, sections: Sequence[Section], data: object = None, in_chinese: bool = False
-) -> bytes:
-    """Put a page together.
+def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object = None) -> bytes:
+    """Put a page together; one with `data` has the script that draws them.
 
-    One with `data` has the script that draws them. That one, and a page that is `in_chinese`, too, translates what the
-    program says where the browser asks for Chinese.
+    Where the browser asks for Chinese, a script translates what the program says.
     """
     # The service's console has these, too.
     static = files("simhash_hbase.report") / "static"
@@ -50,8 +47,7 @@ def make_page(
     )
     links = [link for section in sections if section.html for link in section.links]
     scripts = "" if data is None else f'<script type="application/json" id="data">{data_json(data)}</script>\n'
-    if data is not None or in_chinese:
-        scripts += f"<script>{script}</script>"
+    scripts += f"<script>{script}</script>"
     page = resource("page.html").substitute(
         policy=policy,
         skip="" if data is None else _SKIP,
@@ -186,8 +182,8 @@ def comparison_page(texts: Sequence[str], compared: Mapping[str, Any]) -> bytes:
     """Write a page of two texts, the first 200,000 characters of each, and of the result of `explain.compare`."""
     similarity, counts = compared["similarity"], compared["features"]
     rows = pair_rows(word_differences(*(text[:COMPARED_CHARACTERS] for text in texts)))
-    heads = (f"<b>{side}: {escape(compared[side]['id'])}</b>{compared[side]['simhash']}" for side in "ab")
-    names = "".join(f"<div>{head}</div>" for head in heads)
+    sides = ((side, escape(compared[side]["id"]), compared[side]["simhash"]) for side in "ab")
+    names = "".join(f"<div><b>{side}: <bdi>{name}</bdi></b><code>{bits}</code></div>" for side, name, bits in sides)
     features = [
         {"feature": name, "weight in a": a, "weight in b": b, "share of the gap": f"{share:.1%}"}
         for name, a, b, share in compared["pulls"]
@@ -256,7 +252,7 @@ def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
         tile("duplicates", "duplicates", _count(stats, "states", duplicates), f"{of_all:.1%} of all that came"),
         tile("rows", "rows", _count(stats, "rows", stats.rows), size),
         tile("cut", "cut prefixes", f"{cut:,}", "queries do not read all of them" if cut else "every query reads all"),
-        tile("backup", "last backup", stats.last_backup or "none", "that is noted in the index"),
+        tile("backup", "last backup", stats.last_backup or "none noted", "as the index says"),
     ]
     tables = (("hottest", "Hottest prefixes", stats.hottest), ("regions", "Regions", stats.regions))
     return make_page(

@@ -82,7 +82,6 @@ class PassagesReport:
                 Section(self._chart(), [("documents", "Documents of a passage")]),
                 Section(self._list(), [("texts-shown", "Texts")]),
             ],
-            in_chinese=True,
         )
         stream.write(page)
 

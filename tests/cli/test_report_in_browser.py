@@ -162,6 +162,32 @@ def test_the_page_of_passages_is_in_chinese_and_accessible(browser, tmp_path, da
         assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (NARROW, True)])
+def test_the_pages_of_explain_and_stats_are_in_chinese(browser, plain, tmp_path, size, dark):
+    # Words and an id that the page itself has, too, are not translated.
+    a, b = tmp_path / "documents", tmp_path / "duplicates"
+    line = "本页的这一行字一个字也没有改动过。\n" * 900
+    a.write_text("duplicates and rows " * 99 + f"\n{line}documents")
+    b.write_text("duplicates\n" + line + "documents prefixes " * 99)
+    pages = {name: tmp_path / f"{name}.html" for name in ("explain", "stats")}
+    run("explain", a, b, "--html", pages["explain"])
+    index = f"file:{plain / 'index'}"
+    pages["stats"].write_bytes(run("stats", index, "--format", "html").out)
+    with open_page(browser, size=size, dark=dark, locale="zh-CN") as page:
+        for name, title in (("explain", "两篇文档对照"), ("stats", "索引统计")):
+            page.goto(f"file://{pages[name]}")
+            said = " ".join(page.evaluate(IN_LATIN)).replace(index, "")
+            known = {"simhash", "hbase", "UTC", "Region", "shingle", "verified"}
+            assert set(re.findall(r"[A-Za-z]{2,}", said)) <= known
+            assert (page.title(), page.evaluate("document.documentElement.lang")) == (title, "zh-Hans")
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
+            if name == "explain":
+                assert set(page.locator(".head bdi").all_inner_texts()) == {str(a), str(b)}
+                assert {"duplicates", "prefixes"} <= set(page.locator("#pulls td:first-child").all_inner_texts())
+
+
 def test_a_picture_for_a_manual_is_taken(browser, quickstart, screenshots):
     screenshots.mkdir(exist_ok=True)
 

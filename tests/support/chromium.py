@@ -21,7 +21,8 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 IN_LATIN = """
 () => {
   const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const others = "script, style, noscript, bdi, textarea, code, time, .row, .id, .title, .data, #refused-records td";
+  const others = "script, style, noscript, bdi, textarea, code, time, .row, .id, .title, .data, "
+    + ":is(#refused-records, #pulls, #hottest, #regions) td";
   while (nodes.nextNode()) {
     const text = nodes.currentNode.data.trim();
     if (/[a-z]{2}/i.test(text) && !nodes.currentNode.parentElement.closest(others)) found.push(text);

@@ -41,6 +41,17 @@ const PHRASES = {
   "No text has a passage that stands in another document.": "没有一篇正文含有别的文档里的段落。", "characters": "字符",
   "added first": "最早加入的", "holds most": "含得最多的", "1,000 or more": "1,000 或更多",
 
+  // Two documents compared.
+  "Two documents compared": "两篇文档对照", "Features": "特征", "of sketches": "按草图估计", "cosine": "余弦相似度",
+  "of weighted features": "按加权的特征", "features in both": "共有的特征", "What pulls them apart": "哪些特征把指纹拉开",
+  "feature": "特征", "weight in a": "在 a 中的权重", "weight in b": "在 b 中的权重", "share of the gap": "占差距的比例",
+  "Side by side": "并排对照",
+
+  // The figures of an index; its charts have the words of the console.
+  "Figures of an index": "索引统计", "cut prefixes": "被截断的前缀", "last backup": "最近的备份", "none noted": "没有记录",
+  "as the index says": "以索引里的记录为准", "days, UTC": "日期（UTC）", "table": "表", "segment": "段", "start": "起始行键",
+  "server": "服务器", "share": "占比",
+
   // The console.
   "Skip to the search": "跳到查重", "Have I seen this?": "这篇见过吗？",
   "A near-duplicate index of simhash-hbase.": "simhash-hbase 的近重复索引。", "Look up": "查重", "The index": "索引概况",
@@ -82,6 +93,7 @@ const MORE = {
   "Whether a query for one finds the other depends on which of their passages are rare in the index.": "查一篇能否找到另一篇，取决于索引里哪些段落罕见。",
   "Their words are the same.": "两篇的词完全相同。",
 };
+const COUNTED = { "every row was counted": "已逐行统计", "estimated from a sample of the rows": "由部分行抽样估计" };
 const RULES = { first: "第一篇", longest: "最长的一篇" };
 const chosen = (kept) => RULES[kept.replace("the ", "")] ?? `按 ${kept.replace("that of ", "")} 排在最前的一篇`;
 const similar = (value) => (value === "unknown" ? "未知" : value);
@@ -143,7 +155,7 @@ const SENTENCES = [
   [/^In this page are ([\d,]+) of ([\d,]+): those with the most characters in passages\.$/,
     (n, all) => `本页列出 ${all} 篇中段落字数最多的 ${n} 篇。`],
   [/^(1,000 or more): ([\d,]+)$/, (label, n) => `${PHRASES[label]}：${n}`],
-  [/^([\d,]+(?:–[\d,]+)?): ([\d,]+)$/, (label, n) => `${label}：${n}`],
+  [/^([\d,]+(?:[–-][\d,]+)*): ([\d,]+)$/, (label, n) => `${label}：${n}`],
   [/^Here are the ([\d,]+) largest of ([\d,]+)\. The largest cluster counts the documents of the source only\.$/,
     (n, all) => `这里列出 ${all} 个来源中最大的 ${n} 个。最大重复组只计该来源的文档。`],
   [/^Near-duplicates of (.+)$/, (names) => `${names} 的近重复文档`],
@@ -154,6 +166,15 @@ const SENTENCES = [
       + `近重复的几篇里留下${chosen(kept)}。`],
   [/^Made by simhash-hbase (\S+)\. Nothing was loaded from elsewhere.*$/,
     (version) => `由 simhash-hbase ${version} 生成。本页没有从别处加载任何内容，可以原样保存和转发。`],
+  [/^([\d,]+) only in a, ([\d,]+) only in b$/, (a, b) => `a 独有 ${a} 个，b 独有 ${b} 个`],
+  [/^([\d,]+) (equal )?characters of a and ([\d,]+) of b left out$/,
+    (left, equal, right) => `略去${equal ? "相同的部分：" : " "}a 的 ${left} 字、b 的 ${right} 字`],
+  [/^and ([\d,]+) more$/, (n) => `另有 ${n} 项`],
+  [/^about ([\d,]+)$/, (n) => `约 ${n}`],
+  [/^([\d,]+) bytes on disk$/, (n) => `占磁盘 ${n} 字节`],
+  [/^(.+): format (\w+), analyzer (\w+), scheme (\w+), (similarity from|share of rare passages from|distance up to) ([\d.]+); (every row was counted|estimated from a sample of the rows)\.$/,
+    (index, format, analyzer, scheme, limit, value, counted) =>
+      `${index}：格式 ${format}，分析器 ${analyzer}，方案 ${scheme}，${LIMITS[limit]} ${value}；${COUNTED[counted]}。`],
   [/^Seen: ([\d,]+) near-duplicates?\.$/, (n) => `见过：${n} 篇近重复的文档。`],
   [/^Compare with (.+)$/s, (id) => `与 ${id} 对照`],
   [/^Look up (.+)$/s, (id) => `查 ${id}`],
@@ -166,7 +187,7 @@ const SENTENCES = [
   [/^An index of ([\d,]+) documents?: analyzer (\w+), scheme (\w+), (similarity from|share of rare passages from|distance up to) ([\d.]+)\.$/,
     (n, analyzer, scheme, limit, value) =>
       `索引里有 ${n} 篇文档：分析器 ${analyzer}，方案 ${scheme}，${LIMITS[limit]} ${value}。`],
-  [/^([\d.]+) % of all that came$/, (share) => `占全部提交的 ${share} %`],
+  [/^([\d.]+) ?% of all that came$/, (share) => `占全部提交的 ${share} %`],
   [/^([\d.]+ [KMGT]?B) on disk$/, (size) => `占磁盘 ${size}`],
   [/^the largest has ([\d.]+) × the mean$/, (times) => `最大的是平均的 ${times} 倍`],
   [/^by the time they were added \(UTC\), (.+)$/, (unit) => `按加入的时间（UTC），${BARS[unit] ?? unit}`],
@@ -190,7 +211,7 @@ export function translated(text) {
   return wanted && parts.every((part) => Object.hasOwn(MORE, part)) ? parts.map((part) => MORE[part]).join("") : null;
 }
 
-const OTHERS = "bdi, textarea, code, time, .row, .id, .title, .data dd, #refused-records td";
+const OTHERS = "bdi, textarea, code, time, .row, .id, .title, .data dd, :is(#refused-records, #pulls, #hottest, #regions) td";
 const NAMES = ["aria-label", "placeholder"];
 
 function write(node) {

@@ -350,7 +350,7 @@ class Deduplication:
 
 
 class _Writing(NamedTuple):
-    """Where a run writes."""
+    """The decider of a run, and what it writes to: groups of batches and the place of kept documents."""
 
     decide: Decide
     groups: WriteGroups

@@ -24,7 +24,7 @@ from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Tran
 # Memory of a cell besides its key and value: entries of two dictionaries, a list, and the heads of objects.
 CELL_BYTES = 400
 
-Stored = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
+PackedReader = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
 """Reads cells of a database by their keys, each as `records` packs it; a key without a cell is left out."""
 
 
@@ -77,7 +77,7 @@ class Memtable:
         rows, truncated = first_rows(BlockRows.merged(*found), limit)
         return PrefixScan(rows, np.union1d(truncated, stored.truncated))
 
-    def put(self, family: str, cells: Sequence[Cell], stored: Stored, now: int) -> None:
+    def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
         """Hold cells by the rules of `Store.put`."""
         held = self._families[family]
         keys = [cell.row + cell.qualifier for cell in cells]
@@ -85,7 +85,7 @@ class Memtable:
         for cell, key in zip(cells, keys, strict=True):
             self._put(held, key, cell, held.packed.get(key) or there.get(key), now)
 
-    def swap(self, family: str, swaps: Sequence[Swap], stored: Stored, clock: Callable[[], int]) -> list[bool]:
+    def swap(self, family: str, swaps: Sequence[Swap], stored: PackedReader, clock: Callable[[], int]) -> list[bool]:
         """Change cells that hold the expected value, in the order given."""
         held, answers = self._families[family], []
         for row, qualifier, expected, value in swaps:
@@ -96,7 +96,7 @@ class Memtable:
                 self._put(held, key, Cell(row, qualifier, value), old, clock())
         return answers
 
-    def get(self, family: str, keys: Sequence[CellKey], stored: Stored) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
         """Read single cells."""
         packed = self._families[family].packed
         joined = [row + qualifier for row, qualifier in keys]

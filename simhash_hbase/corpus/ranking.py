@@ -39,6 +39,10 @@ class WrittenDocument(Protocol):
     def source(self) -> str | None:
         """The source that the record names, where that is asked for."""
 
+    @property
+    def remainder(self) -> bytes:
+        """Of a page the sketch of its other sentences, where they are at least a quarter as long as its main text."""
+
 
 class _Row(msgspec.Struct, array_like=True):
     """One document on disk."""
@@ -49,6 +53,7 @@ class _Row(msgspec.Struct, array_like=True):
     place: Place
     text: str
     source: str | None
+    remainder: bytes
 
 
 class WaitingDocuments:
@@ -91,7 +96,7 @@ class WaitingDocuments:
             members = documentrows.member_values(entries, [0] * len(entries))
             for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
                 text = (document.text or "") if self._with_texts else ""
-                row = _Row(member, simhash, document.raw, document.place, text, document.source)
+                row = _Row(member, simhash, document.raw, document.place, text, document.source, document.remainder)
                 self._rows.append(self._encode(row))
         self._order = np.argsort(np.concatenate(self._ranks), kind="stable")
 

@@ -17,7 +17,7 @@ from simhash_hbase.corpus.documents import Documents, UniqueIds, are_made_here, 
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
 from simhash_hbase.corpus.ranking import Decide, WaitingDocuments, WrittenDocument
-from simhash_hbase.corpus.tally import ClusterTally, check_removed
+from simhash_hbase.corpus.tally import ClusterTally, UnlikeRemainders, check_removed
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.chunks import Chunk
@@ -230,6 +230,8 @@ class Deduplication:
                     run.first(_Writing(decide, groups, kept), with_texts=options.judges_texts)
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
+        if (warning := run.unlike.warning()) is not None:
+            self._listener.note(warning)
         by_source = () if options.by is None else run.tally.figures()
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained, by_source)
 
@@ -364,6 +366,7 @@ class _Run:
         self.progress = decisions.progress
         self.uncontained = 0
         self.tally = ClusterTally()
+        self.unlike = UnlikeRemainders()
         self.counts = counts  # Whether documents are counted by source and cluster.
         self._index = index
         self._documents = documents
@@ -443,6 +446,7 @@ class _Run:
     ) -> None:
         raw, place = document.raw, document.place
         self.uncontained += decision.near is not None
+        self.unlike.decide(document, decision)
         self.progress.originals += decision.is_original
         self._decisions.line(DECISION.write(decision))
         if decision.is_original:

@@ -1,7 +1,8 @@
-"""Decided documents counted by their source and their cluster."""
+"""Decided documents counted by their source and their cluster, and pages whose main text may not be their article."""
 
 from array import array
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +10,24 @@ from numpy.typing import NDArray
 from simhash_hbase.corpus.options import DedupOptions
 from simhash_hbase.errors import InvalidArgument, TooManyDuplicates
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.inputs import Place
 from simhash_hbase.inputs.meter import counted
+from simhash_hbase.inputs.remainder import remainders_differ
 from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
+
+
+class HasRemainder(Protocol):
+    """A document of the input, and what is left of its page beside the text."""
+
+    @property
+    def place(self) -> Place:
+        """Where the record starts."""
+
+    @property
+    def remainder(self) -> bytes:
+        """Of a page the sketch of its other sentences, where they are at least a quarter as long as its main text."""
 
 
 class ClusterTally:
@@ -94,3 +109,37 @@ def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> No
     else:
         return
     raise TooManyDuplicates(f"{what}: `fail_above={allowed:g}` allows no more than {allowed:.1%}; nothing was written")
+
+
+class UnlikeRemainders:
+    """Counts the duplicates that differ from another page of their cluster in what is not their main text.
+
+    The first page of a cluster in the run that has a remainder is the one that the others are compared with. Takes some
+    250 bytes of memory for each cluster with such a page.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: dict[bytes, bytes] = {}  # By the digest of the kept document's id.
+        self._example: tuple[Place, str] | None = None
+
+    def decide(self, page: HasRemainder, decision: Decision) -> None:
+        """Take the decision about the next document of the input."""
+        if not page.remainder:
+            return
+        kept = decision.id if decision.of is None else decision.of
+        first = self._first.setdefault(id_digest(kept), page.remainder)
+        if not decision.is_original and remainders_differ(first, page.remainder):
+            self.count += 1
+            self._example = self._example or (page.place, kept)
+
+    def warning(self) -> str | None:
+        """Return a sentence about the duplicates that were counted; None where there are none."""
+        if self._example is None:
+            return None
+        place, kept = self._example
+        return (
+            f"{counted(self.count, 'duplicates')} may be wrong: the main text of the page is near that of another one, "
+            "but its other sentences, which are at least a quarter as long, mostly differ; the first is "
+            f"{place}, a duplicate of {kept!r}; if its main text is a notice, extract the texts of such pages yourself"
+        )

@@ -107,6 +107,7 @@ class PartResults(NamedTuple):
     lines: NDArray[np.int64]
     preferences: list[float | None]
     sources: list[str | None]
+    remainders: list[bytes]
     ranges: NDArray[np.int64] | None  # Where each record begins and ends in the file, where the bytes are wanted.
     raw: list[bytes | None]  # The bytes of files that are not divided.
     rejects: list[Reject]
@@ -122,7 +123,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
     outlines, entries = [], []
     rejects: list[Reject] = []
     files: dict[str, int] = {}
-    columns: list[tuple[int, int, int, float | None, str | None, bytes | None]] = []
+    columns: list[tuple[int, int, int, float | None, str | None, bytes, bytes | None]] = []
     # One string for each source: the pickle of a part holds it once.
     names: dict[str | None, str | None] = {}
 
@@ -136,12 +137,14 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
             file = files.setdefault(document.place.file, len(files))
             raw = document.raw if part.stop is None else None
             source = names.setdefault(document.source, document.source)
-            columns.append((file, document.place.line, len(document.raw or b""), document.preference, source, raw))
+            sized = file, document.place.line, len(document.raw or b""), document.preference
+            columns.append((*sized, source, document.remainder, raw))
             size += len(raw or b"")
         size += RECORD_BYTES * chunk.records + sum(len(reject.raw) for reject in rejects[refused:])
         if part.stop is None and size > RESULT_BYTES:
             return None
-    file_numbers, lines, lengths, preferences, sources, raws = zip(*columns, strict=True) if columns else ((),) * 6
+    transposed = zip(*columns, strict=True) if columns else ((),) * 7
+    file_numbers, lines, lengths, preferences, sources, remainders, raws = transposed
     numbers = np.array(lines, np.int64)
     is_copied = options.keep_raw and part.stop is not None
     ranges = record_ranges(part, progress.line_ends, numbers, np.array(lengths, np.int64)) if is_copied else None
@@ -154,6 +157,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
         numbers,
         list(preferences),
         list(sources),
+        list(remainders),
         ranges,
         list(raws),
         rejects,
@@ -176,7 +180,8 @@ class AnalysedRecords(NamedTuple):
         raw = results.raw if results.ranges is None else read_ranges(part, results.ranges)
         entries = results.entries
         places = map(Place, map(results.files.__getitem__, results.file_numbers.tolist()), results.lines.tolist())
-        columns = zip(entries.ids, entries.metadata, places, raw, results.preferences, results.sources, strict=True)
+        kept = results.preferences, results.sources, results.remainders
+        columns = zip(entries.ids, entries.metadata, places, raw, *kept, strict=True)
         documents = [
             Document(
                 name,
@@ -188,8 +193,9 @@ class AnalysedRecords(NamedTuple):
                 bytes_,
                 preference,
                 source=source,
+                remainder=remainder,
             )
-            for name, metadata, place, bytes_, preference, source in columns
+            for name, metadata, place, bytes_, preference, source, remainder in columns
         ]
         return cls(results.outline, entries, documents, results.rejects, results.progress)
 

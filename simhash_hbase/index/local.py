@@ -62,7 +62,7 @@ from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
 from simhash_hbase.index.search import Neighbours
-from simhash_hbase.index.timestamps import ServerClock, Timer
+from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum
 from simhash_hbase.index.upkeep.verification import Verified, verify
@@ -109,6 +109,7 @@ class _Shared:
     """The state that an index and the views of its collections share."""
 
     last: int = 0  # The time of the latest batch.
+    read: int = 0  # What the clock said then.
     ticking: Lock = field(default_factory=Lock)
     analysis: "Analysis | None" = None
     secret: bytes | None = None
@@ -239,9 +240,13 @@ class LocalIndex(Index):
         return self._shared.secret
 
     def _now(self) -> int:
-        """Read the clock; each batch of this process gets a later time than the one before."""
+        """Read the clock; each batch of this process gets a later time than the one before, unless it was set back."""
         with self._shared.ticking:
-            self._shared.last = max(self._clock(), self._shared.last + 1)
+            now = self._clock()
+            # By the time of a clock that was ahead, and is put right, documents would go on to expire.
+            was_set_back = now < self._shared.read - MARGIN_MS
+            self._shared.last = now if was_set_back else max(now, self._shared.last + 1)
+            self._shared.read = now
             return self._shared.last
 
     def _oldest(self) -> int:

@@ -3,10 +3,10 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, missing_extra
@@ -24,6 +24,7 @@ from simhash_hbase.inputs.encodings import (
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
+from simhash_hbase.inputs.remainder import sketch_remainder
 from simhash_hbase.inputs.streams import BINARY_BYTES, NUL_SHARE, ReadRequest, open_bytes, packed_fault
 
 try:
@@ -221,6 +222,7 @@ _ADVERTISEMENTS = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile("[。．！？….!?]")
+_SENTENCES = re.compile("[^。！？….!?]+[。！？….!?]+")
 _SENTENCE_BYTES = 30
 _JSON_LD = "application/ld+json"
 _ARTICLE_BODY = (
@@ -232,6 +234,7 @@ _ARTICLE_BYTES = 100
 _SHORT_BYTES = 1_500
 _NOTICE_BYTES = 6_000
 _MAIN_SHARE = 1 / 3
+_REMAINDER_SHARE = 1 / 4
 
 # The page's reject reports the reason; without a handler Python would print the library's own.
 logging.getLogger("trafilatura").addHandler(logging.NullHandler())
@@ -243,6 +246,8 @@ class MainText(NamedTuple):
     text: str  # The main text, a line a paragraph; all text where no part is the main one; may be empty.
     title: str  # The title for sharing, else that of the window, with single blanks; may be empty.
     url: str  # The canonical address that the page declares; may be empty.
+    remainder: bytes
+    """The sketch of the sentences outside of the text; empty where they are less than a quarter as long as the text."""
 
 
 def main_text(html: str) -> MainText:
@@ -290,8 +295,10 @@ def main_text(html: str) -> MainText:
         # The main part of a deep page may be its innermost one for trafilatura: 2,000 of a million characters.
         if not is_deep and sum(1 for _ in root.iter()) <= _MAX_ELEMENTS:
             text = trafilatura.extract(root, fast=True, include_comments=False, config=_CONFIG)
-        text = _article(root, text or trafilatura.html2txt(root))
-        return MainText(_legible(text), title, href or _property(root, "og:url"))
+        paragraphs, declared = list(_paragraphs(root)), list(_declared_articles(root))
+        text = _article(text or trafilatura.html2txt(root), paragraphs, declared)
+        remainder = _remainder(text, [*paragraphs, *chain.from_iterable(map(_SENTENCES.findall, declared))])
+        return MainText(_legible(text), title, href or _property(root, "og:url"), remainder)
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:
@@ -321,10 +328,10 @@ def _asks_for_consent(paragraph: str) -> bool:
     return all(term.search(paragraph) for term in (_CONSENT, _PERSONAL, _ADVERTISEMENTS))
 
 
-def _article(root: HtmlElement, text: str) -> str:
+def _article(text: str, paragraphs: Sequence[str], declared: Sequence[str]) -> str:
     """Return the extracted text, or the article of the page where that text is a notice or a small part of the page.
 
-    The article is then in the page's JSON-LD, or in paragraphs that the extractor takes for comments or asides.
+    The article is then declared in JSON-LD, or in paragraphs that the extractor takes for comments or asides.
     """
     size = len(text.encode())
     is_notice = size <= _NOTICE_BYTES and (
@@ -332,10 +339,9 @@ def _article(root: HtmlElement, text: str) -> str:
     )
     if size > _SHORT_BYTES and not is_notice:
         return text
-    declared = max(_declared_articles(root), key=len, default="")
-    if len(declared.encode()) >= (_ARTICLE_BYTES if is_notice else size):
-        return declared
-    paragraphs = list(_paragraphs(root))
+    longest = max(declared, key=len, default="")
+    if len(longest.encode()) >= (_ARTICLE_BYTES if is_notice else size):
+        return longest
     sentences = [paragraph for paragraph in paragraphs if _SENTENCE_END.search(paragraph)]
     if is_notice:
         # An article about notices is the main text where there is no other one.
@@ -344,6 +350,22 @@ def _article(root: HtmlElement, text: str) -> str:
     if prose < (_ARTICLE_BYTES if is_notice else size / _MAIN_SHARE):
         return text
     return "\n".join(paragraphs)
+
+
+def _remainder(text: str, pieces: Iterable[str]) -> bytes:
+    """Sketch the sentences among some pieces of a page that are not in its text; empty where they are few."""
+    lines, whole = {_squeezed(line) for line in text.splitlines()}, _squeezed(text)
+    sentences = {
+        sentence
+        for sentence in map(_squeezed, filter(_SENTENCE_END.search, pieces))
+        if len(sentence.encode()) >= _SENTENCE_BYTES and sentence not in lines and sentence not in whole
+    }
+    least = max(_ARTICLE_BYTES, _REMAINDER_SHARE * len(text.encode()))
+    return sketch_remainder(sentences) if sum(map(len, map(str.encode, sentences))) >= least else b""
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def _declared_articles(root: HtmlElement) -> Iterator[str]:

@@ -259,8 +259,9 @@ def extract(record: Scanned | JsonLine) -> Record:
         html = import_module("simhash_hbase.inputs.html")
         text = html.decode_page(record.content, record.content_type, record.options.encoding, html=record.html)
         metadata = record.metadata
+        remainder = b""
         if record.html:
-            text, title, url = html.main_text(text)
+            text, title, url, remainder = html.main_text(text)
             title = title if len(title) <= _TITLE_CHARACTERS else title[: _TITLE_CHARACTERS - 1] + "…"
             metadata = {"title": title, "url": "" if url == record.id else url} | metadata
         checked_text(text, "the page", record.options.max_document_bytes)
@@ -275,4 +276,6 @@ def extract(record: Scanned | JsonLine) -> Record:
     chosen: dict[str, object] = {name: metadata[name] for name in names if metadata.get(name)}
     if "url" in chosen and metadata_problem(chosen) is not None:
         del chosen["url"]
-    return Document(record.id, text, None, None, chosen or None, record.place, record.raw, source=source)
+    return Document(
+        record.id, text, None, None, chosen or None, record.place, record.raw, source=source, remainder=remainder
+    )

@@ -45,6 +45,8 @@ class Document:
     title: str | None = None  # Title of the record, when ``titles`` asked for it; pages have theirs in the metadata.
     source: str | None = None
     """Source of the record by `InputOptions.by_field`; None or ``""`` where it names none, or none is asked for."""
+    remainder: bytes = b""
+    """Of a page the sketch of its other sentences, where they are at least a quarter as long as its main text."""
 
 
 @dataclass(frozen=True, slots=True)

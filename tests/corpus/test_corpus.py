@@ -204,3 +204,40 @@ def test_decisions_that_are_made_at_the_end_are_handed_over_batch_by_batch(tmp_p
 
     assert handed == [25, 50, 60]
     assert len(kept.read_text("utf-8").splitlines()) == 20
+
+
+TERMS = "".join(f"<p>Informacja {n}: serwis zbiera dane o odwiedzinach, aby dobierać treści.</p>" for n in range(40))
+
+
+@pytest.fixture
+def pages(tmp_path):
+    """Return a folder of two pages of one article in one frame, and two more articles, beside one long notice."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for name, article in (("a", "ferry"), ("b", "ferry"), ("c", "bread"), ("d", "train")):
+        story = "".join(f"<p>Sentence {n} of what is said about the {article} of today.</p>" for n in range(30))
+        (folder / f"{name}.html").write_text(
+            f"<html><body><article>{TERMS}</article><aside>{story}</aside></body></html>"
+        )
+    return folder
+
+
+@pytest.mark.parametrize("how", [{}, {"keep": "longest"}, {"resume": True}])
+@pytest.mark.parametrize("reading", [Reading(workers=1), Reading(workers=2, part_bytes=5_000)], ids=["one", "parts"])
+def test_duplicates_by_a_notice_beside_other_sentences_are_warned_of(tmp_path, pages, how, reading):
+    notes = []
+    options = DedupOptions(**how, results=str(tmp_path / "results"))
+    with index_in(tmp_path / "index") as index:
+        done = deduplicate(index, [str(pages)], options, reading=reading, listener=RunListener(note=notes.append))
+
+    assert (done.originals, done.duplicates) == (1, 3)
+    [warning] = notes
+    assert warning.startswith("2 duplicates may be wrong: ")
+    assert f"{pages / 'c.html'}, a duplicate of 'a.html'" in warning
+
+
+def test_claims_by_a_notice_are_warned_of_and_copies_of_one_page_are_not(cli, tmp_path, pages):
+    assert "2 duplicates may be wrong: " in cli("claim", pages).err
+    for name in "cd":
+        (pages / f"{name}.html").unlink()
+    assert "may be wrong" not in cli("claim", pages).err

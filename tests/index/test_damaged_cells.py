@@ -4,9 +4,11 @@ import copy
 from contextlib import suppress
 from itertools import islice
 
+import msgspec
 import pytest
 
 from simhash_hbase import LocalIndex, SimhashError, create_index
+from simhash_hbase.rows.documentcells import decode_member, encode
 from simhash_hbase.rows.keys import row_flag
 from simhash_hbase.rows.layout import FLAG_COPIES, FLAG_DOCUMENT, FLAG_MEMBERS
 from simhash_hbase.stores.memory import MemoryStore
@@ -194,3 +196,22 @@ def test_a_changed_bit_of_a_cell_ends_in_an_answer_or_a_sentence(made):
         times += kind == "document" and len(lost)
         assert lost == [] or kind == "document"
     assert times <= 12
+
+
+@pytest.mark.parametrize("kind", ["sketch", "passages"])
+def test_a_changed_bit_of_a_segment_makes_no_row_that_never_was(kind):
+    fields = {"match": "copied"} if kind == "passages" else {}
+    with create_index("memory:", learn_from=list(TEXTS.values()), **fields) as index:
+        index.add("train", TEXTS["train"])
+        [cell] = [cell for family, cell in cells_of(index.store) if row_flag(cell.row) == FLAG_MEMBERS]
+        before = copy.deepcopy(index.store._blocks)
+        member = decode_member(cell.value, bands=6)
+        data = getattr(member, kind)
+        at = len(data) - (2 if kind == "sketch" else 8)
+        value = encode(msgspec.structs.replace(member, **{kind: flipped(data, at)}))
+        place_of(index.store, "d", cell._replace(value=value))
+
+        found = index.verify(repair=True)
+
+        assert (found.incomplete, found.repaired, found.not_repaired, found.wrong) == (1, 0, 1, 1)
+        assert index.store._blocks == before

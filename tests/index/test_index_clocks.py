@@ -152,6 +152,21 @@ def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
     assert index.store.has_rows(odd).tolist() == [True]
 
 
+def test_a_clock_that_is_put_right_leaves_no_document_of_its_process_expired():
+    ahead = 0
+    index = LocalIndex.create(
+        MemoryStore(), Profile.resolve(analyzer="shingle", match="distance", ttl_days=1), clock=lambda: now_ms() + ahead
+    )
+    index.claim_entries(entries({"a": BASE, "c": FAR}))
+    ahead = 24 * 365 * HOUR_MS
+    index.claim_entries(entries({"b": BASE}))
+    ahead = 0
+
+    [decision] = index.claim_entries(entries({"d": FAR}))
+
+    assert decision.of == "c"
+
+
 BEGIN_MS = 1_700_000_000_000
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from itertools import combinations
 from random import Random
 
 import pytest
@@ -13,6 +14,7 @@ from support.sites import LAYOUTS, Site
 from simhash_hbase.inputs import Document, InputOptions, Page, Reject, extract, read, scan
 from simhash_hbase.inputs.html import layout_tables, main_text
 from simhash_hbase.inputs.options import PAGE_BYTES
+from simhash_hbase.inputs.remainder import remainders_differ, sketch_remainder
 
 CHINESE = "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"
 TRADITIONAL = "今天的天氣很好，我們和孩子們去公園散步，大家都很高興。"
@@ -382,3 +384,41 @@ def test_an_article_about_privacy_and_advertisements_is_no_notice_of_consent():
 
     assert texts[0] == texts[1]
     assert "campaign for privacy" in texts[0]
+
+
+# A notice of 3 kB, which no list of words knows.
+TERMS = "".join(f"<p>Informacja {n}: serwis zbiera dane o odwiedzinach, aby dobierać treści.</p>" for n in range(40))
+
+
+def beside_a_notice(article, frame="<aside>{}</aside>"):
+    story = frame.format("".join(f"<p>{line}</p>" for line in article))
+    return f"<html><body><article>{TERMS}</article>{story}</body></html>"
+
+
+def remainder_of(article, **how):
+    return main_text(beside_a_notice([f"{line} {n}" for n in range(12) for line in article], **how)).remainder
+
+
+def test_the_remainder_of_a_page_tells_pages_of_one_main_text_apart():
+    remainders = [remainder_of(article) for article in ARTICLES]
+    in_comments = [remainder_of(article, frame="<div class=comments>{}</div>") for article in ARTICLES]
+    assert in_comments == remainders
+    assert [remainders_differ(a, b) for a, b in combinations(remainders, 2)] == [True] * 3
+
+
+def test_an_article_in_json_ld_that_is_not_the_main_text_is_in_the_remainder():
+    body = "".join(f"第{number}天，{line}" for number in range(12) for line in ARTICLES[0])
+    script = f'<script type="application/ld+json">{json.dumps({"articleBody": body})}</script>'
+    assert main_text(f"<html><head>{script}</head><body><article>{TERMS}</article></body></html>").remainder
+
+
+@pytest.mark.parametrize("around", ["<footer>{}</footer>", "<div>{}</div>"])
+def test_a_page_of_little_beside_its_main_text_has_no_remainder(around):
+    footer = around.format("<p>All rights reserved by the publisher of this page.</p>")
+    assert main_text(f"<html><body><article>{TERMS}</article>{footer}</body></html>").remainder == b""
+
+
+def test_remainders_that_share_half_of_their_sentences_do_not_differ():
+    sentences = [f"Sentence {n}." for n in range(8)]
+    assert not remainders_differ(sketch_remainder(sentences), sketch_remainder([*sentences, *sentences[:2], "A."]))
+    assert remainders_differ(sketch_remainder(sentences), sketch_remainder(["A.", "B."]))

@@ -139,7 +139,7 @@ def claim(
     from simhash_hbase.index.forms import DECISION
 
     places.check_batch(batch)
-    originals = 0
+    originals, unlike = 0, corpus.tally.UnlikeRemainders()
     with (
         output,
         _opened(places, reading, output) as (index, files, read),
@@ -148,10 +148,13 @@ def claim(
         view = index.in_collection(collection)
         act = partial(view.claimed, deadline_s=deadline_s, batch=batch)
         for decisions in documents.acted(view, act, writes=True):
-            for _, decision in decisions:
+            for document, decision in decisions:
+                unlike.decide(document, decision)
                 originals += decision.is_original
                 output.line(DECISION.write(decision))
             output.flush()
+    if (warning := unlike.warning()) is not None:
+        output.note(warning)
     output.summary(
         "claim",
         documents.read,

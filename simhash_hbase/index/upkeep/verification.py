@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index import documentrows, indexrows
@@ -210,10 +211,17 @@ class _Verification(NamedTuple):
         incomplete = np.isin(simhashes, absent.simhashes)
         result.incomplete += int(incomplete.sum())
         if self.times and incomplete.any():
-            absent = absent.where(~np.isin(absent.simhashes, np.array(doubtful, np.uint64)))
-            store.put_rows(absent, timestamp=self.times.writing)
-            left = np.isin(simhashes, [*absent.simhashes[~store.has_rows(absent)].tolist(), *doubtful])
+            left = np.isin(simhashes, self._complete_rows(absent, doubtful, self.times))
             result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
+
+    def _complete_rows(self, absent: keys.BlockRows, doubtful: Sequence[int], times: Times) -> list[int]:
+        """Write absent rows but of doubtful fingerprints; return the fingerprints of which rows are absent still."""
+        # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
+        changed = absent.simhashes[_has_changed_bit(self.store, self.profile, absent)].tolist()
+        doubtful = [*doubtful, *changed]
+        absent = absent.where(~np.isin(absent.simhashes, np.array(doubtful, np.uint64)))
+        self.store.put_rows(absent, timestamp=times.writing)
+        return [*absent.simhashes[~self.store.has_rows(absent)].tolist(), *doubtful]
 
     def check_block_rows(self, rows: keys.BlockRows) -> None:
         """Check a page of block rows."""
@@ -248,6 +256,21 @@ class _Verification(NamedTuple):
         read_back = [change for change, cell in zip(changes, held, strict=True) if cell is not None]
         swaps = [Swap(*change.key, change.old_value, change.value) for change in read_back]
         return sum(self.store.compare_and_set(swaps))
+
+
+def _has_changed_bit(store: Store, profile: Profile, absent: keys.BlockRows) -> NDArray[np.bool_]:
+    """Return which rows of sketches and passages stand with one bit changed, as no member has them."""
+    bits = np.uint64(1) << np.arange(layout.FLAG_BITS, layout.PREFIX_BITS, dtype=np.uint64)
+    is_block = (absent.prefixes & keys.FLAGS) <= len(profile.blocks.tables)
+    changed = np.zeros((len(is_block), len(bits)), np.bool_)
+    others = absent.where(~is_block)
+    variants = keys.BlockRows(
+        (others.prefixes[:, np.newaxis] ^ bits).reshape(-1), np.repeat(others.simhashes, len(bits))
+    )
+    standing = store.has_rows(variants)
+    standing[standing] = memberless(store, profile, variants.where(standing))
+    changed[~is_block] = standing.reshape(-1, len(bits))
+    return np.array(changed.any(axis=1), np.bool_)
 
 
 def _has_wrong_distance(state: documentcells.DocumentState) -> bool:

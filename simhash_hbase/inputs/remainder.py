@@ -1,0 +1,37 @@
+"""The remainder of a page: its sentences outside of the main text, of which a few hashes are kept and compared.
+
+Pages of one article in several frames have one main text and should count as copies. So have pages whose articles the
+extractor missed: their main text is a notice, and the articles are in the remainders.
+"""
+
+from collections.abc import Iterable
+from heapq import nsmallest
+
+from simhash_hbase.rows.digests import blake2b
+
+HASH_BYTES = 8
+HASHES = 8
+
+
+def sketch_remainder(sentences: Iterable[str]) -> bytes:
+    """Return the smallest hashes of different sentences, ascending."""
+    encoded = (sentence.encode("utf-8", "surrogatepass") for sentence in sentences)
+    return b"".join(nsmallest(HASHES, {blake2b(each, digest_size=HASH_BYTES).digest() for each in encoded}))
+
+
+def remainders_differ(one: bytes, other: bytes) -> bool:
+    """Return whether two remainders share less than half of their sentences, as estimated.
+
+    Examples
+    --------
+    >>> ferry, bread = sketch_remainder(["The ferry is back."]), sketch_remainder(["Bread takes time."])
+    >>> remainders_differ(ferry, ferry), remainders_differ(ferry, bread)
+    (False, True)
+    """
+    left, right = _hashes(one), _hashes(other)
+    smallest = nsmallest(HASHES, left | right)
+    return 2 * sum(each in left and each in right for each in smallest) < len(smallest)
+
+
+def _hashes(sketch: bytes) -> set[bytes]:
+    return {sketch[at : at + HASH_BYTES] for at in range(0, len(sketch), HASH_BYTES)}

@@ -150,14 +150,15 @@ def verified(store, clock, *, repair=False):
 
 
 def repaired_answers(store, clock):
-    """Return the answers after `verify --repair` and `vacuum`, which leave nothing wrong."""
-    if verified(store, clock, repair=True) is None:
+    """Return the answers after `verify --repair` and `vacuum`; what is wrong then was counted as not repaired."""
+    repaired = verified(store, clock, repair=True)
+    if repaired is None:
         return None
     clock.now += 1_000
     with suppress(SimhashError):
         LocalIndex(store, clock=clock).vacuum()
     after = verified(store, clock)
-    assert after is None or after.wrong == 0
+    assert after is None or after.wrong == 0 or repaired.not_repaired
     return answers(store, clock)
 
 
@@ -214,4 +215,5 @@ def test_a_changed_bit_of_a_segment_makes_no_row_that_never_was(kind):
         found = index.verify(repair=True)
 
         assert (found.incomplete, found.repaired, found.not_repaired, found.wrong) == (1, 0, 1, 1)
+        assert index.vacuum().rows == 0
         assert index.store._blocks == before

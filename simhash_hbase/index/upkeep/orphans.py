@@ -58,6 +58,33 @@ def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[
     return lonely
 
 
+def one_bit_apart(rows: keys.BlockRows) -> keys.BlockRows:
+    """Return the rows whose segment is one bit apart from that of a row: 32 for each, in the order of the rows."""
+    bits = np.uint64(1) << np.arange(layout.FLAG_BITS, layout.PREFIX_BITS, dtype=np.uint64)
+    return keys.BlockRows((rows.prefixes[:, np.newaxis] ^ bits).reshape(-1), np.repeat(rows.simhashes, len(bits)))
+
+
+def are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
+    """Return a mask of the rows, in any order, that the store has."""
+    order = np.lexsort((rows.simhashes, rows.prefixes))
+    there = np.empty(len(order), np.bool_)
+    there[order] = store.has_rows(keys.BlockRows(rows.prefixes[order], rows.simhashes[order]))
+    return there
+
+
+def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray[np.bool_]:
+    """Return a mask of the orphans one bit apart from a row that a member lacks: nothing says which is right."""
+    is_doubtful = (orphans.prefixes & keys.FLAGS) > len(profile.blocks.tables)
+    # Most orphans are of documents that were removed: nobody has their fingerprint any more.
+    simhashes, where = np.unique(orphans.simhashes, return_inverse=True)
+    is_doubtful &= ~_without_member(store, simhashes)[where]
+    others = one_bit_apart(orphans.where(is_doubtful))
+    lacking = ~memberless(store, profile, others)
+    lacking[lacking] = ~are_there(store, others.where(lacking))
+    is_doubtful[is_doubtful] = lacking.reshape(-1, layout.SEGMENT_BITS).any(axis=1)
+    return is_doubtful
+
+
 def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return which fingerprints have no member at all."""
     lonely = np.empty(len(simhashes), np.bool_)

@@ -8,7 +8,7 @@ from simhash_hbase.index import indexrows
 from simhash_hbase.index.arguments import ASKED_DOCUMENTS, ASKED_SHARE
 from simhash_hbase.index.copies import stale_copies
 from simhash_hbase.index.timestamps import ServerClock
-from simhash_hbase.index.upkeep.orphans import cutoff_of, is_member, memberless, stale_members
+from simhash_hbase.index.upkeep.orphans import cutoff_of, doubtful, is_member, memberless, stale_members
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows, decode_cells, up_to_date
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
@@ -62,6 +62,7 @@ def vacuum(
     cutoff = cutoff_of(store, profile, now)
     for rows in both.rows(all_rows(store, profile), before=1 + int(asks)):
         orphans = rows.where(memberless(store, profile, rows))
+        orphans = orphans.where(~doubtful(store, profile, orphans))
         for start in range(0, len(orphans.prefixes), PAGE):
             page = keys.BlockRows(*(column[start : start + PAGE] for column in orphans))
             with atomically(store):

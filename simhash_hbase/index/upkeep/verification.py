@@ -13,7 +13,7 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
 from simhash_hbase.index.timestamps import ServerClock, stamp_above
-from simhash_hbase.index.upkeep.orphans import cutoff_of, is_member, memberless, stale_members
+from simhash_hbase.index.upkeep.orphans import are_there, cutoff_of, is_member, memberless, one_bit_apart, stale_members
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows, decode_cells, up_to_date
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
@@ -260,16 +260,12 @@ class _Verification(NamedTuple):
 
 def _has_changed_bit(store: Store, profile: Profile, absent: keys.BlockRows) -> NDArray[np.bool_]:
     """Return which rows of sketches and passages stand with one bit changed, as no member has them."""
-    bits = np.uint64(1) << np.arange(layout.FLAG_BITS, layout.PREFIX_BITS, dtype=np.uint64)
     is_block = (absent.prefixes & keys.FLAGS) <= len(profile.blocks.tables)
-    changed = np.zeros((len(is_block), len(bits)), np.bool_)
-    others = absent.where(~is_block)
-    variants = keys.BlockRows(
-        (others.prefixes[:, np.newaxis] ^ bits).reshape(-1), np.repeat(others.simhashes, len(bits))
-    )
-    standing = store.has_rows(variants)
+    changed = np.zeros((len(is_block), layout.SEGMENT_BITS), np.bool_)
+    variants = one_bit_apart(absent.where(~is_block))
+    standing = are_there(store, variants)
     standing[standing] = memberless(store, profile, variants.where(standing))
-    changed[~is_block] = standing.reshape(-1, len(bits))
+    changed[~is_block] = standing.reshape(-1, layout.SEGMENT_BITS)
     return np.array(changed.any(axis=1), np.bool_)
 
 

@@ -117,7 +117,7 @@ def test_all_tests_run_after_lint_beside_hbase(script):
     assert calls[0] == "install dev,bench"
     # Lint runs while HBase starts.
     assert set(calls[-4:-2]) == {"lint ", "hbase up --with local"}
-    assert calls[-2:] == ["pytest -n 2", "hbase down --with local"]
+    assert calls[-2:] == ["pytest -n 3 --dist loadfile --no-loadscope-reorder", "hbase down --with local"]
     assert not any("collect" in call for call in calls)
     assert "test: lint" in done.stderr
 

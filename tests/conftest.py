@@ -21,14 +21,17 @@ TESTS = Path(__file__).parent
 SERVED = ("bulk/", "client/", "frameworks/", "hbase/", "laboratories/", "project/test_", "service/", "spark/")
 
 
-# Files with tests of minutes: begun last, one process would go through them while the other has nothing left.
-LONGEST = ("spark/test_spark_cluster.py", "hbase/test_hbase_cluster.py", "project/test_installed_package.py")
+# Files with tests of minutes: begun last, one process would go through them while the others have nothing left.
+LONGEST = (
+    *("hbase/test_hbase_cluster.py", "project/test_readme_commands.py", "project/test_installed_package.py"),
+    *("spark/test_spark_cluster.py", "stores/test_contract.py", "stores/test_hbase_secure.py"),
+)
 
 
 def pytest_collection_modifyitems(items):
     """Mark the tests that need a server besides HBase, and put the longest ones first."""
-    longest = {TESTS / name for name in LONGEST}
-    items.sort(key=lambda item: item.path not in longest)
+    rank = {TESTS / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
     for item in items:
         folder = item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).as_posix()
         if (folder and folder.startswith(SERVED)) or "browser" in getattr(item, "fixturenames", ()):

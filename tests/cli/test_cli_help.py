@@ -27,8 +27,8 @@ EXAMPLES = [example for command in (cli, *HELD.values()) for example in command.
 SERVED = [example for example in EXAMPLES if " serve " in example]
 # The script for an operator is written without a look at the table.
 IN_HBASE = [example for example in EXAMPLES if TABLE in example and " schema " not in example]
-# Tested with the installed package, in a shell that one types in, and with a client.
-ELSEWHERE = [example for example in EXAMPLES if re.search(r" hbase | mcp |^source ", example)]
+# Tested with the installed package, in a shell that one types in, with a client, and with the session of test_spark.
+ELSEWHERE = [example for example in EXAMPLES if re.search(r" hbase | mcp | spark |^source ", example)]
 RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *ELSEWHERE)]
 
 

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
+from support.patience import END_S
 from support.results import run
 
 from simhash_hbase.corpus import run as corpus_run
@@ -207,7 +208,7 @@ def test_a_pipe_that_somebody_reads_is_written_to(cli, url, tmp_path, source, op
     assert cli("dedup", url, source, "--create", *SHINGLES, option, tmp_path / "out.jsonl").code == 3
     for end in ends:
         os.close(end)
-    reader.join(timeout=30)
+    reader.join(END_S)
     assert read[0]
 
 

@@ -103,7 +103,7 @@ def test_the_first_example_says_what_it_is_shown_to_say(fresh):
 
 
 def test_the_quickstart_ends_with_a_report_and_with_commands_that_work(fresh):
-    provide(fresh, "", in_gate=False)
+    provide(fresh, "")
     done = carry_out(fresh, "./scripts/quickstart")
 
     assert "百科-蚕" in (fresh / ".cache/quickstart/report.html").read_text(encoding="utf-8")

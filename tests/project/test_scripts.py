@@ -114,10 +114,38 @@ def test_the_shares_of_lines_and_branches_are_told_apart():
 def test_all_tests_run_after_lint_beside_hbase(script):
     calls, done = script("test")
 
-    assert calls[:2] == ["install dev,bench", "lint "]
-    assert calls[-3:] == ["hbase up --with local", "pytest -n 2", "hbase down --with local"]
+    assert calls[0] == "install dev,bench"
+    # Lint runs while HBase starts.
+    assert set(calls[-4:-2]) == {"lint ", "hbase up --with local"}
+    assert calls[-2:] == ["pytest -n 3 --dist loadfile --no-loadscope-reorder", "hbase down --with local"]
     assert not any("collect" in call for call in calls)
     assert "test: lint" in done.stderr
+
+
+def test_no_test_runs_where_lint_fails(script, tmp_path):
+    (tmp_path / "clone" / "scripts" / "lint").write_text("#!/bin/sh\necho a fault; exit 3\n")
+    calls, done = script("test")
+
+    assert (done.returncode, done.stdout) == (3, "a fault\n")
+    assert not any(call.startswith("pytest") for call in calls)
+    assert calls[-1] == "hbase down --with local"
+
+
+def test_chosen_tests_run_in_a_gate_with_all_packages_and_without_lint(script):
+    calls, _ = script("test", "tests/stores", CI="true")
+
+    assert "lint " not in calls
+    assert calls[-3:] == ["hbase up --with local", "pytest -n 2 tests/stores", "hbase down --with local"]
+
+
+def test_missing_debian_packages_are_installed_at_once(script, tmp_path):
+    (tmp_path / "bin" / "id").write_text("#!/bin/sh\necho 0\n")
+    calls, done = script("test")
+
+    assert done.returncode == 0, done.stderr
+    first, second = [call for call in calls if call.startswith(("apt-get update", "apt-get install"))]
+    assert first == "apt-get update"
+    assert second.endswith(" redis-server chromium systemd haproxy stunnel4 krb5-kdc krb5-admin-server libkrb5-dev")
 
 
 @pytest.mark.parametrize("name", [None, "chromium", "chromium-browser", "google-chrome"])
@@ -220,3 +248,19 @@ def test_an_extra_that_is_not_there_is_refused_at_once_with_those_that_are(scrip
     [sentence] = done.stderr.splitlines()
     assert sentence.startswith("install: there is no extra htlm; there are ")
     assert " html, " in sentence
+
+
+@pytest.mark.parametrize(("extras", "is_there"), [("bench", True), ("", True), ("dev,html", False)])
+def test_what_an_earlier_installation_brought_is_not_installed_again(script, tmp_path, extras, is_there):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / "clone")
+    shutil.copy(ROOT / "scripts" / "build_kernel.py", tmp_path / "clone" / "scripts")
+    kernel = tmp_path / "clone" / "simhash_hbase" / "kernel"
+    kernel.mkdir(parents=True)
+    (kernel / "normal.py").touch()
+    assert any("pip install" in call for call in script("install", "dev,bench", PYTHON=sys.executable)[0])
+    (tmp_path / "calls").unlink()
+
+    calls, done = script("install", extras, PYTHON=sys.executable)
+
+    assert done.returncode == 0, done.stderr
+    assert (calls == []) == is_there

@@ -9,6 +9,7 @@ from threading import Event
 import httpx
 import pytest
 from support.corpus import near_copies, text
+from support.patience import END_S
 from support.serving import NDJSON, lines, ndjson, wait_for
 
 from simhash_hbase import ClaimContended, LocalIndex, StoreUnavailable, create_index
@@ -22,6 +23,13 @@ from simhash_hbase.service.problems import Problem
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.anyio
+
+
+async def come_true(condition):
+    """Wait in the event loop until something holds."""
+    async with asyncio.timeout(END_S):
+        while not condition():
+            await asyncio.sleep(0.001)
 
 
 class Work:
@@ -39,10 +47,8 @@ class Work:
     async def ask(self, *ids, until=0):
         """Begin requests in an order, and wait until so many batches have begun."""
         tasks = [asyncio.create_task(self._batcher.answer(self._operation, name)) for name in ids]
-        async with asyncio.timeout(30):
-            await asyncio.sleep(0)
-            while len(self.batches) < until:
-                await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        await come_true(lambda: len(self.batches) >= until)
         return tasks
 
     async def answers(self, *ids):
@@ -152,6 +158,19 @@ async def test_requests_of_different_operations_do_not_wait_for_each_other(batch
     await asyncio.gather(*waiting)
 
 
+@pytest.fixture
+def arrived(monkeypatch):
+    """Return what requests wait with for a batch, in a list that grows."""
+    items, answer = [], Batcher.answer
+
+    async def noted(self, operation, item):
+        items.append(item)
+        return await answer(self, operation, item)
+
+    monkeypatch.setattr(Batcher, "answer", noted)
+    return items
+
+
 @asynccontextmanager
 async def _client_of(index):
     app = create_app(index, keys=None, limits=Limits(requests=512))
@@ -162,7 +181,7 @@ async def _client_of(index):
 
 @pytest.mark.usefixtures("_no_timer")
 @pytest.mark.parametrize("place", ["memory", "file"])
-async def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, tmp_path, monkeypatch):
+async def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, tmp_path, monkeypatch, arrived):
     documents = near_copies(12, 3)
     random.Random(1).shuffle(documents)
     empty, unnamed = {"id": "empty", "text": "."}, {"text": "some text"}
@@ -181,8 +200,8 @@ async def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(pl
         first = asyncio.create_task(client.post("/v1/claims", json=sent[0]))
         await asyncio.to_thread(wait_for, lambda: sizes)
         rest = [asyncio.create_task(client.post("/v1/claims", json=document)) for document in sent[1:]]
-        # All have come before the first one is decided.
-        await asyncio.sleep(0.5)
+        # All have come, or were refused, before the first one is decided.
+        await come_true(lambda: len(arrived) + sum(task.done() for task in rest) == len(sent))
         gate.set()
         answers = [await answer for answer in (first, *rest)]
 

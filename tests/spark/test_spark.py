@@ -4,6 +4,7 @@ import gzip
 import re
 from contextlib import nullcontext
 from importlib import import_module
+from pathlib import Path
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -174,20 +175,27 @@ def test_an_index_with_recorded_moved_and_removed_documents(spark, tmp_path, col
     assert any('"of_removed":true' in line for line in lines)
 
 
-def test_the_command_prints_how_many_tasks_are_finished(spark, tmp_path, monkeypatch, capfd):
-    source = write_lines(tmp_path / "corpus.jsonl", corpus())
+def test_the_example_of_help_decides_and_prints_how_many_tasks_are_finished(spark, tmp_path, monkeypatch, capfd):
+    [example] = import_module("simhash_hbase.cli.commands.spark").spark.examples
+    program, *words, pattern, _, _ = example.split()
+    assert (program, words, pattern) == ("simhash-hbase", ["spark", "dedup"], "crawl-*.jsonl.gz")
+    lines = Path(write_lines(tmp_path / "crawl.jsonl", corpus())).read_bytes().splitlines(keepends=True)
+    for number, some in enumerate((lines[:150], lines[150:]), 1):
+        (tmp_path / f"crawl-{number}.jsonl.gz").write_bytes(gzip.compress(b"".join(some)))
+    sources = sorted(map(str, tmp_path.glob(pattern)))
     monkeypatch.setattr("simhash_hbase.spark.session", lambda _: nullcontext(spark))
     monkeypatch.setattr("simhash_hbase.cli.commands.spark.LINE_EVERY_S", 0.0)
     monkeypatch.setattr(session, "POLL_S", 0.01)
 
     with pytest.raises(SystemExit) as ended:
-        main(["spark", "dedup", source])
+        main([*words, *sources])
 
     told = capfd.readouterr()
     assert ended.value.code == SOME_REFUSED, told.err
     counts = [int(count) for count in re.findall(r"^spark dedup: (\d+) tasks", told.err, re.MULTILINE)]
     assert counts[-1] > 0
     assert counts == sorted(counts)
+    assert told.out.splitlines() == decisions_of_one_machine(sources)[0]
 
 
 def points(count, seed):

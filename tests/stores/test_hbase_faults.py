@@ -98,9 +98,8 @@ def test_a_lost_reply_to_a_stamped_write_or_a_swap_is_an_error_without_a_repeat(
     proxy.cut_after = None
     assert store.get("d", [(row, b"stamped")])[0].value == b"one"
     [done] = store.compare_and_set([Swap(row, b"s", None, b"one")])
-    proxy.cut_after = 3
     # If it were repeated, the second one would be answered.
-    recovery = later(1.0, lambda: setattr(proxy, "cut_after", None))
+    recovery = proxy.cut_for(0.5)
 
     with pytest.raises((StoreTimeout, StoreUnavailable)):
         store.compare_and_set([Swap(row, b"s", b"one", b"two")])
@@ -112,8 +111,7 @@ def test_a_lost_reply_to_a_stamped_write_or_a_swap_is_an_error_without_a_repeat(
 
 def test_writes_with_a_timestamp_are_repeated(store, proxy):
     row = os.urandom(8)
-    proxy.cut_after = 3
-    later(0.3, lambda: setattr(proxy, "cut_after", None))
+    proxy.cut_for(0.3)
 
     store.put("d", [Cell(row, b"s", b"one", 7)])
 

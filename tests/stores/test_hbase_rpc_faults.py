@@ -71,9 +71,8 @@ def test_a_lost_reply_to_a_stamped_write_or_a_swap_is_an_error_without_a_repeat(
         (lambda: store.put("d", [Cell(row, b"s", b"one")]), b"one"),
         (lambda: store.compare_and_set([Swap(row, b"s", b"one", b"two")]), b"two"),
     ):
-        proxy.cut_after = 3
         # If it were repeated, the second one would be answered.
-        recovery = later(0.5, lambda: setattr(proxy, "cut_after", None))
+        recovery = proxy.cut_for(0.5)
         with pytest.raises((StoreTimeout, StoreUnavailable)):
             change()
         recovery.join()

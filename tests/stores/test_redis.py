@@ -10,6 +10,7 @@ from threading import Thread
 import pytest
 from support.bruteforce import Written, crowd, entries, matches, written_entries
 from support.listening import free_port
+from support.patience import END_S
 from support.places import DAY_MS
 from support.redis_server import RedisServer, shared_server
 from support.rows import LAST_SIMHASH, found_by, pairs_of, rows_of, uint64s
@@ -439,7 +440,7 @@ def test_what_was_under_way_on_a_broken_connection_is_sent_once_more(listener):
 
     with closing(RedisConnection(options_of(listener, timeout_s=2))) as connection:
         assert connection.ask("DBSIZE") == b"PONG"
-    server.join(5)
+    server.join(END_S)
     assert len(asked) == 2
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 from simhash_hbase.stores.hbase import Gateway
 from support.hbase_server import address, hbase_options
+from support.patience import END_S
 
 PIECE = 1 << 16
 EXECUTION_S = 120.0
@@ -54,7 +55,7 @@ class FaultyProxy:
         self._closed = False
         self.delay_s, self.stalled, self.refusing = 0.0, False, False
         # Reply bytes that still pass before the connection that carries them is closed; None: all.
-        self.cut_after = None
+        self.cut_after, self._has_cut = None, threading.Event()
         # Called with each piece of a reply; True closes its connection instead of passing the piece on.
         self.chaos = None
         # Bytes of a reply that are passed on; a larger one stays away from there on. None: all.
@@ -79,6 +80,20 @@ class FaultyProxy:
             self._kills += 1
         for pair in pairs:
             _close(*pair)
+
+    def cut_for(self, seconds, *, passing=3):
+        """Cut replies until so long after the first one was cut, however late that is; return a thread to join."""
+
+        def heal():
+            self._has_cut.wait(END_S)
+            time.sleep(seconds)
+            self.cut_after = None
+
+        self._has_cut.clear()
+        self.cut_after = passing
+        healing = threading.Thread(target=heal, daemon=True)
+        healing.start()
+        return healing
 
     def close(self):
         """Stop listening and close all connections."""
@@ -155,6 +170,8 @@ class FaultyProxy:
         if self.cut_after is not None:
             sink.sendall(piece[: self.cut_after])
             self.cut_after = max(0, self.cut_after - len(piece))
+            if self.cut_after == 0:
+                self._has_cut.set()
             return self.cut_after > 0
         sink.sendall(piece)
         return True

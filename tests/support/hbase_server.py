@@ -16,6 +16,7 @@ from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Call
 from support.gates import absent
+from support.patience import END_S
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "hbase"
 # Taken now: some tests hide the caller's settings.
@@ -83,11 +84,19 @@ class Tables:
         if not self._spare:
             self._drop_all(self._taken[:-AT_ONCE])
             self._taken = self._taken[-AT_ONCE:]
-            self._spare = [_name() for _ in range(AT_ONCE)]
-            self._all(partial(Thrift2(name).create, TableSchema(regions=1)) for name in self._spare)
+            self._make([_name() for _ in range(AT_ONCE)])
         name = self._spare.pop()
         (self._kept if keep else self._taken).append(name)
         return name
+
+    def _make(self, names):
+        """Make tables; where that fails, no later test gets one of them, and they are dropped at the end."""
+        try:
+            self._all(partial(Thrift2(name).create, TableSchema(regions=1)) for name in names)
+        except BaseException:
+            self._kept += names
+            raise
+        self._spare = names
 
     def name(self):
         """Return a name that no table has; whatever is made under it is dropped at the end."""
@@ -106,7 +115,8 @@ class Tables:
         self._all(partial(_drop, name) for name in names)
 
     def _all(self, tasks):
-        self._gateways.exchange.hold(list(tasks), sockets=AT_ONCE)
+        # No second request: after the first one, which a busy server may still carry out, it would fail.
+        self._gateways.exchange.hold(list(tasks), sockets=AT_ONCE, repeat=False, timeout_s=END_S)
 
 
 def _name():

@@ -1,7 +1,8 @@
-"""An upgrade under way: processes of 1.0.0 and of this version claim into one folder at once."""
+"""An upgrade under way: processes of 1.0.0 and of this version write into one index."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -9,8 +10,9 @@ from contextlib import ExitStack
 from io import BytesIO
 
 import pytest
-from support.corpus import text
+from support.corpus import near_copies, text, write_jsonl
 from support.fresh_clone import ROOT
+from support.released import SPECIAL
 
 from simhash_hbase import open_index
 
@@ -28,6 +30,25 @@ with simhash_hbase.open_index(sys.argv[1]) as index:
             print(json.dumps([name, decision.of]), flush=True)
 """
 CREATE = "import sys, simhash_hbase; simhash_hbase.create_index(sys.argv[1], analyzer='shingle').close()"
+# `load` into HBase, up to the Java program that makes HFiles of what it is sent.
+LOADER = """
+import sys
+from pathlib import Path
+from simhash_hbase import bulk, inputs, open_index
+from simhash_hbase.bulk import hfiles
+url, corpus, out = sys.argv[1:]
+def taken(command, pieces, table):
+    Path(out).write_bytes(b"".join(pieces))
+    sys.exit(0)
+hfiles.run_loader = taken
+Path(out + " work").mkdir()
+with open_index(url) as index:
+    spool = bulk.Spool(Path(out + " work"), url, index.profile, index.collection)
+    bulk.begin(index, spool)
+    list(spool.fill(inputs.scan(inputs.Sources([corpus]), inputs.InputOptions()), index.analysis))
+    spool.manifest.stamp = 1_764_000_000_000
+    bulk.load(index, spool, bulk.HFileWriter([], "table", "staging"))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +117,23 @@ def test_of_near_copies_that_two_versions_claim_at_once_one_is_kept(old_package,
         assert (index.verify().wrong, index.verify().incomplete) == (0, 0)
         assert {stored.id: stored.of for stored in index.export()} == decided
     assert exit_code(["-m", "simhash_hbase", "verify", url], tmp_path, old_package) == 0
+
+
+@pytest.mark.slow
+def test_load_sends_to_the_maker_of_hfiles_what_1_0_0_sent(old_package, tmp_path):
+    corpus = write_jsonl(
+        tmp_path / "corpus.jsonl", [*near_copies(2, 2), {"id": "special", "text": SPECIAL["full width"]}]
+    )
+    made = tmp_path / "made.index"
+    assert exit_code(["-c", CREATE, f"file:{made}"], tmp_path, old_package) == 0
+
+    streams = []
+    for name, package in (("old", old_package), ("new", ROOT)):
+        shutil.copytree(made, tmp_path / f"{name}.index")
+        out = tmp_path / f"{name}.stream"
+        words = ["-c", LOADER, f"file:{tmp_path / name}.index", str(corpus), str(out)]
+        assert exit_code(words, tmp_path, package) == 0
+        streams.append(out.read_bytes())
+
+    assert streams[0].startswith(b"SHB1")
+    assert streams[1] == streams[0]

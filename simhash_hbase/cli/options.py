@@ -287,6 +287,8 @@ index = collected(
     _index("--passage-gram", type=click.IntRange(8, 64), metavar="N",
            show_default=f"{defaults.SHORT_GRAM}; {defaults.LONG_GRAM} above --passages {defaults.MOST_FOR_SHORT_GRAM}",
            help="Letters, numbers and marks of the shortest text that can be found."),
+    _index("--agree", metavar="FIELD", show_default="none",
+           help="Near copies have the same value of this field, or one of them none; of URLs the host counts."),
     _index("--short", type=click.IntRange(0), metavar="N", show_default=_short_default("short"),
            help="A text with fewer features is called short."),
     _index("--short-characters", type=click.IntRange(0), metavar="N", show_default=_short_default("short_characters"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 import msgspec
 
 from simhash_hbase import errors
+from simhash_hbase.index.agreement import agreed_metadata
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged
@@ -152,7 +153,8 @@ class RemoteIndex(Index):
 
     def answered(self, chunk: Chunk, search: Search) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
         """Find the near-duplicates of the documents of a chunk; see `Index.answered`."""
-        asked = [replace(document, metadata=None) for document in chunk.kept]
+        # Of a query's metadata one field counts at most, and a service refuses more than it could keep.
+        asked = [replace(each, metadata=agreed_metadata(each.metadata, self.profile.agree)) for each in chunk.kept]
         return self._sent(QUERY, asked, self._parameters(search))
 
     def found(

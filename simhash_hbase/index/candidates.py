@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.index.agreement import Agreement
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import BandDistance, MatchRule, Sketches, distances, joined_within
 from simhash_hbase.rows.analysed import Entries
@@ -77,13 +78,15 @@ class Queries(NamedTuple):
     reach: CandidateLimits
     prefixes: NDArray[np.uint64]  # Prefixes of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
     sketches: Sketches
+    agreement: Agreement | None  # By the field that the profile names; None: by none.
 
     @classmethod
     def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> "Queries":
         """Compute it for a rule, or for that of the index."""
         rule = rule or profile.rule
         reach, prefixes = CandidateLimits.of(profile, rule), asked_prefixes(profile, entries, rule)
-        return cls(profile, entries, rule, reach, prefixes, Sketches.of_entries(entries))
+        agreement = None if profile.agree is None else Agreement(profile.agree, entries.metadata)
+        return cls(profile, entries, rule, reach, prefixes, Sketches.of_entries(entries), agreement)
 
     def candidates(self, store: Store, *, limit: int) -> "Candidates":
         """Read the rows that they share with stored documents."""

@@ -389,7 +389,9 @@ class UndecidedBatch:
 
         `mates`: under rule ``copied`` those of them that share enough rare passages with it, where that is known.
         """
-        _, entries, _, reach, prefixes, sketches = self.queries
+        _, entries, _, reach, prefixes, sketches, agreement = self.queries
+        if agreement is not None:
+            others = others[agreement.among(at, others)]
         if self._collections is not None:
             others = others[self._collections[others] == self._collections[at]]
         apart = distances(entries.simhashes[others], entries.simhashes[at])

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress, islice
 from threading import Lock
@@ -443,16 +443,15 @@ class LocalIndex(Index):
         return answer
 
     def entries_of(self, document_id: str) -> Entries | None:
-        """Read a document back as analysis made it, None if it is not there; of a duplicate only the fingerprint."""
+        """Read a document back as analysis made it, None if it is not there; of a duplicate not its sketch."""
         [held] = self._read([document_id])
         if held is None:
             return None
         state, member = held
-        return self.collection.given(
-            documentrows.bare_entries([state])
-            if member is None or state.is_duplicate
-            else documentrows.member_entries([member], [state.simhash], bands=self.profile.bands)
-        )
+        if member is None or state.is_duplicate:
+            bare = documentrows.bare_entries([state])
+            return self.collection.given(replace(bare, metadata=[None if member is None else member.metadata]))
+        return self.collection.given(documentrows.member_entries([member], [state.simhash], bands=self.profile.bands))
 
     def compare_passages(self, a: Entries, b: Entries) -> PassagePair:
         """Compare the passages of two single documents, and say which of them count for rule ``copied``."""

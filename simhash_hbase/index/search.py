@@ -190,7 +190,11 @@ def _nearest(
 def _counting(
     members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, pairs: Sequence[tuple[int, int, float]]
 ) -> Iterator[Hit]:
-    """Make hits of some pairs of one query; leave out members that do not count, and those of other collections."""
+    """Make hits of some pairs of one query.
+
+    Left out are members that do not count, those of other collections, and those of another source where near copies
+    must agree about it.
+    """
     query = int(near.queries[pairs[0][0]])
     collection, own = collection_of(queries.entries.ids[query]), int(queries.entries.shingles[query])
     is_copied = queries.rule.match == "copied"
@@ -198,7 +202,9 @@ def _counting(
     for pair, at, estimate in pairs:
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
-        if document is not None and collection_of(document[0].id) == collection:
+        if document is None or collection_of(document[0].id) != collection:
+            continue
+        if queries.agreement is None or queries.agreement.joins(query, document[0].metadata):
             similarity, containment = known_likeness(estimate, own, document[0].shingles)
             if passages is not None:
                 of_passages = passage_containment(passages, keys.unpack_simhashes(passages_of(document[0])))

@@ -46,6 +46,8 @@ class InputOptions:
     features_field: str | None = None  # The field of the caller's own features, read instead of a text.
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
+    agree_field: str | None = None
+    """The profile's ``agree``, which is copied, too; of pages beside those that are copied anyway."""
     preference: Preference | None = None  # Places each record in an order by one of its fields.
     by_field: str | None = None  # The field that names the source of a record, for figures by source.
     new_fields: tuple[
@@ -107,8 +109,14 @@ class InputOptions:
         return self.text_field
 
     @property
+    def kept_fields(self) -> tuple[str, ...]:
+        """The fields of a record that are copied into the metadata, each once."""
+        agree = () if self.agree_field is None else (self.agree_field,)
+        return tuple(dict.fromkeys((*self.metadata_fields, *agree)))
+
+    @property
     def record_fields(self) -> tuple[str, ...]:
         """All fields of a record that are read, each once."""
         ranked = (self.preference.field,) if self.preference and self.preference.field else ()
         by = () if self.by_field is None else (self.by_field,)
-        return tuple(dict.fromkeys((self.id_name, self.source_field, *self.metadata_fields, *ranked, *by)))
+        return tuple(dict.fromkeys((self.id_name, self.source_field, *self.kept_fields, *ranked, *by)))

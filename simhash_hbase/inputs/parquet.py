@@ -168,7 +168,7 @@ def record_of(values: Row, place: Place, options: InputOptions, build: Build) ->
     Hive, Impala and old Spark mark no column as a string.
     """
     raw = msgspec.json.encode(values, enc_hook=str)
-    for name in options.metadata_fields:
+    for name in options.kept_fields:
         if name in values:
             values[name] = msgspec.to_builtins(values[name], enc_hook=str)
     codec = UTF8 if options.encoding == AUTO else checked_codec(options.encoding)

@@ -267,14 +267,19 @@ def extract(record: Scanned | JsonLine) -> Record:
         checked_text(text, "the page", record.options.max_document_bytes)
     except InvalidInput as error:
         return Reject(record.place, str(error), raw, record.id)
-    source = None
-    if record.options.by_field is not None:
+    by, agree = record.options.by_field, record.options.agree_field
+    fields = metadata
+    if (by or agree) is not None:
         address = record.id.removeprefix(id_in_file("", record.place, record.options.id_prefix))
-        fields = {**metadata, "url": address} if "://" in address else metadata
-        source = source_in({"id": record.id, **fields}, record.options.by_field)
+        fields = {"id": record.id, **metadata, **({"url": address} if "://" in address else {})}
+    source = None if by is None else source_in(fields, by)
     names = record.options.metadata_fields or tuple(metadata)
     chosen: dict[str, object] = {name: metadata[name] for name in names if metadata.get(name)}
-    if "url" in chosen and metadata_problem(chosen) is not None:
+    if agree is not None and fields.get(agree):
+        chosen[agree] = fields[agree]
+    if "url" in chosen and (problem := metadata_problem(chosen)) is not None:
+        if agree == "url":
+            return Reject(record.place, f"the metadata {problem}", raw, record.id)
         del chosen["url"]
     return Document(
         record.id, text, None, None, chosen or None, record.place, record.raw, source=source, remainder=remainder

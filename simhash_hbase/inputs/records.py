@@ -235,6 +235,7 @@ class Builder:
         self._options = options
         self._id = options.id_name
         self._source = options.source_field
+        self._kept = options.kept_fields
         self._preference = options.preference if options.preference and options.preference.field else None
         self._advise = advise
         self._fingerprints = FingerprintColumn(options.simhash_format)
@@ -263,8 +264,8 @@ class Builder:
             else:
                 text = checked_text(value, f"the field {self._source!r}", options.max_document_bytes)
             metadata = None
-            if options.metadata_fields:
-                metadata = {name: record[name] for name in options.metadata_fields if name in record} or None
+            if self._kept:
+                metadata = {name: record[name] for name in self._kept if name in record} or None
                 if metadata and (problem := metadata_problem(metadata)):
                     return Reject(place, f"the metadata {problem}", raw, known)
             preference = None if self._preference is None else self._preference.place(record)
@@ -326,7 +327,17 @@ def source_in(record: Mapping[str, object], name: str) -> str:
     >>> source_in({"url": b"http://[2001:db8::1]:80/a"}, "url")
     '[2001:db8::1]'
     """
-    value = record.get(name)
+    return _cut(source_of(record.get(name)), SOURCE_CHARACTERS)
+
+
+def source_of(value: object) -> str:
+    """Return the source that a value of a record names, whole; ``""`` for None and a value of blanks.
+
+    Examples
+    --------
+    >>> source_of("https://News.example/a/1"), source_of(" Xinhua "), source_of(2026), source_of(None)
+    ('news.example', 'Xinhua', '2026', '')
+    """
     if value is None:
         return ""
     if isinstance(value, bytes):
@@ -336,7 +347,7 @@ def source_in(record: Mapping[str, object], name: str) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode().strip('"')
     if (host := _HOST.match(text)) is not None:
         return host[1].lower()
-    return _cut(text.strip(), SOURCE_CHARACTERS)
+    return text.strip()
 
 
 NAME_ANOTHER = "name another one with `counts=FIELD`"

@@ -23,8 +23,8 @@ WHOLE: Literal[5] = 5
 TAKEN_FROM_MACHINE = ("fold_table", "jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 # Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
 LATER_FIELDS = {
-    **{"fold": None, "fold_table": None, "idf_name": None, "near": None, "passage_gram": None, "passages": None},
-    **{"secret": None, "share": None, "text_form": 1, "whole": None},
+    **{"agree": None, "fold": None, "fold_table": None, "idf_name": None, "near": None, "passage_gram": None},
+    **{"passages": None, "secret": None, "share": None, "text_form": 1, "whole": None},
 }
 NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
 
@@ -67,6 +67,7 @@ class ProfileOptions(TypedDict, total=False):
     short_characters: int
     passages: int
     passage_gram: int
+    agree: str
     max_rows_per_prefix: int
     max_members: int
     ttl_days: float
@@ -172,6 +173,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     None: it keeps no passages."""
     passage_gram: Annotated[int, msgspec.Meta(ge=8, le=64)] | None = None
     """Characters of the runs that are hashed, the shortest clue that can be asked; None without passages."""
+    agree: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """Field of the metadata, such as the site: near copies have equal values there, or one of them has none. Of URLs
+    the hosts are compared. None: near copies may come from anywhere."""
     max_rows_per_prefix: Positive = defaults.MAX_ROWS_PER_PREFIX
     """Block rows of one prefix that a query reads at most; more is said as ``truncated``. With 10,000, 13
     of 200 answers were cut among 516,000 pages of the same templates; with 25,000 and more none."""

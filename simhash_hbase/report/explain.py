@@ -10,6 +10,7 @@ import numpy as np
 from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import GivenFeature, hash_signs, summed_weights
+from simhash_hbase.index.agreement import Agreement
 from simhash_hbase.index.copied import PassagePair
 from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile
@@ -87,6 +88,7 @@ def compare(
     is_found, similarity = found(profile.rule)
     if profile.match == "copied":
         is_found = _found_by_passages(a, b, passages, verified=is_found)
+    agrees = profile.agree is None or Agreement(profile.agree, a.entries.metadata).joins(0, b.entries.metadata[0])
     record: dict[str, object] = {
         "a": {"id": a.name, "simhash": f"{a.simhash:016x}", **(a.decision or {})},
         "b": {"id": b.name, "simhash": f"{b.simhash:016x}", **(b.decision or {})},
@@ -95,7 +97,8 @@ def compare(
         "differing_blocks": list(scheme.differing_blocks(a.simhash, b.simhash)),
         "tables": tables,
         "similarity": similarity,
-        "found": is_found,
+        **({} if profile.agree is None else {"agrees": agrees}),
+        "found": agrees and is_found,
     }
     if passages is not None:
         fields = {**passages._asdict(), "counted": len(passages.counted)}

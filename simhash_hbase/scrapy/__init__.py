@@ -24,10 +24,12 @@ except ImportError as error:
     raise missing_extra("the Scrapy pipeline needs scrapy", "scrapy") from error
 
 from simhash_hbase.api import open_index
+from simhash_hbase.index.agreement import agreed_metadata
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
-from simhash_hbase.rows.analysed import check_id
+from simhash_hbase.rows.analysed import Metadata, check_id
 from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.names import checked_batch
 
 __all__ = ["NearDuplicatesPipeline"]
 
@@ -39,7 +41,7 @@ MOST = 500  # Documents of one batch.
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_Document = tuple[str, str]  # Id, and text or page.
+_Document = tuple[str, str, Metadata | None]  # Id, text or page, and the field about which near copies agree.
 _Outcome = Decision | Exception
 
 
@@ -63,6 +65,7 @@ class NearDuplicatesPipeline:
         self._field = settings.get(f"{PREFIX}FIELD", "text")
         self._html = _read(settings.getbool, "HTML", False)
         self._id_field = settings.get(f"{PREFIX}ID_FIELD")
+        self._batch = checked_batch(settings.get(f"{PREFIX}BATCH"))
         assert crawler.stats is not None
         self._stats = crawler.stats
         self._batches = Batches(self._claim, threads=threads)
@@ -98,7 +101,7 @@ class NearDuplicatesPipeline:
             return item
         try:
             name, text = self._document(fields, content)
-            decision = await self._batches.answer((name, text))
+            decision = await self._batches.answer((name, text, self._agreed(fields)))
         except (EmptyDocument, InvalidInput):
             self._count("without_text")
             return item
@@ -116,7 +119,7 @@ class NearDuplicatesPipeline:
             raise DropItem(reason, log_level="NOTSET")
         return item
 
-    def _document(self, fields: ItemAdapter, content: object) -> _Document:
+    def _document(self, fields: ItemAdapter, content: object) -> tuple[str, str]:
         """Return id and text: an id of a field, else of the address and a number, so that no two items have one id."""
         if self._id_field is None:
             address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
@@ -133,6 +136,10 @@ class NearDuplicatesPipeline:
             return name, content
         kind = type(content).__name__
         raise InvalidArgument(f"the field {self._field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str")
+
+    def _agreed(self, fields: ItemAdapter) -> Metadata | None:
+        """Return the field of an item about which near copies must agree."""
+        return None if self._index is None else agreed_metadata(fields, self._index.profile.agree)
 
     def _claim(self, documents: Sequence[_Document]) -> list[_Outcome]:
         """Claim a batch, in a thread; where one document makes it fail, the others are claimed without that."""
@@ -153,10 +160,12 @@ class NearDuplicatesPipeline:
         return answers
 
     def _claimed(self, documents: Sequence[_Document]) -> list[_Outcome]:
-        texts = [self._text(*document) for document in documents]
-        readable = [(name, text) for (name, _), text in zip(documents, texts, strict=True) if isinstance(text, str)]
+        texts = [self._text(name, content) for name, content, _ in documents]
+        columns = zip(documents, texts, strict=True)
+        readable = [(name, text, agreed) for (name, _, agreed), text in columns if isinstance(text, str)]
         assert self._index is not None
-        claimed = (outcome or EmptyDocument(no_words(name)) for name, outcome in self._index.claim_many(readable))
+        answers = self._index.claim_many(readable, batch=self._batch)
+        claimed = (outcome or EmptyDocument(no_words(name)) for name, outcome in answers)
         return [next(claimed) if isinstance(text, str) else text for text in texts]
 
     def _text(self, name: str, content: str) -> str | InvalidInput:

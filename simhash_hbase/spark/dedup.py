@@ -158,13 +158,18 @@ def deduplicate(
     Raises
     ------
     InvalidArgument
-        When the index has rule ``copied``, whose decisions depend on those before them.
+        When the index has rule ``copied``, whose decisions depend on those before them, or near copies must agree about
+        a field.
     """
     profile = analysis.profile
     if profile.match == "copied":
         raise InvalidArgument(
             "Spark cannot decide by rule copied, since how rare a passage is depends on the documents that were kept "
             "before: use dedup on one machine"
+        )
+    if profile.agree is not None:
+        raise InvalidArgument(
+            f"Spark compares no metadata, and near copies must agree about {profile.agree!r}: use dedup on one machine"
         )
     whole, refused = without_repeats(corpus.documents(analysis).persist(DISK), corpus.order)
     whole = whole.withColumn("line", F.col("position"))

@@ -26,6 +26,7 @@ from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.digests import digest_of
 from simhash_hbase.rows.keys import BlockRows, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
+from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.spark.input import (
     Input,
     Mapped,
@@ -128,11 +129,19 @@ class Loader:
         return [java, f"-DHADOOP_USER_NAME={self.user}", *words]
 
 
-def write_files(documents: DataFrame, index: LocalIndex, starts: Sequence[bytes], stamp: int, loader: Loader) -> int:
+def write_files(
+    documents: DataFrame,
+    index: LocalIndex,
+    starts: Sequence[bytes],
+    stamp: int,
+    loader: Loader,
+    *,
+    batch: str | None = None,
+) -> int:
     """Write the files of all documents and have HBase take them over; return the number of cells."""
     spark = documents.sparkSession
     targets = 2 * len(starts)
-    cells = documents.mapInArrow(_cells(index.profile, index.collection, starts, stamp), CELLS)
+    cells = documents.mapInArrow(_cells(index.profile, index.collection, starts, stamp, batch), CELLS)
     # For each partition an integer that Spark's hash sends there: then no two regions share one. Of one that is not
     # found in so many tries the files are written all the same, after those of another region.
     numbers = spark.range(TRIED * targets).select(F.col("id").cast("int"))
@@ -148,7 +157,9 @@ def write_files(documents: DataFrame, index: LocalIndex, starts: Sequence[bytes]
     return sum(row.cells for row in written)
 
 
-def _cells(profile: Profile, collection: Collection, starts: Sequence[bytes], stamp: int) -> Mapped:
+def _cells(
+    profile: Profile, collection: Collection, starts: Sequence[bytes], stamp: int, batch_name: str | None
+) -> Mapped:
     regions = np.array(starts, sorting.KEY)
 
     def keyed(packed: bytes, width: int, values: list[bytes] | None) -> pa.RecordBatch:
@@ -162,7 +173,7 @@ def _cells(profile: Profile, collection: Collection, starts: Sequence[bytes], st
 
     def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            entries = collection.stored(entries_of(batch, profile.bands))
+            entries = collection.stored(entries_of(batch, profile.bands)).in_batch(batch_name)
             numbers = integers(batch["number"])
             for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
                 block = sorting.document_cells(entries.take(run), stamp, int(numbers[run[0]]))
@@ -230,6 +241,7 @@ class BulkSettings:
     work: WorkPlace  # A folder for analysed documents; after an interruption the same call goes on from there.
     loader: Loader  # The Java program, and a folder below which it writes files.
     take_over: bool = False  # Whether to go ahead although another load was left open.
+    batch: str | None = None  # The batch that all documents come in.
 
 
 def load(
@@ -248,8 +260,9 @@ def load(
     """
     if not isinstance(index.store, HBaseStore):
         raise InvalidArgument(f"{index.store.url} is not in HBase: Spark loads into hbase:// only")
+    options = replace(options, agree_field=index.profile.agree)
     files = input_files(spark, named, options)
-    progress = _progress(index, settings.work, files, options)
+    progress = _progress(index, settings, files, options)
     stamp = begin_noted(index, progress, take_over=settings.take_over)
     resumed = progress.order is not None
     if not resumed:
@@ -267,7 +280,7 @@ def load(
     starts = [region.start for region in index.store.regions()]
     placed = numbered(whole, "position").persist()
     loader = replace(settings.loader, staging=f"{settings.loader.staging}/{progress.token}")
-    cells = write_files(placed, index, starts, stamp, loader)
+    cells = write_files(placed, index, starts, stamp, loader, batch=settings.batch)
     indexrows.end_load(index.store, progress.token)
     unnamed = first_unnamed(placed, order)
     done = LoadCounts(placed.count(), resumed, cells, unnamed, all(has_fields(file.format) for file in files))
@@ -275,13 +288,16 @@ def load(
     return done
 
 
-def _progress(index: LocalIndex, work: WorkPlace, files: Sequence[InputFile], options: InputOptions) -> LoadProgress:
+def _progress(
+    index: LocalIndex, settings: BulkSettings, files: Sequence[InputFile], options: InputOptions
+) -> LoadProgress:
     """Read how far an earlier attempt came, if it was one of the same load."""
+    work, batch = settings.work, checked_batch(settings.batch)
     profile = digest_of(index.profile.encode())
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)
     digest = digest_of(msgspec.json.encode(described))
-    progress = work.read() or LoadProgress(url=index.address, profile=profile, input=digest)
-    progress.check_index(index.address, profile, work.path)
+    progress = work.read() or LoadProgress(url=index.address, profile=profile, input=digest, batch=batch)
+    progress.check_index(index.address, profile, work.path, batch=batch)
     if progress.input != digest:
         progress.check_unwritten(work.path)
         progress.input, progress.order = digest, None

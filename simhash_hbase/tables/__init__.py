@@ -41,6 +41,7 @@ class TableOptions(ProfileOptions, total=False):
     index: Index | Address | None
     workers: int
     max_document_bytes: int
+    batch: str | None
     progress: bool
     learn_from: Iterable[str]
 
@@ -88,10 +89,11 @@ def drop_near_duplicates(
         ``workers``: number of processes that fingerprint, 1 by default. ``max_document_bytes``: texts that are longer
         are refused, 8 MB by default. ``exact``: whether pairs that the sketches bring together are judged by their
         texts. ``contained``: the share of a row's 5-character shingles that the row that stays must hold; it implies
-        ``exact``. ``progress``: whether standard error shows how many rows are done, by a bar on a terminal and in a
-        notebook, elsewhere by a line a minute and a last one; by default nothing is shown. The others are fields of
-        `Profile` for the temporary index, such as ``near="text"`` or ``similarity=0.9``; by default its idf is learned
-        from the table.
+        ``exact``. ``batch``: with `index`, the name of what the rows come in, such as a crawl; see `Index.batches`.
+        ``progress``: whether standard error shows how many rows are done, by a bar on a terminal and in a notebook,
+        elsewhere by a line a minute and a last one; by default nothing is shown. The others are fields of `Profile` for
+        the temporary index, such as ``near="text"`` or ``agree="site"``, which names a column; by default its idf is
+        learned from the table.
 
     Returns
     -------

@@ -1,11 +1,14 @@
 """A filter for datatrove's pipelines: of near copies one document goes on, whichever task has it."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from simhash_hbase.api import open_index
 from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, missing_extra, no_words
+from simhash_hbase.index.agreement import agreed_metadata
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.stores.addresses import Address, address_of
 from simhash_hbase.tables.request import Unreadable, check_unreadable
 
@@ -35,11 +38,13 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         Documents that are decided at once.
     unreadable : {"raise", "keep", "drop"}
         The treatment of documents without usable words.
+    batch : str, optional
+        With ``claim``, the name of what the documents come in, such as a crawl; see `Index.batches`.
 
     Raises
     ------
     InvalidArgument
-        When the action or the choice is another one.
+        When the action or the choice is another one, or a batch is named that nothing is written in.
     EmptyDocument
         While it runs, at a document without usable words, if `unreadable` is ``raise``.
     ClaimContended
@@ -61,14 +66,18 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         exclusion_writer: Any = None,  # noqa: ANN401 - datatrove has no types
         batch_size: int = 1_000,
         unreadable: Unreadable = "raise",
+        batch: str | None = None,
     ) -> None:
         if action not in ("claim", "ask"):
             raise InvalidArgument(f"action is {action!r}: wanted 'claim' or 'ask'")
         check_unreadable(unreadable)
+        if checked_batch(batch) is not None and action == "ask":
+            raise InvalidArgument(f"batch={batch!r} goes with action='claim': 'ask' writes nothing")
         super().__init__(exclusion_writer, batch_size)
         self._url = address_of(url)
         self._action = action
         self._unreadable = unreadable
+        self._batch = batch
 
     def run(self, data: Any, rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ANN401 - no types
         """Open the index in the process of the task, for as long as that runs."""
@@ -83,8 +92,10 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
 
     def filter_batch(self, batch: Sequence[Any]) -> list[FilterResult]:
         """Decide documents."""
-        given = ((doc.id, doc.text) for doc in batch)
-        many = self._index.claim_many if self._action == "claim" else self._index.query_many
+        agree = self._index.profile.agree
+        given = ((doc.id, doc.text, agreed_metadata(doc.metadata, agree)) for doc in batch)
+        claim = partial(self._index.claim_many, batch=self._batch)
+        many = claim if self._action == "claim" else self._index.query_many
         verdicts: list[FilterResult] = []
         for doc, (_, answer) in zip(batch, many(given), strict=True):
             if answer is None:

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, Literal, get_args
@@ -25,6 +25,7 @@ from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, came_before, listed
 from simhash_hbase.profile.defaults import check_share
 from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.stores.addresses import Address
 from simhash_hbase.tables.progress import show_progress
 
@@ -123,6 +124,10 @@ class Request:
     Whatever does not depend on the table is checked.
     """
 
+    agree: str | None
+    """The column about which near copies must agree; that of an index is known when it is open."""
+    _names: Sequence[str] = ()  # All columns of the table.
+
     def __init__(self, text: str, unreadable: Unreadable, options: Mapping[str, Any], *, marks: bool = False) -> None:
         profile = dict(options)
         self.text = text
@@ -138,8 +143,10 @@ class Request:
         self.workers = profile.pop("workers", 1)
         self.meter: Metering = show_progress if profile.pop("progress", False) else silent
         self.max_document_bytes = profile.pop("max_document_bytes", DOCUMENT_BYTES)
+        self.batch = checked_batch(profile.pop("batch", None))
         self.profile = profile
         """The options of a temporary index."""
+        self.agree = None if self.index is not None else profile.get("agree")
         for name in ("workers", "max_document_bytes"):
             number = getattr(self, name)
             if not isinstance(number, int) or number < 1:
@@ -150,13 +157,16 @@ class Request:
         check_unreadable(unreadable)
         if self.index is not None and self.id is None:
             raise InvalidArgument("index needs id=COLUMN: the row numbers of two tables are the same")
+        if self.index is None and self.batch is not None:
+            raise InvalidArgument(f"batch={self.batch!r} needs an index, of which the batch can be taken back")
         if self.index is not None and self.profile:
             raise InvalidArgument(f"the index has its own profile: leave out {', '.join(self.profile)}")
 
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        return [name for name in dict.fromkeys((self.text, self.id, self.keep.field)) if name is not None]
+        columns = dict.fromkeys((self.text, self.id, self.keep.field, self.agree))
+        return [name for name in columns if name is not None]
 
     @property
     def rereads(self) -> bool:
@@ -165,6 +175,7 @@ class Request:
 
     def check(self, schema: pa.Schema) -> None:
         """Refuse a table without the columns, or with other types."""
+        self._names = self._names or schema.names
         for name in self.columns:
             if name not in schema.names:
                 raise InvalidArgument(f"the table has no column {name!r}; it has {listed(schema.names)}")
@@ -177,6 +188,12 @@ class Request:
         """Yield row numbers with decisions, upwards; refused rows have none, and a warning counts them."""
         refused = _Refused(raises=self.unreadable == "raise")
         with self.opened(read, rows) as index:
+            self.agree = index.profile.agree
+            if self.agree is not None and self.agree not in self._names:
+                raise InvalidArgument(
+                    f"near copies must agree about {self.agree!r} in this index, and the table has no such column; it "
+                    f"has {listed(self._names)}"
+                )
             records = self._shown("dedup", read, rows)
             if isinstance(index, LocalIndex):
                 yield from self._deduplicated(index, records, refused)
@@ -199,7 +216,7 @@ class Request:
             deduplicator = index.deduplicator(judge=judge)
 
             def decide(entries: Entries, texts: list[str]) -> list[Decision]:
-                return index.dedup_entries(entries, deduplicator, texts=texts)
+                return index.dedup_entries(entries.in_batch(self.batch), deduplicator, texts=texts)
 
             if self.keep.by != "first":
                 with WaitingDocuments(self.keep, with_texts=judge is not None) as waiting:
@@ -220,7 +237,7 @@ class Request:
             raise InvalidArgument(f"keep={self.keep.by!r} needs the address of the index itself, not of a service")
         batched = document_batches(_first_ones(records, refused), BATCH_DOCUMENTS)
         for document, outcome in chain.from_iterable(
-            index.claimed(whole_chunk(batch, index.analysis)) for batch in batched
+            index.claimed(whole_chunk(batch, index.analysis), batch=self.batch) for batch in batched
         ):
             if isinstance(outcome, Decision):
                 yield document.place.line, outcome
@@ -254,6 +271,7 @@ class Request:
             id_field=self.id or row_number,
             text_field=self.text,
             max_document_bytes=self.max_document_bytes,
+            agree_field=self.agree,
             preference=self.keep,
         )
         build, row = Builder(options).build, 0

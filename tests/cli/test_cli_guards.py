@@ -209,6 +209,72 @@ def test_a_guard_reads_standard_input(cli, source, standard_input):
     assert len(passed.records) == 30
 
 
+def originals(done):
+    return [record["id"] for record in done.records if record["status"] == "original"]
+
+
+@pytest.mark.parametrize(("suffix", "more"), [("jsonl", ()), ("csv", ("--keep", "best:-n")), ("parquet", ("--exact",))])
+def test_near_copies_of_two_sources_are_both_kept(cli, tmp_path, suffix, more):
+    table = tmp_path / f"sites.{suffix}"
+    write_table(table, sites())
+
+    done = cli("dedup", table, *SHINGLES, "--agree", "url", *more)
+
+    assert done.code == 0, done.err
+    wire, copyist = ([f"group {group} copy {copy}" for group in range(10)] for copy in (0, 1))
+    # Two documents of the last group name no source, so they are copies of the first.
+    assert sorted(originals(done)) == sorted([*wire, *copyist[:-1]])
+
+
+def test_every_command_keeps_the_field_and_compares_it(cli, url, source, tmp_path):
+    assert cli("create", url, *SHINGLES, "--agree", "url").records[0]["agree"] == "url"
+    first, second, third = (write_jsonl(tmp_path / f"{at}.jsonl", sites()[at:3:3]) for at in range(3))
+
+    cli("add", url, first)
+    [claimed] = cli("claim", url, second).records
+    [answer] = cli("query", url, third).records
+    stored = {record["id"]: record["metadata"] for record in cli("export", url).records}
+    [explained] = cli("explain", url, "group 0 copy 0", "group 0 copy 1").records
+    shown = cli("explain", url, "group 0 copy 0", "group 0 copy 1", "--format", "table").out.decode()
+
+    assert claimed["status"] == "original"
+    assert [match["id"] for match in answer["matches"]] == ["group 0 copy 1"]
+    assert stored["group 0 copy 0"] == {"url": "https://wire.example/0"}
+    assert (explained["agrees"], explained["found"]) == (False, False)
+    assert "they do not agree about 'url'" in shown
+
+
+def test_pages_agree_by_their_addresses(cli, url, tmp_path):
+    folder = tmp_path / "pages"
+    for site in ("a.example", "b.example"):
+        (folder / site).mkdir(parents=True)
+        for name in ("1.html", "2.html"):
+            head = f'<head><title>{site}</title><link rel="canonical" href="https://{site}/{name}"></head>'
+            (folder / site / name).write_text(f"<html>{head}<body><p>{sites()[0]['text']}</p></body></html>", "utf-8")
+
+    done = cli("dedup", url, "--create", folder, *SHINGLES, "--input-format", "html", "--agree", "url")
+    kept = {record["id"]: record["metadata"]["url"] for record in cli("export", url).records}
+
+    assert [name.rpartition("/")[2] for name in originals(done)] == ["1.html", "1.html"]
+    assert sorted(kept.values()) == sorted(f"https://{name.partition('pages/')[2] or name}" for name in kept)
+
+
+def test_a_field_of_agreement_that_no_document_has_is_warned_of(cli, source):
+    done = cli("dedup", source, *SHINGLES, "--agree", "sorce")
+
+    assert "warning: no document has the field 'sorce', by which near copies agree" in done.err
+    assert "warning" not in cli("dedup", source, *SHINGLES, "--agree", "url").err
+
+
+def test_another_field_of_agreement_is_another_index(cli, url, source):
+    cli("create", url, *SHINGLES, "--agree", "url")
+
+    refused = cli("dedup", url, source, "--create", *SHINGLES, "--agree", "site")
+
+    assert refused.code != 0
+    assert "made with agree='url'; asked for was agree='site'" in refused.err
+
+
 def counted(cli, source, kept, *more):
     """Decide and count copies in the kept records."""
     done = cli("dedup", source, *SHINGLES, "--output", kept, "--counts", "copies", *more)

@@ -9,7 +9,7 @@ from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
 from support.corpus import near_copies, write_jsonl
 
-from simhash_hbase import EmptyDocument, InvalidArgument, open_index
+from simhash_hbase import EmptyDocument, InvalidArgument, create_index, open_index
 from simhash_hbase.tables.datatrove import NearDuplicatesFilter
 
 GROUPS = 30
@@ -90,3 +90,23 @@ def test_no_document_is_dropped_unasked(url, action):
         NearDuplicatesFilter(url, unreadable="skip")
     with pytest.raises(InvalidArgument, match=r"^action is 'drop': wanted 'claim' or 'ask'$"):
         NearDuplicatesFilter(url, action="drop")
+
+
+def test_documents_come_in_a_batch_and_agree_about_the_field_of_the_index(tmp_path):
+    url = f"file:{tmp_path / 'some.index'}"
+    create_index(url, analyzer="shingle", agree="site").close()
+    [record] = near_copies(1, 1)
+    batch = [Document(record["text"], str(at), metadata={"site": site}) for at, site in enumerate(["a", "a", "b"])]
+    claims, asks = NearDuplicatesFilter(url, batch="monday"), NearDuplicatesFilter(url, action="ask")
+
+    with open_index(url) as claims._index:
+        verdicts = claims.filter_batch(batch)
+        counts = [(each.batch, each.documents) for each in claims._index.batches()]
+        asks._index = claims._index
+        of_others = asks.filter_batch([Document(record["text"], "new", metadata={"site": site}) for site in "bc"])
+
+    assert verdicts == [True, (False, "near_duplicate"), True]
+    assert counts == [("monday", 3)]
+    assert of_others == [(False, "near_duplicate"), True]
+    with pytest.raises(InvalidArgument, match="batch='monday' goes with action='claim'"):
+        NearDuplicatesFilter(url, action="ask", batch="monday")

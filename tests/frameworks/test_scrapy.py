@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from demo import write_pages
+from scrapy.exceptions import DropItem
 from scrapy.utils.test import get_crawler
 from support.demonstration import chinese_with_copies
 from support.fresh_clone import blocks
@@ -16,7 +17,7 @@ from support.listening import folder_served
 from support.patience import END_S
 from support.serving import wait_for
 
-from simhash_hbase import open_index
+from simhash_hbase import create_index, open_index
 from simhash_hbase.errors import InvalidArgument, StoreTimeout
 from simhash_hbase.inputs.html import main_text
 from simhash_hbase.scrapy import NearDuplicatesPipeline
@@ -239,3 +240,16 @@ def test_a_field_that_no_item_has_is_warned_of(url, caplog):
     caplog.clear()
     asyncio.run(given(pipeline(URL=url), {"text": "some words"}, {"other": 1}))
     assert "no item" not in caplog.text
+
+
+def test_items_come_in_a_batch_and_agree_about_the_field_of_the_index(tmp_path):
+    url = f"file:{tmp_path / 'some.index'}"
+    create_index(url, analyzer="shingle", agree="url").close()
+    items = [{"id": at, "url": f"https://{site}.example/{at}", "text": PAGES[0]} for at, site in enumerate("aab", 1)]
+
+    ended = asyncio.run(given(pipeline(URL=url, ID_FIELD="id", BATCH="monday"), *items, at_once=True))
+
+    with open_index(url) as index:
+        assert [type(each) for each in ended] == [dict, DropItem, dict]
+        assert index.get("3").metadata == {"url": "https://b.example/3"}
+        assert [(each.batch, each.documents) for each in index.batches()] == [("monday", 3)]

@@ -14,12 +14,12 @@ from simhash_hbase import LocalIndex, Profile, SimhashError, create_index
 from simhash_hbase.client import RemoteIndex
 from simhash_hbase.rows.clock import now_ms
 
-OPTIONS = {"analyzer": "shingle", "passages": 40}
+OPTIONS = {"analyzer": "shingle", "passages": 40, "agree": "source"}
 TIMES = ("added", "seen", "first", "last")
 IDS = [*"abcd", "名", "a b"]
 ids = st.sampled_from(IDS)
 texts = st.builds(text, st.sampled_from("xy"), changed=st.integers(0, 6)) | st.sampled_from(["…", "早安", "早 安"])
-metadata = st.none() | st.just({"source": "here"})
+metadata = st.none() | st.sampled_from([{"source": "here"}, {"source": "http://There/1"}])
 documents = st.lists(st.tuples(ids, texts, metadata), max_size=6)
 options = st.fixed_dictionaries(
     {}, optional={"limit": st.integers(1, 3), "since": st.sampled_from(["1d", "2100-01-01", "soon"])}
@@ -110,7 +110,7 @@ def place(request, tmp_path):
     """Return an empty index in one kind of place."""
     with ExitStack() as stack:
         if request.param == "service":
-            server = stack.enter_context(serving(new_index(tmp_path, passages=40), tmp_path))
+            server = stack.enter_context(serving(new_index(tmp_path, passages=40, agree="source"), tmp_path))
             yield stack.enter_context(RemoteIndex(server.address, key=server.keys["all"]))
         else:
             store = {**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, now_ms).create()

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.released import answers_of, stored_of
+from support.released import LATER_KINDS, answers_of, batches_of, kinds, stored_of, write_kind
 
 from simhash_hbase import Profile, create_index, open_index
 from simhash_hbase.profile.matching import rounded
@@ -15,18 +15,36 @@ from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 FOLDER = Path(__file__).parent / "formats"
 OPTIONS = {"analyzer": "shingle"}
 RELEASED = sorted(str(file.relative_to(FOLDER)).removesuffix(".json") for file in FOLDER.glob("*/*.json"))
+HERE = "of this version/"
 
 
-def read_known(name):
+def read_known(name, folder=FOLDER):
     """Return what an index held and answered when it was made."""
-    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def unpacked(name, folder):
+def unpacked(name, folder, source=FOLDER):
     """Unpack an index into a folder and return its address."""
     folder.mkdir()
-    (folder / "data.mdb").write_bytes(gzip.decompress((FOLDER / f"{name}.mdb.gz").read_bytes()))
+    (folder / "data.mdb").write_bytes(gzip.decompress((source / f"{name}.mdb.gz").read_bytes()))
     return f"file:{folder}"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Write the kinds that 1.0.0 did not know, as the script does at the next release."""
+    folder = tmp_path_factory.mktemp("formats")
+    for name in LATER_KINDS:
+        write_kind(folder, name, kinds([])[name])
+    return folder
+
+
+@pytest.fixture(params=[*RELEASED, *(HERE + name for name in LATER_KINDS)])
+def released(request, tmp_path):
+    """Return what the index of a release held, and its address; those of this version are written first."""
+    name = request.param.removeprefix(HERE)
+    folder = FOLDER if name == request.param else request.getfixturevalue("written")
+    return read_known(name, folder), unpacked(name, tmp_path / "released.index", folder)
 
 
 @pytest.fixture(params=[4])
@@ -83,9 +101,8 @@ def test_a_new_index_is_of_the_last_format(tmp_path, known):
     assert made["format"] == known["profile"]["format"]
 
 
-@pytest.mark.parametrize("name", RELEASED)
-def test_an_index_of_a_release_answers_as_that_release_did(name, tmp_path):
-    known, url = read_known(name), unpacked(name, tmp_path / "released.index")
+def test_an_index_of_a_release_answers_as_that_release_did(released):
+    known, url = released
     texts = dict(known["documents"])
 
     with open_index(url) as index:
@@ -101,12 +118,13 @@ def test_an_index_of_a_release_answers_as_that_release_did(name, tmp_path):
         assert {row[0]: row[1] for row in stored if row[0] in texts} == again
         assert (verified.wrong, verified.incomplete) == (0, 0)
         assert index.stats(exact=True).rows == known["rows"]
+        # An index of 1.0.0 had no batches.
+        assert sorted(batches_of(index), key=str) == known.get("batches", batches_of(index))
         assert index.profile.encode() == json.dumps(known["profile"], sort_keys=True, separators=(",", ":")).encode()
 
 
-@pytest.mark.parametrize("name", RELEASED)
-def test_an_index_of_a_release_takes_claims_and_new_documents(name, tmp_path):
-    known, url = read_known(name), unpacked(name, tmp_path / "released.index")
+def test_an_index_of_a_release_takes_claims_and_new_documents(released):
+    known, url = released
     texts = dict(known["documents"])
 
     with open_index(url) as index:

@@ -32,8 +32,8 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import NO_PREFIX
 from simhash_hbase.spark import SparkOptions, deduplicate, points as deciding
 from simhash_hbase.spark.dedup import IndexPlace
-from simhash_hbase.spark.input import Input, first_unnamed, report_refused, signed
-from simhash_hbase.spark.load import LoadCounts
+from simhash_hbase.spark.input import Input, documents_batch, first_unnamed, report_refused, signed
+from simhash_hbase.spark.load import LoadCounts, _cells as cells_of
 from simhash_hbase.spark.points import MEETING, Groups
 from simhash_hbase.spark.records import batch_of
 
@@ -249,11 +249,27 @@ def test_rounds_decide_what_going_through_the_points_in_order_decides(witnesses,
     assert count > 1 or witnesses > 1
 
 
-def test_rule_copied_is_refused_in_one_sentence(tmp_path):
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [({"match": "copied"}, "Spark cannot decide by rule copied"), ({"agree": "site"}, "must agree about 'site'")],
+)
+def test_what_depends_on_more_than_a_pair_is_refused_in_one_sentence(tmp_path, option, sentence):
     url = f"file:{tmp_path / 'posts.index'}"
-    create_index(url, analyzer="shingle", match="copied").close()
-    with open_index(url) as index, pytest.raises(InvalidArgument, match="Spark cannot decide by rule copied"):
+    create_index(url, analyzer="shingle", **option).close()
+    with open_index(url) as index, pytest.raises(InvalidArgument, match=sentence):
         deduplicate(MagicMock(), MagicMock(), index.analysis)
+
+
+def test_the_cells_of_a_load_name_the_batch(tmp_path):
+    with create_index("memory:", analyzer="shingle") as index:
+        given = Entries.of_fingerprints(["a", "b"], np.array([1, 2], np.uint64))
+        rows = documents_batch([0, 1], given, np.zeros(2)).append_column("number", pa.array([0, 1]))
+
+        parts = list(cells_of(index.profile, index.collection, [b""], 5, "crawl 7")([rows]))
+
+    values = [value for part in parts for value in part["value"].to_pylist() if value is not None]
+    assert sum(b"crawl 7" in value for value in values) == 2
+    assert len(values) == 4
 
 
 @pytest.mark.parametrize("words", [["--exact"], ["--contained", "0.9"]])

@@ -45,17 +45,20 @@ def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(
     refused = []
     with quiet_session(SparkOptions(master="local[2]", partitions=2, settings=QUICK)) as spark:
         work = WorkPlace(spark, str(tmp_path / "work"))
-        broken = BulkSettings(work, Loader.of(tools, conf, "no_such_table", loader.staging, loader.user))
+        lost = Loader.of(tools, conf, "no_such_table", loader.staging, loader.user)
+        broken = BulkSettings(work, lost, batch="crawl 7")
         with pytest.raises(PySparkException, match="TableNotFound"):
             load(spark, index, [source], OPTIONS, settings=broken, refusals=Refusals(lambda _: None, None, 0))
         stamp = work.read().stamp
 
         refusals = Refusals(lambda _: None, refused.append, 0)
-        done = load(spark, index, [source], OPTIONS, settings=BulkSettings(work, loader), refusals=refusals)
+        done = load(
+            spark, index, [source], OPTIONS, settings=BulkSettings(work, loader, batch="crawl 7"), refusals=refusals
+        )
 
     made = contents(index.store)
     # Not as one assertion: to show how ten thousand cells differ takes hours.
-    is_equal = made == cells_of_load(index, source, stamp, tmp_path / "alone", OPTIONS)
+    is_equal = made == cells_of_load(index, source, stamp, tmp_path / "alone", OPTIONS, batch="crawl 7")
     assert is_equal
     assert done.resumed
     assert done.cells == len(made[0]) + len(made[1])

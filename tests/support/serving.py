@@ -66,10 +66,10 @@ class Server:
         return next((line for line in self.log() if line["event"] == "listening"), None)
 
 
-def new_index(folder: Path, name: str = "some.index", *, passages: int | None = None) -> str:
+def new_index(folder: Path, name: str = "some.index", *, passages: int | None = None, agree: str | None = None) -> str:
     """Return the address of an empty index that cuts no words, so that tests start fast."""
     address = f"file:{folder / name}"
-    create_index(address, analyzer="shingle", passages=passages).close()
+    create_index(address, analyzer="shingle", passages=passages, agree=agree).close()
     return address
 
 

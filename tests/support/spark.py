@@ -64,11 +64,11 @@ def decisions_of_one_machine(sources, *, index=None, keep="first"):
     return [json_line(record).decode().rstrip("\n") for record in printed.lines], summary
 
 
-def cells_of_load(index, source, stamp, folder, options=None):
+def cells_of_load(index, source, stamp, folder, options=None, batch=None):
     """Load as one machine does, into memory: with profile and collection of an index, and the same timestamp."""
     model = LocalIndex.create(MemoryStore(), index.profile)
     # The model has another secret, by which its collections are elsewhere.
-    spool = Spool(folder, model.store.url, index.profile, index.collection)
+    spool = Spool(folder, model.store.url, index.profile, index.collection, batch=batch)
     begin(model, spool)
     list(spool.fill(scan([source], options or InputOptions()), model.analysis))
     spool.manifest.stamp = stamp

@@ -441,3 +441,42 @@ def test_progress_on_a_terminal_is_a_bar(rows, capsys, monkeypatch):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "36/36" in re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown.err)
+
+
+def of_sites():
+    """Return rows of two near copies of one site, one of another and one without a site, in this order."""
+    copies = near_copies(1, 4)
+    return [{**row, "site": site} for row, site in zip(copies, ("a", "a", "b", None), strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["list", "reader", "pandas"])
+@pytest.mark.parametrize("place", ["temporary", "index", "address"])
+def test_rows_of_two_sites_both_stay_where_near_copies_must_agree(tmp_path, kind, place):
+    make, _, read = KINDS[kind]
+    options = {"agree": "site", "analyzer": "shingle"}
+    if place != "temporary":
+        url = f"file:{tmp_path / 'mine.index'}"
+        index = create_index(url, **options)
+        options = {"index": index if place == "index" else url}
+
+    found = read(drop_near_duplicates(make(of_sites()), id="id", **options))
+
+    assert [row["site"] for row in found] == ["a", "b"]
+    if place != "temporary":
+        assert index.get(found[1]["id"]).metadata == {"site": "b"}
+        with pytest.raises(InvalidArgument, match="must agree about 'site' in this index, and the table has no such"):
+            read(drop_near_duplicates(make(near_copies(1, 1)), id="id", **options))
+        index.close()
+
+
+def test_rows_come_in_a_batch_that_the_index_takes_back():
+    with create_index("memory:", analyzer="shingle") as index:
+        rows = near_copies(3, 1)
+        drop_near_duplicates(rows[:1], id="id", index=index)
+        drop_near_duplicates(rows, id="id", index=index, batch="monday")
+
+        assert sorted(index.remove_batch("monday", yes=True)) == [row["id"] for row in rows[1:]]
+        with pytest.raises(InvalidArgument, match="batch='monday' needs an index"):
+            drop_near_duplicates(rows, batch="monday")
+        with pytest.raises(InvalidArgument, match="name"):
+            drop_near_duplicates(rows, id="id", index=index, batch="")

@@ -263,7 +263,7 @@ def dedup(
                 decided = DecidedCorpus(
                     lines=deduplication.lines,
                     sources=deduplication.sources,
-                    settings=deduplication.reading.settings,
+                    settings=replace(deduplication.reading.settings, agree_field=index.profile.agree),
                     analysis=index.analysis,
                     refused=done.refused,
                 )

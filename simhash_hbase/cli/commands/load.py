@@ -78,7 +78,9 @@ def load(
             if spool.manifest.stamp is None:
                 spool.remove()
             raise
-        settings = replace(reading.into_lasting().settings, keep_raw=reading.rejects is not None)
+        settings = replace(
+            reading.into_lasting().settings, keep_raw=reading.rejects is not None, agree_field=index.profile.agree
+        )
         records = _records(sources, settings, output)
         for part in spool.fill(records, index.analysis, workers=reading.processes):
             for reject in part.rejects:

@@ -150,6 +150,7 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
     options.collection,
+    options.batch,
     *options.load,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            show_default="what scripts/hbase fetches", help="HBase's lib, at the same place on every worker."),
@@ -189,7 +190,7 @@ def load(
         staging = staging_folder(conf, choice.staging, "spark")
         loader = Loader.of(tools, conf, where.table, staging, running.sparkContext.sparkUser())
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
-        bulk = BulkSettings(work, loader, take_over=choice.take_over)
+        bulk = BulkSettings(work, loader, take_over=choice.take_over, batch=choice.batch)
         done = load_documents(running, index, files, settings, settings=bulk, refusals=refusals)
         if done.unnamed is not None:
             output.note(corpus.refusals.unnamed_documents(done.unnamed, has_fields=done.has_fields))

@@ -231,6 +231,8 @@ class ComparedPair(NamedTuple):
     def reasons(self) -> Iterator[str]:
         """Yield the reasons why a query for one does not find the other."""
         record, rule, unknown = self.record, self.profile.rule, self.a.misses_sketches(self.b)
+        if not record.get("agrees", True):
+            yield f"they do not agree about {self.profile.agree!r}"
         if (passages := record.get("passages")) and min(passages["a"], passages["b"]) >= LEAST_PASSAGES:
             few = f"fewer than {LEAST_PASSAGES} rare passages"
             yield f"{few}, or less than {rule.share:g} of those of either, are in both"

@@ -1,0 +1,64 @@
+"""Sources that are kept apart: near copies agree about a field of their metadata, which the profile's ``agree`` names.
+
+Universities that fill in one form, and branches of a bank, write pages that are near copies by every measure of the
+text. A document without the field may be a copy of any.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.inputs.records import source_of
+from simhash_hbase.rows.analysed import Metadata
+
+
+def agreed_value(metadata: Metadata | None, name: str) -> str:
+    """Return the value of a field about which near copies must agree; ``""`` where there is none."""
+    return source_of((metadata or {}).get(name))
+
+
+def agreed_metadata(fields: Mapping[str, Any] | None, name: str | None) -> dict[str, object] | None:
+    """Return the field about which near copies must agree as metadata; None where there is no value, or no such field.
+
+    Examples
+    --------
+    >>> agreed_metadata({"site": "a.example", "title": "A"}, "site"), agreed_metadata({"site": ""}, "site")
+    ({'site': 'a.example'}, None)
+    """
+    return {name: fields[name]} if fields is not None and name is not None and agreed_value(fields, name) else None
+
+
+class Agreement:
+    """Which documents near copies may be joined with: those with an equal value in a field, and those without one.
+
+    Parameters
+    ----------
+    name : str
+        The field of the metadata.
+    metadata : sequence of mapping or None
+        That of the documents of a search.
+
+    Examples
+    --------
+    >>> agreement = Agreement("site", [{"site": "https://a.example/1"}, {"site": "b.example"}, None])
+    >>> [agreement.joins(at, {"site": "https://a.example/2"}) for at in range(3)]
+    [True, False, True]
+    """
+
+    def __init__(self, name: str, metadata: Sequence[Metadata | None]) -> None:
+        self._name = name
+        self._values = [agreed_value(fields, name) for fields in metadata]
+        numbers = {"": 0}
+        self._numbers = np.array([numbers.setdefault(value, len(numbers)) for value in self._values], np.intp)
+
+    def joins(self, at: int, other: Metadata | None) -> bool:
+        """Return whether a document may be joined with one that has this metadata."""
+        value = agreed_value(other, self._name)
+        return not value or self._values[at] in ("", value)
+
+    def among(self, at: int, others: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return whether a document may be joined with each of some others of the search."""
+        own, theirs = self._numbers[at], self._numbers[others]
+        return np.asarray((theirs == own) | (theirs == 0) | (own == 0))

@@ -243,6 +243,12 @@ def title_of(record: Document | Page) -> str:
     return title
 
 
+def _page_fields(record: Page, metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields that tell where a page comes from: its id, metadata and address."""
+    address = record.id.removeprefix(id_in_file("", record.place, record.options.id_prefix))
+    return {"id": record.id, **metadata, **({"url": address} if "://" in address else {})}
+
+
 def extract(record: Scanned | JsonLine) -> Record:
     """Return the document of a line, or of a page: its bytes decoded, the main text taken out; others as they are."""
     if isinstance(record, JsonLine):
@@ -268,10 +274,7 @@ def extract(record: Scanned | JsonLine) -> Record:
     except InvalidInput as error:
         return Reject(record.place, str(error), raw, record.id)
     by, agree = record.options.by_field, record.options.agree_field
-    fields = metadata
-    if (by or agree) is not None:
-        address = record.id.removeprefix(id_in_file("", record.place, record.options.id_prefix))
-        fields = {"id": record.id, **metadata, **({"url": address} if "://" in address else {})}
+    fields = metadata if by is None and agree is None else _page_fields(record, metadata)
     source = None if by is None else source_in(fields, by)
     names = record.options.metadata_fields or tuple(metadata)
     chosen: dict[str, object] = {name: metadata[name] for name in names if metadata.get(name)}

@@ -6,9 +6,8 @@ from itertools import product
 from random import Random
 
 import pytest
-from index.conftest import ON_HBASE
 from support.bruteforce import BASE, FAR, entries
-from support.places import HBASE_PLACES
+from support.places import Rpc
 from support.server_doubles import SwappingOnly
 from support.stepping import Stage
 
@@ -89,10 +88,9 @@ def test_two_claimers_of_one_id_get_one_decision(stage, first_steps, second_step
 
 
 @pytest.mark.hbase
-@pytest.mark.parametrize("place", ON_HBASE)
-def test_two_claimers_over_hbase_agree_wherever_the_other_comes_in(place):
+def test_two_claimers_without_a_gateway_agree_wherever_the_other_comes_in():
     """They share a table: at each step, with another fingerprint, and once more with lost answers."""
-    with closing(HBASE_PLACES[place](None, None).create()) as store:
+    with closing(Rpc(None, None).create()) as store:
         stage, originals = Stage(store), Random(45)
         LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", lease_s=LEASE_S))
         ids = []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from support.chromium import launch
-from support.faulty_proxy import proxy_to
+from support.faulty_proxy import lead_through, proxy_to
 from support.hbase_server import drop_tables
 from support.places import PLACES, Clock, IndexMaker
 from support.results import Result
@@ -78,9 +78,11 @@ def version(request):
 
 
 @pytest.fixture
-def proxy(version):
-    """Return a proxy before the gateway of that interface, which does what networks do."""
+def proxy(version, monkeypatch):
+    """Return a proxy before the gateway of that interface or the region server, which does what networks do."""
     made = proxy_to(version)
+    if version == "rpc":
+        lead_through(made, monkeypatch)
     yield made
     made.close()
 

@@ -1,5 +1,6 @@
 """Part ``hbase``: queries, writes and bytes on disk on a real HBase of one node."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from statistics import fmean
@@ -8,7 +9,7 @@ from typing import Any
 
 from bench.documents import load_made, made_entries
 from bench.hbase_clients import IN_FLIGHT, Java, Ours, clients_of, rewrite
-from bench.hbase_instance import Instance, Way, running_hbase
+from bench.hbase_instance import USED, Instance, Used, Way, running_hbase
 from bench.measuring import Table, count, fixed, microseconds, percentile, rate, times
 from bench.queries import PROFILE, Planted, Simhashes
 from bench.sizes import Sizes
@@ -35,34 +36,37 @@ def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tupl
     writer, start = instance.writer(blocks), perf_counter()
     writer.write([], sorted_rows(Corpus.of(PROFILE.blocks, simhashes)), timestamp=TIMESTAMP)
     blocks_seconds = perf_counter() - start
-    added, added_by_rpc = (_in_new_index(instance, _add, few, way) for way in (2, "rpc"))
+    adds = [_in_new_index(instance, _add, few, way) for way in (2, "rpc")]
     documents = _new_index(instance)
     with LocalIndex(HBaseStore.open(instance.options(2, documents))) as index:
         documents_seconds = load_made(index, made_entries(few), instance.writer(documents), perf_counter)
-    faster = min(puts[1:3]) / len(few)
+    put = min(seconds for seconds, _ in puts[1:3]) / len(few)
+    add = adds[0][0] / len(few)
     table = Table(
         title="Writing into HBase, from ready fingerprints",
-        columns=["what", "documents", "seconds", "documents /s", "as fast as puts"],
+        columns=["what", "documents", "seconds", "documents /s", "as fast as puts", *USED],
         rows=[
-            _row("`b`: happybase, `batch(1000)`", len(few), puts[0], faster),
-            _row("`b`: `put_rows`, Thrift 1", len(few), puts[1], faster),
-            _row("`b`: `put_rows`, Thrift 2", len(few), puts[2], faster),
-            _row("`b`: `put_rows`, without a gateway", len(few), puts[3], faster),
-            _row("`b`: `load`, HFiles", len(simhashes), blocks_seconds, faster),
-            _row("all: `Index.add_entries`, Thrift 2", len(few), added, added / len(few)),
-            _row("all: `Index.add_entries`, without a gateway", len(few), added_by_rpc, added / len(few)),
-            _row("all: `load`, HFiles", len(few), documents_seconds, added / len(few)),
+            _row("`b`: happybase, `batch(1000)`", len(few), put, *puts[0]),
+            _row("`b`: `put_rows`, Thrift 1", len(few), put, *puts[1]),
+            _row("`b`: `put_rows`, Thrift 2", len(few), put, *puts[2]),
+            _row("`b`: `put_rows`, without a gateway", len(few), put, *puts[3]),
+            _row("`b`: `load`, HFiles", len(simhashes), put, blocks_seconds),
+            _row("all: `Index.add_entries`, Thrift 2", len(few), add, *adds[0]),
+            _row("all: `Index.add_entries`, without a gateway", len(few), add, *adds[1]),
+            _row("all: `load`, HFiles", len(few), add, documents_seconds),
         ],
         notes=[
             "The ratio of “`b`”, block rows, is to the faster `put_rows` through a gateway; that of “all” to "
-            "`Index.add_entries` through one."
+            "`Index.add_entries` through one.",
+            "The last columns are processor time of a document; that of the program that writes HFiles is not known.",
         ],
     )
     return blocks, documents, table
 
 
-def _row(name: str, number: int, seconds: float, put: float) -> list[str]:
-    return [name, count(number), fixed(seconds, " s"), rate(number, seconds), times(seconds / number, put)]
+def _row(name: str, number: int, peer_s: float, seconds: float, used: Used | None = None) -> list[str]:
+    spent = used.each(number) if used else [""] * len(USED)
+    return [name, count(number), fixed(seconds, " s"), rate(number, seconds), times(seconds / number, peer_s), *spent]
 
 
 def _new_index(instance: Instance) -> str:
@@ -71,14 +75,14 @@ def _new_index(instance: Instance) -> str:
     return table
 
 
-def _in_new_index(instance: Instance, write: Callable[..., None], simhashes: Simhashes, way: Way) -> float:
-    """Return the seconds that it takes to write into a table of its own."""
+def _in_new_index(instance: Instance, write: Callable[..., None], simhashes: Simhashes, way: Way) -> tuple[float, Used]:
+    """Return the seconds and the processor time that it takes to write into a table of its own."""
     table = _new_index(instance)
-    start = perf_counter()
+    before, start = instance.used(os.getpid()), perf_counter()
     write(instance, table, simhashes, way)
-    seconds = perf_counter() - start
+    seconds, used = perf_counter() - start, instance.used(os.getpid()).since(before)
     instance.drop(table)
-    return seconds
+    return seconds, used
 
 
 def _happybase(instance: Instance, table: str, simhashes: Simhashes, _: int) -> None:
@@ -115,24 +119,28 @@ def query_tables(instance: Instance, table: str, planted: Planted, sizes: Sizes)
                 answers.append(client.batch(few)[1])
             if any(answer != expected for answer in answers):
                 raise SimhashError(f"{client.name} does not answer what comparing with all of them does")
-        baseline, singles = _singles(clients, planted, sizes)
+        baseline, singles = _singles(instance, clients, planted, sizes)
         _, _, one, two, rpc, _, java = clients
-        return [singles, _batches((one, two, rpc, java), baseline, planted, sizes)]
+        return [singles, _batches(instance, (one, two, rpc, java), baseline, planted, sizes)]
 
 
-def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[float, Table]:
+def _singles(instance: Instance, clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[float, Table]:
     """Return the baseline's seconds a query, and the table: each client counts by its median round."""
     for client in clients:
         client.one_by_one(planted.queries[-sizes.hbase_warm :])
     queries = planted.queries[: sizes.hbase_singles]
-    rounds = []
+    rounds, answers = [], {}
     for _ in range(sizes.rounds):
-        taken, answers = zip(*(client.one_by_one(queries) for client in clients), strict=True)
-        if any(pairs != answers[0] for pairs in answers):
-            raise SimhashError("the answers of two clients differ")
+        taken = []
+        for client in clients:
+            before = instance.used(client.pid)
+            seconds, pairs = client.one_by_one(queries)
+            taken.append((seconds, instance.used(client.pid).since(before)))
+            if pairs != answers.setdefault(0, pairs):
+                raise SimhashError("the answers of two clients differ")
         rounds.append(taken)
-    typical = [sorted(mine, key=fmean)[len(mine) // 2] for mine in zip(*rounds, strict=True)]
-    first = fmean(typical[0])
+    typical = [sorted(mine, key=lambda each: fmean(each[0]))[len(mine) // 2] for mine in zip(*rounds, strict=True)]
+    first = fmean(typical[0][0])
     rows = [
         [
             client.name,
@@ -140,43 +148,50 @@ def _singles(clients: Sequence[Any], planted: Planted, sizes: Sizes) -> tuple[fl
             microseconds(percentile(seconds, 0.99)),
             rate(1, fmean(seconds)),
             times(fmean(seconds), first),
-            times(percentile(seconds, 0.5), percentile(typical[0], 0.5)),
+            times(percentile(seconds, 0.5), percentile(typical[0][0], 0.5)),
+            *used.each(len(queries)),
         ]
-        for client, seconds in zip(clients, typical, strict=True)
+        for client, (seconds, used) in zip(clients, typical, strict=True)
     ]
     return first, Table(
         title=f"One query at a time in HBase, within 3 bits among {count(sizes.fingerprints)} fingerprints",
-        columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
+        columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians", *USED],
         rows=rows,
         notes=[
             f"{count(len(queries))} queries; the median of {sizes.rounds} rounds in turns, after "
-            f"{count(sizes.hbase_warm)} that are not timed."
+            f"{count(sizes.hbase_warm)} that are not timed.",
+            "The last columns are processor time of a query.",
         ],
     )
 
 
-def _batches(clients: Sequence[Any], baseline: float, planted: Planted, sizes: Sizes) -> Table:
+def _batches(instance: Instance, clients: Sequence[Any], baseline: float, planted: Planted, sizes: Sizes) -> Table:
     one, two, rpc, java = clients
     small, middle, large = (max(1, sizes.queries // share) for share in (100, 10, 1))
     plan = [(java, small), (one, small), (two, small), (rpc, small)]
     plan += [(client, number) for number in (middle, large) for client in (two, rpc)]
-    rounds = []
+    rounds, answers = [], {}
     for _ in range(sizes.repeats):
-        taken, answers = zip(*(client.batch(planted.queries[:number]) for client, number in plan), strict=True)
-        first: dict[int, Any] = {}
-        if any(pairs != first.setdefault(number, pairs) for (_, number), pairs in zip(plan, answers, strict=True)):
-            raise SimhashError("the answers of two clients to a batch differ")
+        taken = []
+        for client, number in plan:
+            before = instance.used(client.pid)
+            seconds, pairs = client.batch(planted.queries[:number])
+            taken.append((seconds, instance.used(client.pid).since(before)))
+            if pairs != answers.setdefault(number, pairs):
+                raise SimhashError("the answers of two clients to a batch differ")
         rounds.append(taken)
     names = [f"Java `AsyncConnection`, {IN_FLIGHT} queries in flight", *(client.name for client, _ in plan[1:])]
     rows = []
-    for name, (_, number), seconds in zip(names, plan, map(min, zip(*rounds, strict=True)), strict=True):
+    for name, (_, number), (seconds, used) in zip(names, plan, map(min, zip(*rounds, strict=True)), strict=True):
         each = seconds / number
-        rows.append([name, count(number), rate(number, seconds), microseconds(each), times(each, baseline)])
+        rows.append(
+            [name, count(number), rate(number, seconds), microseconds(each), times(each, baseline), *used.each(number)]
+        )
     return Table(
         title="Batches of queries in HBase, the same table",
-        columns=["client", "queries", "queries /s", "a query", "as fast as happybase, one at a time"],
+        columns=["client", "queries", "queries /s", "a query", "as fast as happybase, one at a time", *USED],
         rows=rows,
-        notes=[f"The best of {sizes.repeats} rounds in turns."],
+        notes=[f"The best of {sizes.repeats} rounds in turns.", "The last columns are processor time of a query."],
     )
 
 

@@ -54,6 +54,8 @@ Answered = tuple[list[float], Pairs]
 class _InPython:
     """A client in this process; a subclass says how `one` query, an array of length one, is answered."""
 
+    pid = property(lambda _: os.getpid())
+
     def one_by_one(self, queries: Simhashes) -> Answered:
         seconds, pairs = [], set()
         self.connect()
@@ -142,6 +144,7 @@ class Java:
             raise StoreRefused("the Java client has no pipes")
         self.name = f"Java `AsyncConnection`, ten scans in flight, {threads}"
         self._in, self._out = process.stdin, process.stdout
+        self.pid = process.pid
 
     def one_by_one(self, queries: Simhashes) -> Answered:
         _, seconds, pairs = self._ask(queries, in_flight=1)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from bench.measuring import peer
+from bench.measuring import microseconds, peer, processor_seconds
 from simhash_hbase.bulk import HFileWriter
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.errors import StoreUnavailable
@@ -22,6 +22,25 @@ SCRIPT = ROOT / "scripts" / "hbase"
 CACHE = ROOT / ".cache" / "hbase"
 Way: TypeAlias = Literal[1, 2, "rpc"]
 """A Thrift version, or HBase's own RPC."""
+
+
+class Used(NamedTuple):
+    """Seconds of processor time."""
+
+    server: float  # Master and region server.
+    gateways: float
+    client: float
+
+    def since(self, before: "Used") -> "Used":
+        return Used(*(now - then for now, then in zip(self, before, strict=True)))
+
+    def each(self, number: int) -> list[str]:
+        """Write what one of so many took: of each process, and in all."""
+        return [microseconds(seconds / number) for seconds in (*self, sum(self))]
+
+
+USED = ("server", "gateway", "client", "in all")
+"""Columns of `Used.each`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +67,11 @@ class Instance:
         self.made.append(f"simhash_bench_{secrets.token_hex(4)}")
         HBaseStore.create(self.options(2, self.made[-1]), TableSchema()).close()
         return self.made[-1]
+
+    def used(self, client: int) -> Used:
+        """Return the processor time that was used so far, also by a client's process."""
+        gateways = sum(processor_seconds(self.pids[name]) for name in ("thrift1", "thrift2"))
+        return Used(processor_seconds(self.pids["master"]), gateways, processor_seconds(client))
 
     def writer(self, table: str) -> HFileWriter:
         return HFileWriter(self.tools.program(self.conf), table, staging_folder(self.conf, None, table))

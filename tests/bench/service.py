@@ -192,9 +192,13 @@ def measure_singles(sizes: Sizes) -> list[Table]:
 def measure_singles_in_hbase(sizes: Sizes) -> list[Table]:
     source = _Source(sizes)
     with running_hbase() as instance:
-        url = f"hbase://{instance.thrift2}/{instance.new_table()}"
-        fill(url, source.held)
-        return [_measured("HBase, Thrift 2", url, source, sizes)]
+        places = {
+            "HBase, Thrift 2": f"hbase://{instance.thrift2}/{instance.new_table()}",
+            "HBase, without a gateway": f"hbase+rpc://{instance.region_server}/{instance.new_table()}",
+        }
+        for url in places.values():
+            fill(url, source.held)
+        return [_measured(place, url, source, sizes) for place, url in places.items()]
 
 
 class _Source:

@@ -1,9 +1,13 @@
 """Claimers step by step: a store without transactions, every call of it a point where another one may act."""
 
+from contextlib import closing
 from functools import partial
+from itertools import product
+from random import Random
 
 import pytest
 from support.bruteforce import BASE, FAR, entries
+from support.places import Rpc
 from support.server_doubles import SwappingOnly
 from support.stepping import Stage
 
@@ -43,12 +47,12 @@ def steps_of_a_claim():
 CALLS = steps_of_a_claim()
 
 
-def begin(stage, steps, documents):
-    """Let a claimer do so many steps, or fewer if it has no more."""
+def begin(stage, steps, documents, *, lost=None):
+    """Let a claimer do so many steps, or fewer if it has no more; the answers to one kind of call may be lost."""
     actor = stage.claim("first", entries(documents))
     for _ in range(steps):
         if not actor.is_done:
-            actor.step()
+            actor.step("lose" if actor.waits_for == lost else None)
     return actor
 
 
@@ -81,6 +85,24 @@ def test_two_claimers_of_one_id_get_one_decision(stage, first_steps, second_step
     stage.finish()
     assert told(first.result) == told(second.result) == [True]
     check(stage, "a")
+
+
+@pytest.mark.hbase
+def test_two_claimers_without_a_gateway_agree_wherever_the_other_comes_in():
+    """They share a table: at each step, with another fingerprint, and once more with lost answers."""
+    with closing(Rpc(None, None).create()) as store:
+        stage, originals = Stage(store), Random(45)
+        LocalIndex.create(store, Profile.resolve(analyzer="shingle", match="distance", lease_s=LEASE_S))
+        ids = []
+        for steps, lost in product(range(CALLS + 1), (None, "compare_and_set")):
+            base, a, b = originals.getrandbits(64), f"a{steps} {lost}", f"b{steps} {lost}"
+            first = begin(stage, steps, {a: base}, lost=lost)
+            second = stage.claim("second", entries({b: base ^ 1}), clock_ms=-60_000)
+            stage.finish()
+            ids += [a, b]
+
+            assert sorted(map(str, told(first.result) + told(second.result))) in (["True", a], ["True", b])
+        check(stage, ids)
 
 
 @pytest.mark.parametrize("steps", range(1, CALLS + 1))

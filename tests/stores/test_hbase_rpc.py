@@ -186,6 +186,15 @@ def test_a_server_that_refuses_the_connection_is_an_error_at_once(refusal, words
             Servers(options)
 
 
+def test_a_server_that_does_not_know_where_meta_is_is_named_with_what_to_do():
+    """A region server of HBase 2.4 has no such service, and closes the connection."""
+    with (
+        serving(lambda connection: next(iter(connection))) as options,
+        pytest.raises(StoreUnavailable, match=r"closed the connection; in HBase 2\.4 name a master"),
+    ):
+        Servers(options)
+
+
 def test_garbage_that_comes_while_a_large_call_is_sent_is_unreadable():
     def garbage(connection):
         connection.send(b"\0\0\0\x01\x80")

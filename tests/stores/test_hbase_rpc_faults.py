@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.faulty_proxy import Chaos, FaultyProxy
-from support.hbase_server import administrate, hbase_options, region_server, tables
+from support.faulty_proxy import Chaos
+from support.hbase_server import administrate, hbase_options, tables
 from support.patience import END_S
 from support.region_admin import RegionAdmin
 from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
@@ -18,9 +18,8 @@ from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import Gateway, HBaseStore, retry
+from simhash_hbase.stores.hbase import HBaseStore, retry
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.rpc import connection
 from simhash_hbase.stores.hbase.table import TableSchema
 
 pytestmark = pytest.mark.hbase
@@ -29,18 +28,9 @@ QUERIES = 400
 
 
 @pytest.fixture
-def proxy(monkeypatch):
-    """Return a proxy before the region server, through which all connections to it go."""
-    host, _, port = region_server().rpartition(":")
-    connect = connection.connect
-
-    def through(server, options, timeout_s):
-        given = Gateway("127.0.0.1", made.port) if server.port == int(port) else server
-        return connect(given, options, timeout_s)
-
-    with closing(FaultyProxy(host, int(port))) as made:
-        monkeypatch.setattr(connection, "connect", through)
-        yield made
+def version():
+    """Lead what goes through the proxy to the region server."""
+    return "rpc"
 
 
 @pytest.fixture

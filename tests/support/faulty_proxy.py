@@ -8,7 +8,8 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 from simhash_hbase.stores.hbase import Gateway
-from support.hbase_server import address, hbase_options
+from simhash_hbase.stores.hbase.rpc import connection
+from support.hbase_server import address, hbase_options, region_server
 from support.patience import END_S
 
 PIECE = 1 << 16
@@ -21,6 +22,7 @@ class HeldRequest:
     def __init__(self, is_meant):
         self._is_meant = is_meant
         self._go = threading.Event()
+        self.answered = threading.Event()
         self.ended = threading.Event()  # The gateway has done all that it was sent.
         self.gateway = None
 
@@ -31,6 +33,8 @@ class HeldRequest:
         self.gateway = gateway
         self._go.wait()
         gateway.sendall(piece)
+        # A region server does not begin with a call whose connection is closed.
+        self.answered.wait()
         gateway.shutdown(socket.SHUT_WR)
         self.ended.wait()
         return True
@@ -160,6 +164,7 @@ class FaultyProxy:
         self.replies += 1
         if self._is_held(source):
             # Nobody waits for it any more.
+            self.held.answered.set()
             return True
         time.sleep(self.delay_s)
         while self.stalled and not self._closed:
@@ -203,8 +208,18 @@ def _close(*ends):
 
 
 def proxy_to(version):
-    host, _, port = address(version).rpartition(":")
+    host, _, port = (region_server() if version == "rpc" else address(version)).rpartition(":")
     return FaultyProxy(host, int(port))
+
+
+def lead_through(proxy, monkeypatch):
+    """Let all connections to the region server go through a proxy before it, whatever names ``hbase:meta`` has."""
+    connect, port = connection.connect, int(region_server().rpartition(":")[2])
+
+    def through(server, options, timeout_s):
+        return connect(Gateway("127.0.0.1", proxy.port) if server.port == port else server, options, timeout_s)
+
+    monkeypatch.setattr(connection, "connect", through)
 
 
 def proxied_options(version, table, /, *proxies, **options):

@@ -29,6 +29,8 @@ _NO_CALL = 0xFFFFFFFF
 _LAST_CALL = 0x7FFFFFFF
 # What a server with Kerberos says to a client without (ServerRpcConnection.java).
 _NEEDS_KERBEROS = "Authentication is required"
+# Region servers of HBase 2.4 do not have the service that says it.
+_WHERE_META_IS = "; in HBase 2.4 name a master, since only masters say where hbase:meta is"
 # A sender that waits for room looks this often whether answers have to be read meanwhile.
 _LOOK_S = 0.05
 # Calls without an answer in time that are remembered, so that their late answers are recognised.
@@ -58,6 +60,7 @@ class RpcConnection:
 
     def __init__(self, server: Gateway, service: str, options: HBaseOptions) -> None:
         self.server = server
+        self._service = service
         self._failure: str | None = None
         self._sending = threading.Lock()
         # One call of the socket at a time, none of which blocks: a TLS connection is not made for two threads.
@@ -265,7 +268,8 @@ class RpcConnection:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return False
         if not data:
-            raise ConnectionAbortedError("the server closed the connection")
+            hint = _WHERE_META_IS if self._service == messages.REGISTRY else ""
+            raise ConnectionAbortedError(f"the server closed the connection{hint}")
         self._heard = time.monotonic()
         if self._seal is None:
             self._frames += data

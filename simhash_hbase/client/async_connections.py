@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from simhash_hbase import errors
 from simhash_hbase.client.greenlets import wait_for
-from simhash_hbase.client.http import CONNECTIONS, Request, innermost, reason
+from simhash_hbase.client.http import CONNECTIONS, ServiceRequest, innermost, reason
 
 try:
     import anyio
@@ -44,7 +44,7 @@ class AsyncConnections:
             raise ValueError(str(error)) from error
 
     @contextmanager
-    def response(self, request: Request) -> Iterator["_Response"]:
+    def response(self, request: ServiceRequest) -> Iterator["_AsyncResponse"]:
         """Send a request; the body of its answer may be read within the block."""
         wait_for(self._free.acquire())
         try:
@@ -53,7 +53,7 @@ class AsyncConnections:
             until = time.monotonic() + request.connect_s + request.read_s
             response = wait_for(_until(until, lambda: self._sent(request)))
             try:
-                yield _Response(response, request.read_s, until)
+                yield _AsyncResponse(response, request.read_s, until)
             finally:
                 wait_for(_closed(response))
         except (TimeoutError, httpx2.ReadTimeout, httpx2.WriteTimeout) as error:
@@ -66,7 +66,7 @@ class AsyncConnections:
         finally:
             self._free.release()
 
-    async def _sent(self, request: Request) -> httpx2.Response:
+    async def _sent(self, request: ServiceRequest) -> httpx2.Response:
         asked = self._client.build_request(
             request.method,
             request.url,
@@ -85,7 +85,7 @@ class AsyncConnections:
         wait_for(self._client.aclose())
 
 
-class _Response:
+class _AsyncResponse:
     """An answer that is being read."""
 
     def __init__(self, response: httpx2.Response, read_s: float, until: float) -> None:

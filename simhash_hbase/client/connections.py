@@ -15,7 +15,7 @@ from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any
 
 from simhash_hbase import errors
-from simhash_hbase.client.http import CONNECTIONS, Request, reason
+from simhash_hbase.client.http import CONNECTIONS, ServiceRequest, reason
 
 try:
     import urllib3
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 READ_BYTES = 64 << 10
 
 
-class Connections:
+class ThreadConnections:
     """A pool of connections to one service; threads may share it."""
 
     def __init__(self, url: str, proxy: str | None) -> None:
@@ -50,7 +50,7 @@ class Connections:
             raise ValueError(str(error)) from error
 
     @contextmanager
-    def response(self, request: Request) -> Iterator["_Response"]:
+    def response(self, request: ServiceRequest) -> Iterator["_ThreadResponse"]:
         """Send a request; the body of its answer may be read within the block."""
         try:
             response = self._pool.request(
@@ -66,7 +66,7 @@ class Connections:
                 retries=False,
             )
             try:
-                yield _Response(response)
+                yield _ThreadResponse(response)
             finally:
                 # A connection whose answer was read to the end is no longer the response's, and stays open.
                 response.close()
@@ -86,7 +86,7 @@ class Connections:
         self._pool.clear()
 
 
-class _Response:
+class _ThreadResponse:
     """An answer that is being read."""
 
     def __init__(self, response: urllib3.BaseHTTPResponse) -> None:

@@ -60,7 +60,7 @@ Parameters = Mapping[str, str | int | float]
 JsonObject = dict[str, Any]
 
 
-class Request(NamedTuple):
+class ServiceRequest(NamedTuple):
     """A request, ready to be sent."""
 
     method: str
@@ -89,7 +89,7 @@ class Response(Protocol):
         """Allow the rest of the answer as much time as the whole had."""
 
 
-class Transport(Protocol):
+class ServiceTransport(Protocol):
     """What carries requests to a service, perhaps by way of a proxy; its errors are those of the package."""
 
     def __init__(self, url: str, proxy: str | None) -> None: ...
@@ -98,7 +98,7 @@ class Transport(Protocol):
     def check(url: str) -> None:
         """Raise ValueError for an address that is none."""
 
-    def response(self, request: Request) -> AbstractContextManager[Response]:
+    def response(self, request: ServiceRequest) -> AbstractContextManager[Response]:
         """Send a request; the body of its answer may be read within the block.
 
         Raises `StoreUnavailable`, `StoreTimeout` or `StoreRefused`.
@@ -159,7 +159,7 @@ class _Patience:
 class HttpClient:
     """The connections of a `RemoteIndex`, which describes the parameters; threads may share them."""
 
-    def __init__(self, url: str, *, key: str | None, patience_s: float, transport: type[Transport]) -> None:
+    def __init__(self, url: str, *, key: str | None, patience_s: float, transport: type[ServiceTransport]) -> None:
         try:
             parts = urlsplit(url)
             _ = parts.port
@@ -338,7 +338,7 @@ class HttpClient:
         url = f"{self.url}{path}{'?' if parameters else ''}{urlencode(parameters)}"
         headers = self._headers if body is None else {**self._headers, "Content-Type": media}
         connect_s = min(CONNECT_S, self.patience_s if patience_s is None else patience_s)
-        request = Request(method, url, headers, body, connect_s, min(read_s, self.patience_s))
+        request = ServiceRequest(method, url, headers, body, connect_s, min(read_s, self.patience_s))
         with self._transport.response(request) as response:
             if response.status != OK:
                 raise self._refusal(path, response)

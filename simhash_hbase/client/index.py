@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 import msgspec
 
 from simhash_hbase import errors
-from simhash_hbase.client.http import DocumentTooLong, HttpClient, JsonObject, Parameters, Transport
+from simhash_hbase.client.http import DocumentTooLong, HttpClient, JsonObject, Parameters, ServiceTransport
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged
@@ -101,13 +101,13 @@ class RemoteIndex(Index):
         *,
         key: str | None = None,
         patience_s: float = PATIENCE_S,
-        transport: type[Transport] | None = None,
+        transport: type[ServiceTransport] | None = None,
     ) -> None:
         url = address_of(url)
         if transport is None:
-            from simhash_hbase.client.connections import Connections  # noqa: PLC0415 - an extra
+            from simhash_hbase.client.connections import ThreadConnections  # noqa: PLC0415 - an extra
 
-            transport = Connections
+            transport = ThreadConnections
         self._http = HttpClient(url, key=key, patience_s=patience_s, transport=transport)
         try:
             shown = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from simhash_hbase import __version__
 from simhash_hbase.errors import (
@@ -59,6 +59,9 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import row_keys
 from simhash_hbase.stores.addresses import Address, address_of, create_store, is_service, open_store
+
+if TYPE_CHECKING:
+    from simhash_hbase.client import AsyncIndex
 
 __all__ = [
     "Analyzer",
@@ -117,6 +120,7 @@ __all__ = [
     "create_index",
     "fingerprint",
     "hamming",
+    "open_async_index",
     "open_index",
     "open_local_index",
     "row_keys",
@@ -171,8 +175,8 @@ def open_index(
     if is_service(url):
         from simhash_hbase.client import RemoteIndex
 
-        patience = {} if patience_s is None else {"patience_s": patience_s}
-        remote = RemoteIndex(url, key=read_setting("SIMHASH_HBASE_API_KEY", os.environ) or None, **patience)
+        patience: dict[str, Any] = {} if patience_s is None else {"patience_s": patience_s}
+        remote = RemoteIndex(url, key=_api_key(), **patience)
         try:
             if profile is not None:
                 remote.profile.check_same(profile)
@@ -181,6 +185,50 @@ def open_index(
             raise
         return remote.in_collection(collection)
     return open_local_index(url, collection=collection, profile=profile, readonly=readonly, patience_s=patience_s)
+
+
+async def open_async_index(
+    url: Address, *, collection: str | None = None, profile: Profile | None = None, patience_s: float | None = None
+) -> AsyncIndex:
+    """Open an index behind the HTTP service for a program with an event loop, of asyncio or trio.
+
+    Parameters
+    ----------
+    url : str
+        ``http://HOST:PORT`` or ``https://HOST``.
+    collection, profile, patience_s
+        As for `open_index`; so is the key.
+
+    Returns
+    -------
+    AsyncIndex
+        Its methods are those of `Index`, awaited.
+
+    Raises
+    ------
+    ProfileMismatch
+        When it was made with another profile.
+    Unsupported
+        When the address is not that of a service: other indexes block a thread, so call them in one.
+    """
+    url = address_of(url)
+    if not is_service(url):
+        raise Unsupported("only an index behind a service, by http:// or https://, can be awaited: use open_index")
+    from simhash_hbase.client import AsyncIndex
+
+    patience = {} if patience_s is None else {"patience_s": patience_s}
+    index = await AsyncIndex.open(url, key=_api_key(), **patience)
+    try:
+        if profile is not None:
+            index.profile.check_same(profile)
+    except SimhashError:
+        await index.close()
+        raise
+    return index.in_collection(collection)
+
+
+def _api_key() -> str | None:
+    return read_setting("SIMHASH_HBASE_API_KEY", os.environ) or None
 
 
 def open_local_index(

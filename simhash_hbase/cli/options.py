@@ -16,6 +16,7 @@ from simhash_hbase.cli.screen.terminal import show_starting
 from simhash_hbase.corpus.options import Reading
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, ID_PREFIXES, SIMHASH_FORMATS, InputOptions
+from simhash_hbase.plugins import ANALYZERS, INPUTS, offered_names
 from simhash_hbase.profile import defaults
 from simhash_hbase.stores.hbase.table import COMPRESSIONS
 
@@ -36,6 +37,20 @@ _input = partial(option, section="Input options")
 _profile = partial(option, section="Fingerprint options")
 _index = partial(option, section="Index options")
 _store = partial(option, section="HBase options")
+
+
+class OfferedChoice(click.Choice[str]):
+    """A choice of names that also takes those which other packages offer."""
+
+    def __init__(self, choices: Sequence[str], group: str) -> None:
+        super().__init__(choices)
+        self._group = group
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        """Return the name, or fail with the choices."""
+        if value not in self.choices and value in offered_names(self._group):
+            return str(value)
+        return super().convert(value, param, ctx)
 
 
 class Choice(SimpleNamespace):
@@ -149,7 +164,7 @@ def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
 
 output = output_in("json")
 
-_input_format = _input("--input-format", type=click.Choice(FORMATS), show_default="by their names",
+_input_format = _input("--input-format", type=OfferedChoice(FORMATS, INPUTS), show_default="by their names",
                        help="Format of the files.")  # fmt: skip
 _encoding = _input("--encoding", metavar="CODEC", default="utf-8", show_default=True,
                    help="Encoding of the files; auto detects it.")  # fmt: skip
@@ -207,7 +222,7 @@ sample = collected(
 """``--learn-from`` and how its files are read, for a command that reads no other documents."""
 
 _fingerprints = (
-    _profile("--analyzer", type=click.Choice(get_args(defaults.AnalyzerName)),
+    _profile("--analyzer", type=OfferedChoice(get_args(defaults.AnalyzerName), ANALYZERS),
              show_default=defaults.ANALYZER, help="How a text becomes features."),
     _profile("--top", type=click.IntRange(1), metavar="N", show_default=f"{defaults.TOP} for jieba, else all",
              help="Number of features that count, the heaviest ones."),

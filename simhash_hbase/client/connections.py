@@ -1,20 +1,108 @@
-"""Connections to a service: an answer must come before a deadline, and its header must come whole.
+"""Connections to a service by urllib3: an answer must come before a deadline, and its header must come whole.
 
 A time-out of a socket is one for each piece that arrives, so a server that sends a byte a second is never too late for
 it. `http.client` takes the end of a connection for the end of the header.
 """
 
 import socket
+import ssl
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPResponse
 from io import BufferedReader, RawIOBase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from simhash_hbase import errors
+from simhash_hbase.client.http import CONNECTIONS, ServiceRequest, reason
+
+try:
+    import urllib3
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+    from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError, SSLError
+except ImportError as error:
+    raise errors.missing_extra("an index by http:// or https:// needs urllib3", "client") from error
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+READ_BYTES = 64 << 10
+
+
+class ThreadConnections:
+    """A pool of connections to one service; threads may share it."""
+
+    def __init__(self, url: str, proxy: str | None) -> None:
+        self._url = url
+        make = partial(urllib3.ProxyManager, proxy) if proxy else urllib3.PoolManager
+        secure: dict[str, Any] = {"ssl_context": ssl.create_default_context()} if url.startswith("https:") else {}
+        self._pool = make(num_pools=1, maxsize=CONNECTIONS, **secure)
+        self._pool.pool_classes_by_scheme = _POOLS
+
+    @staticmethod
+    def check(url: str) -> None:
+        """Raise ValueError for an address that is none."""
+        try:
+            urllib3.util.parse_url(url)
+        except LocationParseError as error:
+            raise ValueError(str(error)) from error
+
+    @contextmanager
+    def response(self, request: ServiceRequest) -> Iterator["_ThreadResponse"]:
+        """Send a request; the body of its answer may be read within the block."""
+        try:
+            response = self._pool.request(
+                request.method,
+                request.url,
+                body=request.body,
+                headers=request.headers,
+                timeout=urllib3.Timeout(connect=request.connect_s, read=request.read_s),
+                preload_content=False,
+                # Compression was not asked for, and a small body could become one of any size.
+                decode_content=False,
+                redirect=False,
+                retries=False,
+            )
+            try:
+                yield _ThreadResponse(response)
+            finally:
+                # A connection whose answer was read to the end is no longer the response's, and stays open.
+                response.close()
+        except SSLError as error:
+            raise errors.StoreRefused(f"{self._url}: TLS fails: {reason(error)}") from error
+        except ReadTimeoutError as error:
+            raise errors.StoreTimeout(f"{self._url} has not answered in time") from error
+        except (HTTPError, OSError) as error:
+            raise errors.StoreUnavailable(f"{self._url} does not answer: {reason(error)}") from error
+
+    def sleep(self, seconds: float) -> None:
+        """Wait before the next try."""
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.clear()
+
+
+class _ThreadResponse:
+    """An answer that is being read."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
+        self._response = response
+        self.status, self.headers = response.status, response.headers
+        # Of one that is read, there is no connection.
+        self._connection = response.connection
+
+    def pieces(self) -> Iterator[bytes]:
+        # `read` would wait until a piece is full.
+        while piece := self._response.read1(READ_BYTES):
+            yield piece
+
+    def renew(self) -> None:
+        if isinstance(self._connection, _OneAnswer):
+            self._connection.renew()
 
 
 class _Received(RawIOBase):
@@ -98,11 +186,4 @@ class _HttpsPool(HTTPSConnectionPool):
     ConnectionCls = _Https
 
 
-POOLS = {"http": _HttpPool, "https": _HttpsPool}
-"""The pools of a client: the argument `pool_classes_by_scheme` of urllib3's managers."""
-
-
-def renew(connection: object) -> None:
-    """Allow the rest of an answer as much time as the whole had; of one that is read, there is no connection."""
-    if isinstance(connection, _OneAnswer):
-        connection.renew()
+_POOLS = {"http": _HttpPool, "https": _HttpsPool}

@@ -2,13 +2,12 @@
 
 import random
 import re
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -16,22 +15,13 @@ import msgspec
 
 from simhash_hbase import errors
 
-try:
-    import urllib3
-    from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError, SSLError
-
-    from simhash_hbase.client.connections import POOLS, renew
-except ImportError as error:
-    raise errors.missing_extra("an index by http:// or https:// needs urllib3", "client") from error
-
 CONNECT_S = 10.0
 # For an answer, or for a line of a stream.
 READ_S = 90.0  # A claim may wait for two leases of another writer, a minute by default.
 SOON_S = 10.0  # For an answer to a request that waits for nobody, where the caller's patience is short.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
-CONNECTIONS = 16  # Kept open for the next requests; threads may have more.
+CONNECTIONS = 16  # Kept open for the next requests; threads may have more, tasks of an event loop wait for one.
 
-READ_BYTES = 64 << 10
 # Answers of a stream in memory at a time; the lines after them are sent again.
 ANSWER_BYTES = 8 << 20
 # Most bytes of an answer or a line: a thousand matches with the longest ids take less.
@@ -70,6 +60,57 @@ Parameters = Mapping[str, str | int | float]
 JsonObject = dict[str, Any]
 
 
+class ServiceRequest(NamedTuple):
+    """A request, ready to be sent."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    connect_s: float
+    """Seconds within which a connection must be there."""
+    read_s: float
+    """Seconds within which the answer must come whole, as long as nobody renews them."""
+
+
+class Response(Protocol):
+    """An answer that is being read."""
+
+    status: int
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return its fields; names match in any case."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the body as it comes, without waiting for a piece to be full."""
+
+    def renew(self) -> None:
+        """Allow the rest of the answer as much time as the whole had."""
+
+
+class ServiceTransport(Protocol):
+    """What carries requests to a service, perhaps by way of a proxy; its errors are those of the package."""
+
+    def __init__(self, url: str, proxy: str | None) -> None: ...
+
+    @staticmethod
+    def check(url: str) -> None:
+        """Raise ValueError for an address that is none."""
+
+    def response(self, request: ServiceRequest) -> AbstractContextManager[Response]:
+        """Send a request; the body of its answer may be read within the block.
+
+        Raises `StoreUnavailable`, `StoreTimeout` or `StoreRefused`.
+        """
+
+    def sleep(self, seconds: float) -> None:
+        """Wait before the next try."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
 class _Problem(msgspec.Struct):
     """An error as the service sends it."""
 
@@ -95,8 +136,9 @@ class _Summary(msgspec.Struct):
 class _Patience:
     """Waits longer and longer between tries until the time without any answer is too long."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, sleep: Callable[[float], None]) -> None:
         self._seconds = seconds
+        self._sleep = sleep
         self.renew()
 
     def renew(self) -> None:
@@ -111,18 +153,18 @@ class _Patience:
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         if time.monotonic() + pause_s > self._until:
             raise error
-        time.sleep(pause_s)
+        self._sleep(pause_s)
 
 
 class HttpClient:
     """The connections of a `RemoteIndex`, which describes the parameters; threads may share them."""
 
-    def __init__(self, url: str, *, key: str | None, patience_s: float) -> None:
+    def __init__(self, url: str, *, key: str | None, patience_s: float, transport: type[ServiceTransport]) -> None:
         try:
             parts = urlsplit(url)
             _ = parts.port
-            urllib3.util.parse_url(url)
-        except (ValueError, LocationParseError) as error:
+            transport.check(url)
+        except ValueError as error:
             # Parsers repeat parts of the address, which may be those of a password or a key.
             reason = "" if re.search("[@?#]", url) else f": {error}"
             raise errors.InvalidArgument(f"no address of a service, such as http://HOST:PORT{reason}") from error
@@ -143,11 +185,7 @@ class HttpClient:
                 raise errors.InvalidArgument("an API key is one word of ASCII characters, as the command key prints it")
             self._headers["Authorization"] = f"Bearer {key}"
         proxy = None if proxy_bypass(parts.hostname) else getproxies().get(parts.scheme)
-        make = partial(urllib3.ProxyManager, proxy) if proxy else urllib3.PoolManager
-        secure: dict[str, Any] = {"ssl_context": ssl.create_default_context()} if parts.scheme == "https" else {}
-        self._timeout = urllib3.Timeout(connect=min(CONNECT_S, patience_s), read=min(READ_S, patience_s))
-        self._pool = make(num_pools=1, maxsize=CONNECTIONS, **secure)
-        self._pool.pool_classes_by_scheme = POOLS
+        self._transport = transport(self.url, proxy)
 
     def in_collection(self, name: str | None) -> Self:
         """Return a client whose requests are for the documents of a collection, by the same connections."""
@@ -157,7 +195,7 @@ class HttpClient:
 
     def close(self) -> None:
         """Close all connections."""
-        self._pool.clear()
+        self._transport.close()
 
     def get(self, path: str, *, patience_s: float | None = None, **parameters: str) -> JsonObject:
         """Ask for one JSON object."""
@@ -176,13 +214,10 @@ class HttpClient:
 
         Raises the error that the service answers, or the reason why it does not answer.
         """
-        patience, timeout = _Patience(self.patience_s), self._timeout
-        if patience_s is not None:
-            patience = _Patience(patience_s)
-            timeout = urllib3.Timeout(connect=patience_s, read=min(SOON_S, self.patience_s))
+        patience, read_s = self._patience(patience_s), READ_S if patience_s is None else SOON_S
         while True:
             try:
-                with self._response(method, path, parameters or {}, body, JSON, timeout) as response:
+                with self._response(method, path, parameters, body, JSON, read_s, patience_s) as response:
                     content = self._whole(response)
                     try:
                         return self._decode(content)
@@ -201,12 +236,12 @@ class HttpClient:
         An answer is a JSON object; see `line_error`. Lines without an answer when a connection breaks, or
         when the service ends the stream, are sent again. An error that stays comes after the answers before it.
         """
-        patience = _Patience(self.patience_s)
+        patience = self._patience()
         while lines:
             answers: list[JsonObject] = []
             failure: errors.SimhashError | None = None
             try:
-                with self._response("POST", path, parameters, b"".join(lines), NDJSON, self._timeout) as response:
+                with self._response("POST", path, parameters, b"".join(lines), NDJSON, READ_S) as response:
                     self._read(response, answers)
             except errors.SimhashError as error:
                 failure = error
@@ -221,17 +256,19 @@ class HttpClient:
             if lines and failure is not None:
                 patience.wait(failure)
 
-    def _read(self, response: urllib3.BaseHTTPResponse, answers: list[JsonObject]) -> None:
+    def _patience(self, seconds: float | None = None) -> _Patience:
+        return _Patience(self.patience_s if seconds is None else seconds, self._transport.sleep)
+
+    def _read(self, response: Response, answers: list[JsonObject]) -> None:
         """Read the answers of a stream to its summary, or as many as fit into memory."""
         size, line = 0, bytearray()
-        connection = response.connection
-        for piece in _pieces(response):
+        for piece in response.pieces():
             # A last line without its end is left out.
             *ends, rest = piece.split(b"\n")
             for end in ends:
                 line += end
                 record = self._decode(line)
-                renew(connection)
+                response.renew()
                 if "summary" in record:
                     summary = self.checked(partial(msgspec.convert, type=_Summary), record["summary"])
                     if summary.complete:
@@ -268,10 +305,10 @@ class HttpClient:
         because = f": {reason}" if reason else ""
         return errors.NotAnIndex(f"{self.url} does not answer as the service of this package does{because}")
 
-    def _whole(self, response: urllib3.BaseHTTPResponse) -> bytes:
+    def _whole(self, response: Response) -> bytes:
         """Read an answer that is one object."""
         body = bytearray()
-        for piece in _pieces(response):
+        for piece in response.pieces():
             body += piece
             if len(body) > MOST_BYTES:
                 raise self._too_large()
@@ -284,42 +321,30 @@ class HttpClient:
         return self.no_answer(f"an answer has more than {MOST_BYTES >> 20} MB")
 
     @contextmanager
-    def _response(
-        self, method: str, path: str, parameters: Parameters, body: bytes | None, media: str, timeout: urllib3.Timeout
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
+    def _response(  # noqa: PLR0913, PLR0917 - what a request has
+        self,
+        method: str,
+        path: str,
+        parameters: Parameters | None,
+        body: bytes | None,
+        media: str,
+        read_s: float,
+        patience_s: float | None = None,
+    ) -> Iterator[Response]:
         """Send a request; its body may be read within the block."""
+        parameters = parameters or {}
         if self._collection is not None and path not in WHOLE:
             parameters = {"collection": self._collection, **parameters}
         url = f"{self.url}{path}{'?' if parameters else ''}{urlencode(parameters)}"
         headers = self._headers if body is None else {**self._headers, "Content-Type": media}
-        try:
-            response = self._pool.request(
-                method,
-                url,
-                body=body,
-                headers=headers,
-                timeout=timeout,
-                preload_content=False,
-                # Compression was not asked for, and a small body could become one of any size.
-                decode_content=False,
-                redirect=False,
-                retries=False,
-            )
-            try:
-                if response.status != OK:
-                    raise self._refusal(path, response)
-                yield response
-            finally:
-                # A connection whose answer was read to the end is no longer the response's, and stays open.
-                response.close()
-        except SSLError as error:
-            raise errors.StoreRefused(f"{self.url}: TLS fails: {_reason(error)}") from error
-        except ReadTimeoutError as error:
-            raise errors.StoreTimeout(f"{self.url} has not answered in time") from error
-        except (HTTPError, OSError) as error:
-            raise errors.StoreUnavailable(f"{self.url} does not answer: {_reason(error)}") from error
+        connect_s = min(CONNECT_S, self.patience_s if patience_s is None else patience_s)
+        request = ServiceRequest(method, url, headers, body, connect_s, min(read_s, self.patience_s))
+        with self._transport.response(request) as response:
+            if response.status != OK:
+                raise self._refusal(path, response)
+            yield response
 
-    def _refusal(self, path: str, response: urllib3.BaseHTTPResponse) -> errors.SimhashError:
+    def _refusal(self, path: str, response: Response) -> errors.SimhashError:
         """Return the error of an answer that is no result."""
         status, where = response.status, f"{self.url}: "
         try:
@@ -345,19 +370,19 @@ class HttpClient:
         return self.checked(partial(msgspec.json.decode, type=dict[str, Any]), raw)
 
 
-def _pieces(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """Yield a body as it comes; `read` would wait until a piece is full."""
-    while piece := response.read1(READ_BYTES):
-        yield piece
-
-
-def _ends_with_connection(response: urllib3.BaseHTTPResponse) -> bool:
+def _ends_with_connection(response: Response) -> bool:
     """Return whether nothing but the end of the connection ends the body, as in HTTP/1.0: it may be cut unnoticed."""
     return "Content-Length" not in response.headers and "Transfer-Encoding" not in response.headers
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """Return the innermost reason of an error, in which libraries wrap each other's."""
+    error = innermost(error)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def innermost(error: BaseException) -> BaseException:
+    """Return the error that others were raised for."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return error

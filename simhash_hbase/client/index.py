@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 import msgspec
 
 from simhash_hbase import errors
+from simhash_hbase.client.http import DocumentTooLong, HttpClient, JsonObject, Parameters, ServiceTransport
 from simhash_hbase.index.agreement import agreed_metadata
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
@@ -43,7 +44,6 @@ from simhash_hbase.rows.names import checked_batch, exact
 from simhash_hbase.stores.addresses import Address, address_of
 
 if TYPE_CHECKING:
-    from simhash_hbase.client.http import HttpClient, JsonObject, Parameters
     from simhash_hbase.features.chunks import Chunk
 
 T = TypeVar("T", bound=Document | str)
@@ -72,6 +72,8 @@ class RemoteIndex(Index):
         An API key.
     patience_s : float
         Seconds for which a request is repeated while the service does not answer.
+    transport : type, optional
+        What carries the requests; without it urllib3.
 
     Raises
     ------
@@ -94,11 +96,20 @@ class RemoteIndex(Index):
 
     _batch_documents = PIECE_LINES
 
-    def __init__(self, url: Address, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        url: Address,
+        *,
+        key: str | None = None,
+        patience_s: float = PATIENCE_S,
+        transport: type[ServiceTransport] | None = None,
+    ) -> None:
         url = address_of(url)
-        from simhash_hbase.client.http import HttpClient  # noqa: PLC0415 - an extra
+        if transport is None:
+            from simhash_hbase.client.connections import ThreadConnections  # noqa: PLC0415 - an extra
 
-        self._http = HttpClient(url, key=key, patience_s=patience_s)
+            transport = ThreadConnections
+        self._http = HttpClient(url, key=key, patience_s=patience_s, transport=transport)
         try:
             shown = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))
             profile = self._http.checked(lambda record: Profile.decode(msgspec.json.encode(record)), shown)
@@ -325,8 +336,6 @@ class RemoteIndex(Index):
 
     def _naming(self, name: str, error: errors.SimhashError) -> errors.SimhashError:
         """Return an error with the document's id where the service has not read it: the document is too long."""
-        from simhash_hbase.client.http import DocumentTooLong  # noqa: PLC0415 - an extra
-
         if not name or not isinstance(error, DocumentTooLong):
             return error
         return errors.InvalidInput(f"the document {name!r} is too long for the service: {error.sentence}")

@@ -14,7 +14,7 @@ import msgspec
 from simhash_hbase import inputs
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.remote import is_remote, shown
-from simhash_hbase.inputs import SUFFIXES, InputOptions, Source, Sources, format_of
+from simhash_hbase.inputs import FORMATS, SUFFIXES, InputOptions, Source, Sources, format_of
 from simhash_hbase.inputs.csvrows import read_header
 from simhash_hbase.inputs.lines import DELIMITERS, LINES as LINE_FORMATS
 from simhash_hbase.inputs.records import NAME_ANOTHER
@@ -210,6 +210,11 @@ def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
             continue
         if not source.has_name or source.fault is not None:
             continue
+        if name not in FORMATS:
+            raise InvalidArgument(
+                f"{source.name}: `output` does not write {name}, a format of another package: leave it out, and choose "
+                "records by the decisions"
+            )
         if name not in LINE_FORMATS:
             yield Beginning(source.name, source.path, source.id, name)
             continue

@@ -19,6 +19,7 @@ from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, GivenFeatu
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import Batch, batches
+from simhash_hbase.plugins import ANALYZERS, offered
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.profile import SEGMENTING
 from simhash_hbase.profile.versions import extractor_versions, installed_versions
@@ -51,6 +52,17 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
             return ShingleAnalyzer(size=size, binary=binary, text_form=profile.text_form, fold=profile.fold)
         case "weighted":
             return WeightedAnalyzer()
+        case name:
+            return offered_analyzer(name)
+
+
+def offered_analyzer(name: str) -> Analyzer:
+    """Make the analyzer of another package; its probe in the profile tells whether it still gives the same features."""
+    made = offered(ANALYZERS, name)
+    if made is None:
+        raise errors.InvalidProfile(f"analyzer {name}: no installed package has it")
+    analyzer: Analyzer = made()
+    return analyzer
 
 
 class Analysis:

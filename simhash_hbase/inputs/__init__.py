@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         repeated_id,
     )
     from simhash_hbase.inputs.sources import Source, Sources, are_files_here, as_sources, total_bytes
-    from simhash_hbase.inputs.streams import Progress
+    from simhash_hbase.inputs.streams import Progress, ReadRequest
 
 __all__ = [
     "DOCUMENT_BYTES",
@@ -35,6 +35,7 @@ __all__ = [
     "Place",
     "Preference",
     "Progress",
+    "ReadRequest",
     "Record",
     "Reject",
     "Scanned",
@@ -62,6 +63,6 @@ __getattr__ = handing_on(
             *("UNIQUE_IDS", "Document", "Page", "Place", "Record", "Reject", "Scanned", "parse_simhash", "repeated_id")
         ],
         "sources": ["Source", "Sources", "are_files_here", "as_sources", "total_bytes"],
-        "streams": ["Progress"],
+        "streams": ["Progress", "ReadRequest"],
     },
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.encodings import AUTO, checked_codec
 from simhash_hbase.inputs.preference import Preference
+from simhash_hbase.plugins import INPUTS, offered_names
 
 ID_PREFIXES = ("file",)
 SIMHASH_FORMATS = ("hex", "decimal", "signed")
@@ -69,7 +70,7 @@ class InputOptions:
 
     def __post_init__(self) -> None:
         for what, value, known in (
-            ("input format", self.format, FORMATS),
+            ("input format", self.format, _formats(self.format)),
             ("id prefix", self.id_prefix, ID_PREFIXES),
             ("simhash format", self.simhash_format, SIMHASH_FORMATS),
         ):
@@ -120,3 +121,8 @@ class InputOptions:
         ranked = (self.preference.field,) if self.preference and self.preference.field else ()
         by = () if self.by_field is None else (self.by_field,)
         return tuple(dict.fromkeys((self.id_name, self.source_field, *self.kept_fields, *ranked, *by)))
+
+
+def _formats(name: str | None) -> tuple[str, ...]:
+    """Return the formats of which a name is one; those of other packages, too, where it is none of this one."""
+    return FORMATS if name in (None, *FORMATS) else (*FORMATS, *offered_names(INPUTS))

@@ -22,9 +22,11 @@ from simhash_hbase.inputs.records import (
 )
 from simhash_hbase.inputs.sources import STDIN, Part, Source, Sources, as_sources, is_marker, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
+from simhash_hbase.plugins import INPUTS, offered, offered_names
 from simhash_hbase.rows.analysed import metadata_problem
 
 Reader = Callable[[ReadRequest], Iterator[Scanned | JsonLine]]
+"""Yields the documents, pages and rejects of a source; entry points of the group ``simhash_hbase.inputs`` name such."""
 
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
@@ -69,7 +71,10 @@ _OTHER_PACKERS = {
 
 
 def reader_of(name: str) -> Reader:
-    """Return the reader of a format."""
+    """Return the reader of a format, of this package or of another one."""
+    if name not in READERS:
+        plugin: Reader = offered(INPUTS, name)
+        return plugin
     module, function = READERS[name]
     reader: Reader = getattr(import_module(f"simhash_hbase.inputs.{module}"), function)
     return reader
@@ -79,6 +84,8 @@ def format_of(source: Source, options: InputOptions) -> str:
     """Return the name of the format that a source is read in."""
     suffix = source.suffix
     name = options.format or ("jsonl" if source.name == STDIN else SUFFIXES.get(suffix))
+    if name is None and suffix and suffix[1:] in offered_names(INPUTS):
+        return suffix[1:]
     if options.format is None and source.in_folder and suffix not in _KINDS:
         name = "folder"
     if (packed := os.path.splitext(source.name)[1].lower()) in _OTHER_PACKERS and options.format is None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypedDict, Unpack, get_args
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
+from simhash_hbase.plugins import ANALYZERS, offered_names
 from simhash_hbase.profile import defaults
 from simhash_hbase.profile.matching import BandDistance, MatchRule
 from simhash_hbase.rows import clock, layout
@@ -93,8 +94,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     format: int = FORMAT
     """Version of rows and cells."""
-    analyzer: defaults.AnalyzerName = defaults.FORMER_ANALYZER
-    """The analyzer, which makes weighted features of a text."""
+    analyzer: str = defaults.FORMER_ANALYZER
+    """The analyzer, which makes weighted features of a text: an `AnalyzerName`, or one of another package."""
     top: Positive | None = None
     """Heaviest features kept; None keeps all."""
     shingle: Positive | None = None
@@ -249,8 +250,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             known = ", ".join(ProfileOptions.__annotations__)
             raise InvalidProfile(f"profile: unknown field {', '.join(unknown)}; the fields are {known}")
         for field, names in NAMES.items():
-            if (name := fields.get(field)) is not None and name not in names:
-                raise InvalidProfile(f"profile: {field} {name!r}: wanted one of {', '.join(names)}")
+            if (name := fields.get(field)) is None or name in names:
+                continue
+            others = offered_names(ANALYZERS) if field == "analyzer" else []
+            if name not in others:
+                raise InvalidProfile(f"profile: {field} {name!r}: wanted one of {', '.join([*names, *others])}")
         limits = fields.get("band_distance")
         if isinstance(limits, int):
             # Users may write one limit for any number of shared sketch rows.

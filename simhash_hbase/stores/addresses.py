@@ -6,9 +6,10 @@ Nothing else knows which stores there are; a driver is imported only when an add
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from simhash_hbase.errors import InvalidArgument, Unsupported
+from simhash_hbase.plugins import STORES, offered, offered_names
 from simhash_hbase.stores.base import Store
 from simhash_hbase.stores.hbase.table import TableSchema
 
@@ -112,6 +113,42 @@ SCHEMES = {
 BEGINNINGS = tuple(f"{scheme}:{kind.slashes}" for scheme, kind in SCHEMES.items())
 
 
+@runtime_checkable
+class StorePlugin(Protocol):
+    """What an entry point of the group ``simhash_hbase.stores`` names: commonly a subclass of `Store`.
+
+    The name of the entry point is the scheme of its addresses. `simhash_hbase.testing` has the tests of such a store.
+    """
+
+    def create(self, url: str) -> Store:
+        """Make an empty store; raises `IndexExists` where there is one."""
+
+    def open(self, url: str, *, readonly: bool, patience_s: float | None) -> Store:
+        """Open a store, perhaps for reading only; raises `IndexMissing` where there is none.
+
+        After `patience_s` seconds a server counts as unreachable; None: as the store finds right.
+        """
+
+
+def _kind_of(scheme: str) -> StoreKind | None:
+    """Return the kind of store of a scheme: one of this package, or else of another one."""
+    if scheme in SCHEMES or not scheme:
+        return SCHEMES.get(scheme)
+    plugin = offered(STORES, scheme)
+    if plugin is None:
+        return None
+    if not isinstance(plugin, StorePlugin):
+        raise Unsupported(f"the store {scheme!r} that a package offers has no methods create and open: {plugin!r}")
+
+    def create(url: str, *_: object) -> Store:
+        return plugin.create(url)
+
+    def open_(url: str, readonly: bool, patience_s: float | None) -> Store:
+        return plugin.open(url, readonly=readonly, patience_s=patience_s)
+
+    return StoreKind(scheme, create, open_, "")
+
+
 Address = str | os.PathLike[str]
 """The address of an index, or the path of the folder that it is in."""
 
@@ -133,14 +170,17 @@ def address_of(given: Address) -> str:
         raise InvalidArgument(f"{_shown(word)!r} is no index address: it has a null character")
     if isinstance(given, str | bytes) or scheme == "file":
         return word
-    if colon and scheme in SCHEMES:
+    if colon and _kind_of(scheme) is not None:
         raise InvalidArgument(f"{_shown(word)!r} is a Path, which makes / of //: give the address as a string")
     return f"file:{word}"
 
 
 def is_address(word: str) -> bool:
     """Return whether a word is the address of an index, by its beginning."""
-    return word.startswith(BEGINNINGS) and (not is_service(word) or _names_a_service(word))
+    if word.startswith(BEGINNINGS):
+        return not is_service(word) or _names_a_service(word)
+    scheme, colon, _ = word.partition(":")
+    return bool(colon) and scheme not in SCHEMES and _kind_of(scheme) is not None
 
 
 def is_service(url: str) -> bool:
@@ -154,7 +194,7 @@ def looks_like_address(word: str) -> bool:
     The address of a page or of a file of documents has a path that does not end with a slash; a service's has none.
     """
     scheme, colon, _ = word.partition(":")
-    return bool(colon) and scheme in SCHEMES and (not is_service(word) or _names_a_service(word))
+    return bool(colon) and _kind_of(scheme) is not None and (not is_service(word) or _names_a_service(word))
 
 
 def _names_a_service(url: str) -> bool:
@@ -211,9 +251,10 @@ def _split(given: str) -> tuple[StoreKind, str]:
     url = _shown(given)
     if not colon:
         raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
-    if scheme not in SCHEMES:
-        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(BEGINNINGS)}")
-    kind = SCHEMES[scheme]
+    kind = _kind_of(scheme)
+    if kind is None:
+        beginnings = [*BEGINNINGS, *(f"{name}:" for name in offered_names(STORES))]
+        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(beginnings)}")
     if kind is FOLDER and not rest:
         raise InvalidArgument("file: needs the path of a folder")
     if kind is FOLDER:

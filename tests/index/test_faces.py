@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.awaited import AwaitedIndex
 from support.corpus import text
 from support.places import CLAIMING_PLACES, HBASE_PLACES
 from support.serving import new_index, serving
@@ -102,16 +103,26 @@ def timeless(value):
     return told
 
 
+CLIENTS = {"service": RemoteIndex, "service, awaited": AwaitedIndex}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    with serving(new_index(folder, passages=40, agree="source"), folder) as running:
+        yield running
+
+
 @pytest.fixture(params=[
-    "embedded", "swapping", "redis", pytest.param("service", marks=pytest.mark.server),
+    "embedded", "swapping", "redis", *(pytest.param(name, marks=pytest.mark.server) for name in CLIENTS),
     *(pytest.param(name, marks=pytest.mark.hbase) for name in HBASE_PLACES),
 ])  # fmt: skip
 def place(request, tmp_path):
     """Return an empty index in one kind of place."""
     with ExitStack() as stack:
-        if request.param == "service":
-            server = stack.enter_context(serving(new_index(tmp_path, passages=40, agree="source"), tmp_path))
-            yield stack.enter_context(RemoteIndex(server.address, key=server.keys["all"]))
+        if client := CLIENTS.get(request.param):
+            server = request.getfixturevalue("server")
+            yield stack.enter_context(client(server.address, key=server.keys["all"]))
         else:
             store = {**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, now_ms).create()
             yield stack.enter_context(LocalIndex.create(store, Profile.resolve(**OPTIONS)))
@@ -129,8 +140,8 @@ def test_every_act_has_the_same_outcome_in_every_place(place):
         )
         @given(steps)
         def check(steps):
-            # Each example has a collection of its own, since an index takes a second to make.
-            name = f"example {next(numbers)}"
+            # Each example has a collection of its own, since an index takes a second to make, and so has each client.
+            name = f"{type(place).__name__} {next(numbers)}"
             there, here = place.in_collection(name), model.in_collection(name)
             for act, given in steps:
                 assert outcome(there, act, given) == outcome(here, act, given), act

@@ -92,7 +92,9 @@ def test_options_are_the_fields_of_a_profile_that_nobody_else_decides():
     choices = {"analyzer": AnalyzerName, "hash": HashName, "match": MatchName}
     fields = {field.name: field for field in msgspec.structs.fields(Profile)}
     for name, kind in choices.items():
-        assert get_args(get_type_hints(ProfileOptions)[name]) == get_args(kind) == get_args(fields[name].type)
+        assert get_args(get_type_hints(ProfileOptions)[name]) == get_args(kind)
+        # An index may have an analyzer of another package.
+        assert fields[name].type is str if name == "analyzer" else get_args(fields[name].type) == get_args(kind)
 
 
 @pytest.mark.parametrize("name", ["Match", "Answer", "Decision", "Stored", "Copy", "Copies", "Profile", "MatchRule"])

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 
 import pytest
+from support.awaited import AwaitedIndex
 from support.corpus import text
 
 from simhash_hbase import create_index
@@ -34,6 +35,7 @@ DUPLICATE = {**DECISION, "status": "duplicate", "of": "b", "distance": 1, "short
 OUT_OF_RANGE = ({"distance": 900}, {"distance": -1}, {"similarity": 7}, {"similarity": -0.1}, {"containment": 7})
 COMPLETE = b'{"summary": {"complete": true}}\n'
 PATIENCE_S = 1.0
+clients = pytest.mark.parametrize("opened", [RemoteIndex, AwaitedIndex])
 
 
 def whole(body, status=b"200 OK"):
@@ -74,7 +76,7 @@ def answering(send):
 
 
 @contextmanager
-def answered_by(*parts, pause_s=0):
+def answered_by(*parts, pause_s=0, opened=RemoteIndex):
     """Give an index whose requests are all answered by some bytes."""
 
     def send(connection, body):
@@ -82,7 +84,7 @@ def answered_by(*parts, pause_s=0):
             connection.sendall(part)
             time.sleep(pause_s)
 
-    with answering(send) as url, RemoteIndex(url, patience_s=PATIENCE_S) as index:
+    with answering(send) as url, opened(url, patience_s=PATIENCE_S) as index:
         yield index
 
 
@@ -157,8 +159,9 @@ def test_what_is_no_answer_to_a_call_is_one_error_and_is_not_asked_for_again(bod
         (b"\xff", b"503 no\r\nRetry-After: \xb2"), (b"x", b"200 OK\r\nContent-Encoding: gzip"),
     ],
 )  # fmt: skip
-def test_a_refusal_of_another_form_is_an_error_of_the_package(body, status):
-    with answered_by(whole(body, status)) as index, pytest.raises(SimhashError):
+@clients
+def test_a_refusal_of_another_form_is_an_error_of_the_package(body, status, opened):
+    with answered_by(whole(body, status), opened=opened) as index, pytest.raises(SimhashError):
         claim(index)
 
 
@@ -192,7 +195,8 @@ ENDING = b"HTTP/1.0 200 OK\r\nX: y\r\n\r\n"
 @pytest.mark.parametrize(
     "head", [LENGTH, LENGTH.replace(b"200 OK", b"401 no"), LENGTH.replace(b"200 OK", b"404 no"), ENDING]
 )
-def test_an_answer_that_is_cut_anywhere_is_asked_for_again(head, monkeypatch):
+@clients
+def test_an_answer_that_is_cut_anywhere_is_asked_for_again(head, opened, monkeypatch):
     monkeypatch.setattr(client, "FIRST_PAUSE_S", 0.001)
     right, given = LENGTH + RIGHT, head + RIGHT
     left = []
@@ -200,7 +204,7 @@ def test_an_answer_that_is_cut_anywhere_is_asked_for_again(head, monkeypatch):
     def send(connection, body):
         connection.sendall(given[: left.pop()] if left else right)
 
-    with answering(send) as url, RemoteIndex(url) as index:
+    with answering(send) as url, opened(url) as index:
         for cut in range(len(given)):
             left.append(cut)
             assert claim(index).is_original
@@ -221,28 +225,32 @@ def bytes_of(*parts):
         (bytes_of(whole(b"x" * 100, b"503 no")), claim),
     ],
 )
-def test_an_answer_byte_by_byte_holds_nobody_beyond_the_patience(parts, call):
+@clients
+def test_an_answer_byte_by_byte_holds_nobody_beyond_the_patience(parts, call, opened):
     began = time.monotonic()
-    with answered_by(*parts, pause_s=0.2) as index, pytest.raises(StoreTimeout):
+    with answered_by(*parts, pause_s=0.2, opened=opened) as index, pytest.raises(StoreTimeout):
         call(index)
     assert time.monotonic() - began < 5 * PATIENCE_S
 
 
-def test_each_line_of_a_stream_may_take_the_whole_time():
+@clients
+def test_each_line_of_a_stream_may_take_the_whole_time(opened):
     line = [RIGHT.replace(b'"a"', b'"%d"' % at) + b"\n" for at in range(4)]
-    with answered_by(*chunked(*line, COMPLETE), pause_s=0.4 * PATIENCE_S) as index:
+    with answered_by(*chunked(*line, COMPLETE), pause_s=0.4 * PATIENCE_S, opened=opened) as index:
         claimed = list(index.claim_many((f"{at}", text(at)) for at in range(4)))
     assert [name for name, _ in claimed] == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("call", [claim, claim_many])
-def test_an_answer_without_an_end_takes_bounded_memory_and_time(monkeypatch, call):
+@clients
+def test_an_answer_without_an_end_takes_bounded_memory_and_time(monkeypatch, call, opened):
     most = 1 << 20
     monkeypatch.setattr(client, "MOST_BYTES", most)
     blanks = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (64 * most)
     tracemalloc.start()
     try:
-        with answered_by(blanks, *[b" " * most] * 64) as index, pytest.raises(NotAnIndex, match="has more than 1 MB"):
+        parts = [blanks, *[b" " * most] * 64]
+        with answered_by(*parts, opened=opened) as index, pytest.raises(NotAnIndex, match="has more than 1 MB"):
             call(index)
         assert tracemalloc.get_traced_memory()[1] < 8 * most
     finally:

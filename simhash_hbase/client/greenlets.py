@@ -1,0 +1,44 @@
+"""Plain functions that wait for coroutines, so that one client serves threads and event loops.
+
+A function runs in a greenlet of its own. Where it has to wait, the greenlet hands an awaitable to the coroutine that
+began it, which awaits it and hands the result back. SQLAlchemy does the same for its drivers.
+"""
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from simhash_hbase import errors
+
+try:
+    from greenlet import getcurrent, greenlet
+except ImportError as error:
+    raise errors.missing_extra("an index in an event loop needs greenlet", "client") from error
+
+T = TypeVar("T")
+
+
+async def carried_out(function: Callable[[], T]) -> T:
+    """Return what a function returns that may call `wait_for`."""
+    inner = greenlet(function)
+    # Variables of the task's context are seen within it, too.
+    inner.gr_context = getcurrent().gr_context
+    result: Any = inner.switch()
+    while not inner.dead:
+        try:
+            value = await result
+        except BaseException:
+            # A cancellation, too, ends the function where it waits.
+            result = inner.throw(*sys.exc_info())
+        else:
+            result = inner.switch(value)
+    returned: T = result
+    return returned
+
+
+def wait_for(awaitable: Awaitable[T]) -> T:
+    """Return the result of an awaitable, within a function that `carried_out` runs."""
+    outer = getcurrent().parent
+    assert outer is not None, "only `carried_out` runs what waits"
+    result: T = outer.switch(awaitable)
+    return result

@@ -12,7 +12,7 @@ import msgspec
 
 from simhash_hbase import errors
 from simhash_hbase.client.http import DocumentTooLong, HttpClient, JsonObject, Parameters, ServiceTransport
-from simhash_hbase.index.agreement import agreed_metadata
+from simhash_hbase.index.agree import agreed_metadata
 from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged

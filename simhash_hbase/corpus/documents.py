@@ -28,7 +28,7 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import Chunk, analyse
 from simhash_hbase.files.local import followed, is_regular, open_new, target_of
 from simhash_hbase.files.remote import is_remote, shown
-from simhash_hbase.index.agreement import agreed_value
+from simhash_hbase.index.agree import agreed_value
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import (
     UNIQUE_IDS,

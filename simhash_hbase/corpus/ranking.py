@@ -56,7 +56,7 @@ class _Row(msgspec.Struct, array_like=True):
     remainder: bytes
 
 
-class WaitingDocuments:
+class RankedDocuments:
     """Analysed documents of a corpus, which are decided when all of them are read.
 
     They take about 150 bytes a document, its metadata and raw bytes, and its text where texts are judged, in the folder
@@ -91,7 +91,7 @@ class WaitingDocuments:
     def read(self, parts: Iterable[tuple[Entries, Sequence[Document]]]) -> None:
         """Take the documents of a corpus, in the order of the input."""
         for entries, documents in parts:
-            self._ranks.append(places_of(self._preference, entries, documents))
+            self._ranks.append(ranks_of(self._preference, entries, documents))
             self._bands = max(self._bands, entries.segments.shape[1])
             members = documentrows.member_values(entries, [0] * len(entries))
             for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
@@ -139,7 +139,7 @@ class WaitingDocuments:
             yield numbers
 
 
-def places_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
+def ranks_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
     """Return the place of each document in an order of preference, the least first.
 
     Raises

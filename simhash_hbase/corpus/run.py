@@ -16,7 +16,7 @@ from simhash_hbase.corpus import checkpoint, sample
 from simhash_hbase.corpus.documents import Documents, UniqueIds, are_made_here, check_destinations, spooled
 from simhash_hbase.corpus.forms import RECORDS, KeptForm, kept_form, looks_into
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListener, Summary, Surroundings
-from simhash_hbase.corpus.ranking import Decide, WaitingDocuments, WrittenDocument
+from simhash_hbase.corpus.ranking import Decide, RankedDocuments, WrittenDocument
 from simhash_hbase.corpus.tally import ClusterTally, UnlikeRemainders, check_removed
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
 from simhash_hbase.errors import InvalidArgument
@@ -238,7 +238,7 @@ class Deduplication:
     def _decide_at_end(self, run: "_Run", index: LocalIndex, lasting: Callable[[], LocalIndex] | None) -> None:
         """Read all documents, decide them, and write; where a share is not to be removed, only after that is known."""
         options, listener = self._options, self._listener
-        with WaitingDocuments(options.preference, with_texts=options.judges_texts) as waiting:
+        with RankedDocuments(options.preference, with_texts=options.judges_texts) as waiting:
             waiting.read(run.parts(with_texts=options.judges_texts))
             is_guarded = options.fail_above is not None
             is_tried = is_guarded and not options.dry_run and (options.lasting or lasting is not None)
@@ -412,14 +412,14 @@ class _Run:
                     self.tally.read(document.source)
             yield entries, documents
 
-    def count(self, waiting: WaitingDocuments) -> None:
+    def count(self, waiting: RankedDocuments) -> None:
         """Count the decisions about documents that were read."""
         self.tally.begin_anew()
         if self.counts:
             for decision in waiting.decisions():
                 self.tally.decide(decision)
 
-    def write(self, waiting: WaitingDocuments, writing: _Writing, numbers: Iterable[Sequence[int]]) -> None:
+    def write(self, waiting: RankedDocuments, writing: _Writing, numbers: Iterable[Sequence[int]]) -> None:
         """Write decided documents in the order of the input, kept ones with their numbers, where there are some."""
         for written, ((document, decision), added) in enumerate(zip(waiting, chain(numbers, repeat(())), strict=False)):
             self._write(writing, document, decision, added)

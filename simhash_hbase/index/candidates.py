@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.index.agreement import Agreement
+from simhash_hbase.index.agree import Agreement
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import BandDistance, MatchRule, Sketches, distances, joined_within
 from simhash_hbase.rows.analysed import Entries
@@ -199,7 +199,7 @@ class Candidates:
 def find_candidates(
     store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: CandidateLimits, limit: int
 ) -> Candidates:
-    """Scan all rows that many queries may share; `asked_prefixes` lists their prefixes.
+    """Scan the rows that many queries may share, at most `limit` of each prefix; `asked_prefixes` lists the prefixes.
 
     One call of ``store.scan``, whatever the number of queries.
     """

@@ -34,6 +34,7 @@ class WriteGroups:
     """
 
     def __init__(self, store: Store | None, *, gathers: bool = True) -> None:
+        # Only a folder has pages to spare.
         self._store = store if gathers and isinstance(store, OnDisk) else None
         self._group = ExitStack()
         self.is_undone = False

@@ -18,9 +18,9 @@ class Preference:
 
     Examples
     --------
-    >>> Preference.parse("rank:source=news,blog").place({"source": "blog"})
+    >>> Preference.parse("rank:source=news,blog").rank({"source": "blog"})
     1.0
-    >>> Preference.parse("best:score").place({"score": 7}) < Preference.parse("best:score").place({"score": 6})
+    >>> Preference.parse("best:score").rank({"score": 7}) < Preference.parse("best:score").rank({"score": 6})
     True
     """
 
@@ -54,8 +54,8 @@ class Preference:
             raise InvalidArgument(f"keep is {form!r}: a source is listed twice")
         return cls("rank", field, sources=sources)
 
-    def place(self, record: Mapping[str, object]) -> float:
-        """Return the place of a record in the order: the least is preferred.
+    def rank(self, record: Mapping[str, object]) -> float:
+        """Return the rank of a record: the least is preferred.
 
         Raises
         ------

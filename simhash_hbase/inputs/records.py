@@ -19,7 +19,7 @@ Feature = tuple[str | int, float]
 
 
 class Place(NamedTuple):
-    """The place where a record starts."""
+    """The place where a record starts; in tables `line` counts rows, and 0 stands for the whole file."""
 
     file: str
     line: int
@@ -268,7 +268,7 @@ class Builder:
                 metadata = {name: record[name] for name in self._kept if name in record} or None
                 if metadata and (problem := metadata_problem(metadata)):
                     return Reject(place, f"the metadata {problem}", raw, known)
-            preference = None if self._preference is None else self._preference.place(record)
+            preference = None if self._preference is None else self._preference.rank(record)
             title = record.get(TITLE) if options.titles else None
         except (InvalidInput, InvalidArgument) as error:
             return Reject(place, str(error), raw, known)

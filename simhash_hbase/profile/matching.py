@@ -1,4 +1,4 @@
-"""Nearness of two documents, and whether it is near enough: the one place that compares with k and a threshold."""
+"""Similarity and distance of two documents, and whether they are near enough by k and a threshold: decided here alone."""
 
 from math import isnan
 from typing import Annotated, NamedTuple, overload
@@ -56,7 +56,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def band_reach(self) -> BandDistance | None:
-        """Most bits between fingerprints that share sketch rows, by their number; None: no sketch rows are read."""
+        """Most bits between fingerprints that share one sketch row, two, and so on; None: no sketch rows are read."""
         return self.band_distance if self.match != "distance" else None
 
     @property

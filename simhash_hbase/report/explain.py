@@ -10,7 +10,7 @@ import numpy as np
 from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import GivenFeature, hash_signs, summed_weights
-from simhash_hbase.index.agreement import Agreement
+from simhash_hbase.index.agree import Agreement
 from simhash_hbase.index.copied import PassagePair
 from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile

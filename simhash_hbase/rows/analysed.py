@@ -87,7 +87,7 @@ class Entries:
         return [b""] * len(self.ids) if self.passages is None else self.passages
 
     def passages_for(self, *, kept: bool) -> Sequence[bytes]:
-        """Return the passages for an index that keeps some or none; documents without texts may come with none.
+        """Return the packed passages to write: empty ones if the index keeps none, or if the documents have no texts.
 
         Raises
         ------

@@ -24,7 +24,7 @@ except ImportError as error:
     raise missing_extra("the Scrapy pipeline needs scrapy", "scrapy") from error
 
 from simhash_hbase.api import open_index
-from simhash_hbase.index.agreement import agreed_metadata
+from simhash_hbase.index.agree import agreed_metadata
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.rows.analysed import Metadata, check_id

@@ -20,7 +20,7 @@ class Limits:
     """The service's limits; checked on construction."""
 
     requests: int = 64  # Requests under way at a time; one more gets 503.
-    body_bytes: int = 4 << 20  # Bytes of a JSON body, and of a line of a stream.
+    body_bytes: int = 4 << 20  # Of a JSON body, and of a line of a stream; `requests` refuses a larger one.
     bytes_in_flight: int = 16 << 20
     """Bytes of JSON bodies and of lines that are longer than `LARGE_BYTES`, held at a time; the next one waits."""
     work_s: float = 10  # Seconds of work for a large text or a comparison, which is then ended.

@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 
 from simhash_hbase import corpus
-from simhash_hbase.corpus.ranking import places_of
+from simhash_hbase.corpus.ranking import ranks_of
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.chunks import analyse
 from simhash_hbase.inputs import InputOptions, Place, Preference, Reject, Scanned, repeated_id
@@ -147,7 +147,7 @@ class Input:
             for chunk in analyse(scanned, shared.value):
                 kept = chunk.kept
                 positions = [order.position(document.place) for document in kept]
-                yield documents_batch(positions, chunk.entries, places_of(preference, chunk.entries, kept))
+                yield documents_batch(positions, chunk.entries, ranks_of(preference, chunk.entries, kept))
                 refused = [
                     {"position": order.position(each.place), "id": each.id, "reason": each.reason, "raw": each.raw}
                     for each in chunk.rejects

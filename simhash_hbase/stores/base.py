@@ -112,7 +112,7 @@ class Store(Protocol):
             ``segment << 8 | flag``, sorted, without repeats; ten for one query, a million for a batch
             of a hundred thousand.
         limit : int
-            Most rows of a prefix, in byte order.
+            Most rows of a prefix, in byte order: in a query `max_rows_per_prefix` of the profile.
         """
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from simhash_hbase.api import open_index
 from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, missing_extra, no_words
-from simhash_hbase.index.agreement import agreed_metadata
+from simhash_hbase.index.agree import agreed_metadata
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.stores.addresses import Address, address_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from simhash_hbase import corpus
 from simhash_hbase.api import open_index, temporary_index
-from simhash_hbase.corpus.ranking import WaitingDocuments
+from simhash_hbase.corpus.ranking import RankedDocuments
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.features.chunks import analyse, whole_chunk
 from simhash_hbase.index.answers import Decision
@@ -219,7 +219,7 @@ class Request:
                 return index.dedup_entries(entries.in_batch(self.batch), deduplicator, texts=texts)
 
             if self.keep.by != "first":
-                with WaitingDocuments(self.keep, with_texts=judge is not None) as waiting:
+                with RankedDocuments(self.keep, with_texts=judge is not None) as waiting:
                     waiting.read(parts())
                     waiting.decide(decide, corpus.RunListener(meter=self.meter))
                     for document, decision in waiting:

@@ -6,7 +6,7 @@ from support.bruteforce import entries
 from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Profile
-from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Leases, Neighbour, Step, Timer, as_pending
+from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Neighbour, Step, Timer, Watched, as_pending
 from simhash_hbase.index.claim.protocol import look
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.rows.documentcells import DocumentState, Text, encode
@@ -34,7 +34,7 @@ class Scene:
         self.claim = Claim(0, "me", Text(OWN), ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own))
         timer = Timer(lambda: self.seconds, None)
         batch = entries({"me": OWN, "other": OWN})
-        self.run = ClaimBatch(self.store, profile, batch, lambda: NOW, timer, Leases(30.0, timer), [self.claim])
+        self.run = ClaimBatch(self.store, profile, batch, lambda: NOW, timer, Watched(30.0, timer), [self.claim])
 
     def write(self, state):
         self.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest(state.id)), STATE_QUALIFIER, encode(state))])

@@ -196,7 +196,6 @@ async def test_nobody_at_the_address_is_a_failure_that_may_pass():
 
 
 def test_it_works_in_an_event_loop_of_trio(server):
-    pytest.importorskip("trio", reason="pip install trio")
     with AwaitedIndex(server.address, key=server.keys["all"], backend="trio") as index:
         assert [decision.of for _, decision in index.claim_many(PAIRS[:2])] == [None, PAIRS[0][0]]
 

@@ -16,8 +16,8 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows, packed_rows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, retry
+from simhash_hbase.stores.hbase.backoff import DEADLINES_IN_ALL
 from simhash_hbase.stores.hbase.exchange import ANSWERS_TO_GROW, PageSize
-from simhash_hbase.stores.hbase.retry import DEADLINES_IN_ALL
 from simhash_hbase.stores.hbase.sizes import CALL_SIZES, FRAMING_BYTES, CallSizes
 from simhash_hbase.stores.hbase.store import latest_writes
 from simhash_hbase.stores.hbase.thrift.exchange import GatewayExchange

@@ -100,7 +100,7 @@ def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
     return state.order, id_digest(state.id)
 
 
-class Leases:
+class Watched:
     """The times for which other writers' cells have been unchanged, by this process's own clock."""
 
     def __init__(self, lease_s: float, timer: Timer) -> None:
@@ -199,7 +199,7 @@ class ClaimBatch:
     entries: Entries
     clock: Callable[[], int]  # Milliseconds since 1970; may be wrong.
     timer: Timer
-    leases: Leases
+    leases: Watched
     claims: list[Claim]
 
     def undecided(self) -> list[Claim]:
@@ -299,7 +299,7 @@ class ClaimBatch:
         documentrows.drop_members(self.store, changes)
 
     def renew(self) -> None:
-        """Show other writers that this one is alive."""
+        """Renew the leases of the claims that hold their cells, each after a third of it."""
         due = self.timer.monotonic() - self.profile.lease_s / 3
         holders = [claim for claim in self.claims if claim.holds_cell and claim.written_s <= due]
         steps = [claim.step for claim in holders]

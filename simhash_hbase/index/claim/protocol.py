@@ -15,7 +15,7 @@ from simhash_hbase.index import documentrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import machine
-from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Leases, Neighbour, Step
+from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Neighbour, Step, Watched
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.members import found_since
@@ -76,7 +76,7 @@ def claim_by_protocol(
     ]
     for claim in claims:
         claim.begin()
-    run = ClaimBatch(store, profile, entries, clock, timer, Leases(profile.lease_s, timer), claims)
+    run = ClaimBatch(store, profile, entries, clock, timer, Watched(profile.lease_s, timer), claims)
     end = None if deadline_s is None else timer.monotonic() + deadline_s
     idle = 0
     while waiting := run.undecided():
@@ -249,7 +249,7 @@ class Verdicts:
     """The writes that a look at the neighbours of many claims asks for."""
 
     cells: Mapping[str, StoredState | None]  # The neighbours' document cells, by their ids.
-    leases: Leases
+    leases: Watched
     oldest: int
     now: int
     own: list[tuple[Claim, DocumentState]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Vacuum: leftovers are deleted, which are expired documents, old removals, and members and rows of none."""
+"""Vacuum: expired documents, old removals, and members and rows that no document accounts for are deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -30,9 +30,10 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a
     write outside a transaction returns, it is committed, and with `EmbeddedOptions.durable` on the disk. After a fork,
-    parent and child may both go on; fork while no thread of the process reads, since the child ends the reads that it
-    inherits. Network file systems are not supported: LMDB needs a memory map and locks that all its users share. A user
-    without write permission on the lock file can read; such a read is repeated when commits came in between.
+    parent and child may both go on; a fork ends the reads that other threads of the parent have under way, since the
+    child closes its copy of the environment. Network file systems are not supported: LMDB needs a memory map and locks
+    that all its users share. A user without write permission on the lock file can read; such a read is repeated when
+    commits came in between.
 
     Examples
     --------

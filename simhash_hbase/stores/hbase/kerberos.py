@@ -21,7 +21,7 @@ _MOST_BYTES = (1 << 8 * _SIZE_BYTES) - 1
 
 
 class KerberosClient:
-    """The client's side of one connection; raises `MissingExtra` without gssapi, and the errors of `ticket_errors`."""
+    """The client's side of one connection; raises `MissingExtra` without gssapi, and the errors of a ticket."""
 
     def __init__(self, service: str, server: Gateway) -> None:
         if gssapi is None:

@@ -66,7 +66,7 @@ def pack_cells(family: str, cells: Iterable[Cell], kind: int) -> bytes:
 
 
 def unpack_cells(block: bytes, family: str) -> CellColumns:
-    """Read cells of one family; raise `ValueError` for bytes that are none."""
+    """Read cells of one family; raise `ValueError` for damaged bytes, another family or a deletion."""
     name = bytes([len(family)]) + family.encode()
     columns = CellColumns([], [], [], [])
     rows, qualifiers, values, timestamps = columns

@@ -10,8 +10,8 @@ from typing import Generic, NamedTuple, TypeVar
 from simhash_hbase.errors import IndexClosed, Retryable, SimhashError, StoreBusy, StoreUnavailable
 from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase import exchange
+from simhash_hbase.stores.hbase.backoff import Backoff
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
-from simhash_hbase.stores.hbase.retry import RetryTimer
 from simhash_hbase.stores.hbase.rpc.connection import RpcConnection
 from simhash_hbase.stores.hbase.rpc.errors import NotDone, ServerException, connection_errors, of_exception
 from simhash_hbase.stores.hbase.rpc.messages import RpcAnswer, RpcCall
@@ -125,7 +125,7 @@ class RpcExchange(exchange.Exchange):
         timeout_s: float | None = None,
     ) -> list[T]:
         """Hold many conversations, ``sockets * window`` of them at a time; a disabled table is noticed by itself."""
-        retries = RetryTimer(self._options.deadline_s)
+        retries = Backoff(self._options.deadline_s)
         results: dict[int, T] = {}
         while len(results) < len(tasks):
             answered = len(results)

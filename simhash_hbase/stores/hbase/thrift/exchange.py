@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 from simhash_hbase.errors import Retryable, SimhashError, StoreBusy, StoreRefused, StoreTimeout
 from simhash_hbase.stores.base import Traffic
+from simhash_hbase.stores.hbase.backoff import Backoff
 from simhash_hbase.stores.hbase.exchange import Conversation, Exchange, Task
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.retry import RetryTimer
 from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, Reply, thrift_errors
@@ -44,7 +44,7 @@ class GatewayExchange(Exchange):
         timeout_s: float | None = None,
     ) -> list[T]:
         """Hold many conversations; see `Exchange.hold`."""
-        retries = RetryTimer(self._options.deadline_s)
+        retries = Backoff(self._options.deadline_s)
         work = _TaskQueue(tasks)
         doubt = self._refuse_if_disabled if writes else None
         while waiting := work.start_over():

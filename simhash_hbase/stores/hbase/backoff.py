@@ -11,7 +11,7 @@ LONGEST_PAUSE_S = 2.0
 DEADLINES_IN_ALL = 10
 
 
-class RetryTimer:
+class Backoff:
     """Waits longer and longer between tries, until the time without any answer or the total time is too long."""
 
     def __init__(self, deadline_s: float) -> None:

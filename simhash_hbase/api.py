@@ -190,7 +190,7 @@ def open_index(
 async def open_async_index(
     url: Address, *, collection: str | None = None, profile: Profile | None = None, patience_s: float | None = None
 ) -> AsyncIndex:
-    """Open an index behind the HTTP service for a program with an event loop, of asyncio or trio.
+    """Open an index behind the HTTP service for a program with an event loop of asyncio.
 
     Parameters
     ----------

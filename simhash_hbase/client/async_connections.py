@@ -1,4 +1,4 @@
-"""Connections to a service by HTTPX2, in an event loop of asyncio or trio: with the deadlines of `connections`."""
+"""Connections to a service by HTTPX2, in an event loop of asyncio: with the deadlines of `connections`."""
 
 import ssl
 import time

@@ -60,7 +60,7 @@ def _streamed(
 
 
 class AsyncIndex:
-    """An index behind the HTTP service, for programs with an event loop of asyncio or trio.
+    """An index behind the HTTP service, for programs with an event loop of asyncio.
 
     `open_async_index` opens one, and ``async with`` closes it.
 

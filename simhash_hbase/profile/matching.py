@@ -1,4 +1,4 @@
-"""Similarity and distance of two documents, and whether they are near enough by k and a threshold: decided here alone."""
+"""Similarity and distance of two documents, and whether they are near enough: only here by k and a threshold."""
 
 from math import isnan
 from typing import Annotated, NamedTuple, overload

@@ -8,7 +8,6 @@ from inspect import iscoroutinefunction, signature
 from threading import Event, Lock
 
 import pytest
-from support.awaited import AwaitedIndex
 from support.certificates import make_certificate
 from support.corpus import near_copies, text
 from support.fresh_clone import blocks
@@ -193,11 +192,6 @@ async def test_an_address_that_is_none_is_refused(url):
 async def test_nobody_at_the_address_is_a_failure_that_may_pass():
     with pytest.raises(StoreUnavailable, match="does not answer: "):
         await AsyncIndex.open(f"http://127.0.0.1:{free_port()}", patience_s=0.2)
-
-
-def test_it_works_in_an_event_loop_of_trio(server):
-    with AwaitedIndex(server.address, key=server.keys["all"], backend="trio") as index:
-        assert [decision.of for _, decision in index.claim_many(PAIRS[:2])] == [None, PAIRS[0][0]]
 
 
 @pytest.mark.parametrize("package", ["greenlet", "httpx2", "urllib3"])

@@ -15,7 +15,7 @@ from simhash_hbase.errors import IndexMissing, StoreBusy, StoreRefused, StoreTim
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows, packed_rows
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.hbase import Gateway, HBaseOptions, parse_url, retry
+from simhash_hbase.stores.hbase import Gateway, HBaseOptions, backoff, parse_url
 from simhash_hbase.stores.hbase.backoff import DEADLINES_IN_ALL
 from simhash_hbase.stores.hbase.exchange import ANSWERS_TO_GROW, PageSize
 from simhash_hbase.stores.hbase.sizes import CALL_SIZES, FRAMING_BYTES, CallSizes
@@ -58,7 +58,7 @@ def clock(monkeypatch):
         made.slept.append(seconds)
         made.now += seconds
 
-    monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=lambda: made.now, sleep=sleep))
+    monkeypatch.setattr(backoff, "time", SimpleNamespace(monotonic=lambda: made.now, sleep=sleep))
     return made
 
 
@@ -106,7 +106,7 @@ def test_without_any_answer_the_deadline_ends_it(clock):
 
     with pytest.raises(StoreUnavailable, match=r"^cut \(tried \d+ times in (5\d\.\d|60\.0) s\)$"):
         exchange(lender).hold(asking(), sockets=1)
-    assert OPTIONS.deadline_s - retry.LONGEST_PAUSE_S <= clock.now - 1000 <= OPTIONS.deadline_s
+    assert OPTIONS.deadline_s - backoff.LONGEST_PAUSE_S <= clock.now - 1000 <= OPTIONS.deadline_s
 
 
 def test_each_answer_starts_the_deadline_anew_until_ten_deadlines_are_over(clock):

@@ -19,7 +19,7 @@ from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, Store
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import Gateway, HBaseStore, retry
+from simhash_hbase.stores.hbase import Gateway, HBaseStore, backoff
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift import exchange
 
@@ -207,7 +207,7 @@ def test_a_write_that_takes_long_is_waited_for_after_the_table_was_looked_at(sto
 
 def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, table, simhashes, monkeypatch):
     # Each fault costs time-out or pause, and there are hundreds.
-    monkeypatch.setattr(retry, "FIRST_PAUSE_S", 0.002)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.002)
     options = proxied_options(version, table, proxy, timeout_s=0.5, deadline_s=20.0)
     with closing(HBaseStore.open(options)) as store, ThreadPoolExecutor(THREADS) as threads:
         proxy.chaos = Chaos(seed=7, hold_s=0.6)

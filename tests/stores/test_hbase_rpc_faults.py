@@ -18,7 +18,7 @@ from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import HBaseStore, retry
+from simhash_hbase.stores.hbase import HBaseStore, backoff
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.table import TableSchema
 
@@ -109,7 +109,7 @@ def test_a_disabled_or_missing_table_is_named_at_once(proxy):
 
 def test_queries_under_random_faults_are_never_answered_wrongly(proxy, monkeypatch):
     # Each fault costs time-out or pause, and there are many.
-    monkeypatch.setattr(retry, "FIRST_PAUSE_S", 0.002)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.002)
     pairs = [(prefix, simhash) for prefix in range(100) for simhash in range(prefix % 4)]
     options = hbase_options("rpc", tables().take(), timeout_s=0.5, connect_timeout_s=0.5, deadline_s=END_S)
     with closing(HBaseStore.open(options)) as store, ThreadPoolExecutor(4) as threads:

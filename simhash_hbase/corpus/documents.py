@@ -370,9 +370,12 @@ class Documents:
                         continue
                     with groups.batch():
                         results = self._results(act(chunk))
-                        # Texts would take most of the memory.
+                        # What was read would take most of the memory.
                         waiting.append(
-                            [(replace(document, text=None, raw=None), result) for document, result in results]
+                            [
+                                (replace(document, text=None, raw=None, features=None, metadata=None), result)
+                                for document, result in results
+                            ]
                         )
                     if groups.is_durable:
                         yield from durable()

@@ -193,8 +193,10 @@ class Environment:
                     return change(self._open)
                 except lmdb.MapFullError as error:
                     raise self._full() from error
-                except lmdb.Error:
-                    self.has_failed = True
+                except BaseException as error:
+                    # A part may have been written.
+                    self._has_torn = True
+                    self.has_failed |= isinstance(error, lmdb.Error)
                     raise
             while True:
                 with self._turn():
@@ -213,7 +215,8 @@ class Environment:
         """Make all transactions of this thread one, where the map has room for many of them."""
         if self._owner == get_ident():
             raise InvalidArgument("this thread gathers transactions already: groups do not nest")
-        if self.map_bytes - self._believed_bytes() < GATHERED_BYTES:
+        # A group copies each page that it touches.
+        if self.map_bytes - 2 * self._believed_bytes() < GATHERED_BYTES:
             yield
             return
         with self.transaction():
@@ -234,7 +237,7 @@ class Environment:
     def write_memtable(self) -> None:
         """Write to the databases what the memtable holds, where there is one: for calls that do not look into it."""
         memtable = self.memtable
-        if memtable is not None and memtable.bytes:
+        if memtable is not None and not memtable.is_empty:
             self.write(lambda transaction: memtable.write(transaction, self.databases))
 
     def is_awaited(self) -> bool:

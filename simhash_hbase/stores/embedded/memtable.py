@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.rows.keys import BlockRows
-from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, PREFIX_BITS
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
 from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.embedded import records
@@ -23,6 +23,11 @@ from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Tran
 
 # Memory of a cell besides its key and value: entries of two dictionaries, a list, and the heads of objects.
 CELL_BYTES = 400
+# Memory of a block row: 16 bytes, and while the two longest runs are merged some 40 more.
+ROW_BYTES = 56
+# The rows go to the database in so many ranges of their prefixes, since merging takes more memory than holding.
+RANGE_BITS = 4
+RANGES = 1 << RANGE_BITS
 
 PackedReader = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
 """Reads cells of a database by their keys, each as `records` packs it; a key without a cell is left out."""
@@ -46,18 +51,20 @@ class Memtable:
     Attributes
     ----------
     bytes : int
-        The memory that it takes, roughly.
+        The memory that it and the pages of what it has written take, roughly.
     """
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.is_empty = True
         # Each run is at least twice as long as the next.
         self._runs: list[BlockRows] = []
         self._families: defaultdict[str, FamilyCells] = defaultdict(FamilyCells.none)
 
     def put_rows(self, rows: BlockRows) -> None:
         """Hold sorted block rows."""
-        self.bytes += BLOCK_ROW_BYTES * len(rows.prefixes)
+        self.bytes += ROW_BYTES * len(rows.prefixes)
+        self.is_empty = False
         while self._runs and len(self._runs[-1].prefixes) < 2 * len(rows.prefixes):
             rows = BlockRows.merged(self._runs.pop(), rows)
         self._runs.append(rows)
@@ -80,6 +87,8 @@ class Memtable:
     def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
         """Hold cells by the rules of `Store.put`."""
         held = self._families[family]
+        for cell in cells:
+            records.check_cell(cell)
         keys = [cell.row + cell.qualifier for cell in cells]
         there = stored([key for key in keys if key not in held.packed])
         for cell, key in zip(cells, keys, strict=True):
@@ -93,7 +102,9 @@ class Memtable:
             old = held.packed.get(key) or stored([key]).get(key)
             answers.append(records.value_of(row, qualifier, old) == expected)
             if answers[-1]:
-                self._put(held, key, Cell(row, qualifier, value), old, clock())
+                new = Cell(row, qualifier, value)
+                records.check_cell(new)
+                self._put(held, key, new, old, clock())
         return answers
 
     def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
@@ -118,7 +129,8 @@ class Memtable:
             own = held.keys.get(row, ())
             chosen = stored.columns.keys[start:stop]
             if own:
-                own = own[bisect_left(own, first) :][:limit]
+                at = bisect_left(own, first)
+                own = own[at : at + limit]
                 chosen = sorted({*chosen, *(key for key in own if records.is_of_row(row, held.packed[key]))})[:limit]
             counts.append(len(chosen))
             keys += chosen
@@ -136,14 +148,21 @@ class Memtable:
     def write(self, transaction: Transaction, databases: Mapping[str, Database]) -> None:
         """Write everything to the databases, in the order of its keys, and hold nothing any more."""
         if self._runs:
-            rows = BlockRows.merged(*self._runs)
+            starts = np.arange(RANGES, dtype=np.uint64) << np.uint64(PREFIX_BITS - RANGE_BITS)
+            edges = [np.append(np.searchsorted(run.prefixes, starts), len(run.prefixes)) for run in self._runs]
+            for number in range(RANGES):
+                parts = [
+                    BlockRows(*(column[edge[number] : edge[number + 1]] for column in run))
+                    for run, edge in zip(self._runs, edges, strict=True)
+                ]
+                rows = BlockRows.merged(*parts)
+                records.put_rows(transaction, databases[FAMILY_BLOCKS], databases[HOT_PREFIXES], rows)
             self._runs = []
-            records.put_rows(transaction, databases[FAMILY_BLOCKS], databases[HOT_PREFIXES], rows)
         for family, held in self._families.items():
             with transaction.cursor(databases[family]) as cursor:
                 cursor.putmulti(sorted(held.packed.items()))
         self._families.clear()
-        self.bytes = 0
+        self.is_empty = True
 
     def _put(self, held: FamilyCells, key: bytes, cell: Cell, old: bytes | None, now: int) -> None:
         """Hold a cell, unless the one that is there is later."""
@@ -156,3 +175,4 @@ class Memtable:
             insort(held.keys[cell.row], key)
             self.bytes += len(new) + 2 * len(key) + CELL_BYTES
         held.packed[key] = new
+        self.is_empty = False

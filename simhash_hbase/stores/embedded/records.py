@@ -39,6 +39,7 @@ _SCATTER = U64(0x9E3779B97F4A7C15)
 _HEAD = Struct(">QB")
 _HEAD_BYTES = _HEAD.size
 _LONGEST_ROW = 255
+_LONGEST_KEY = 511  # What LMDB is compiled for.
 
 
 def scan(
@@ -189,6 +190,7 @@ def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell
     """Write cells by the rules of `Store.put`; of two writes with one timestamp the later stays."""
     now = clock()
     for cell in cells:
+        check_cell(cell)
         row, qualifier, value, timestamp = cell
         new = _packed(row, value, now if timestamp is None else timestamp)
         # Most cells are new. To look before costs as much as to write.
@@ -217,8 +219,9 @@ def swap_cells(
         stored = transaction.get(row + qualifier, db=database)
         answers.append(value_of(row, qualifier, stored) == expected)
         if answers[-1]:
-            over = packed_over(Cell(row, qualifier, value), stored, clock())
-            transaction.put(row + qualifier, over, db=database)
+            new = Cell(row, qualifier, value)
+            check_cell(new)
+            transaction.put(row + qualifier, packed_over(new, stored, clock()), db=database)
     return answers
 
 
@@ -241,11 +244,18 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
         return [(key, Cell(key[:cut], key[cut:], value, stamp)) for key, (stamp, cut), value in stored]
 
 
-def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
+def check_cell(cell: Cell) -> None:
+    """Refuse a cell that no database could hold."""
+    row, qualifier, _, timestamp = cell
     if len(row) > _LONGEST_ROW:
         raise InvalidArgument(f"a row key of {len(row)} bytes: wanted at most {_LONGEST_ROW}")
-    if timestamp < 0:
+    if not 0 < len(row) + len(qualifier) <= _LONGEST_KEY:
+        raise InvalidArgument(f"row key and qualifier of {len(row) + len(qualifier)} bytes: wanted 1 to {_LONGEST_KEY}")
+    if timestamp is not None and timestamp < 0:
         raise InvalidArgument(f"a timestamp of {timestamp}: wanted milliseconds since 1970")
+
+
+def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
     return _HEAD.pack(timestamp, len(row)) + value
 
 

@@ -94,7 +94,7 @@ class WriteTurns:
         return False
 
     def _lock_file(self, stack: ExitStack, kind: int) -> None:
-        # A file that is opened anew: the lock ends with it, and a forked child shares none.
+        # A file that is opened anew: the lock ends with it, and a child that is forked later shares none.
         file = os.open(self._file, os.O_RDONLY)
         stack.callback(os.close, file)
         fcntl.flock(file, kind)

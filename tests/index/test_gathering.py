@@ -10,13 +10,14 @@ from threading import Thread
 import pytest
 from support.bruteforce import entries
 from support.patience import END_S
-from support.rows import all_pairs, pairs_of, rows_of, uint64s
+from support.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase import create_index
-from simhash_hbase.errors import StoreBusy, StoreFull
+from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreFull
 from simhash_hbase.index import gathering
 from simhash_hbase.index.gathering import WriteGroups
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, records
 
 QUICK = EmbeddedOptions(durable=False)
 
@@ -235,3 +236,37 @@ def test_a_scan_in_a_group_is_cut_where_one_after_it_is(tmp_path):
                 scans(within)
             scans(after)
             assert within == after
+
+
+def test_a_part_of_what_a_group_held_is_not_kept_when_writing_it_fails(tmp_path, monkeypatch):
+    roomy = EmbeddedOptions(durable=False, map_bytes=1 << 33)
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), roomy)) as store:
+        put_rows = records.put_rows
+
+        def interrupted(*given):
+            monkeypatch.setattr(records, "put_rows", put_rows)
+            raise KeyboardInterrupt
+
+        def write_and_go_on():
+            with store.gathered():
+                store.put_rows(rows_of((1, 1)), timestamp=1)
+                monkeypatch.setattr(records, "put_rows", interrupted)
+                with suppress(KeyboardInterrupt):
+                    store.has_rows(rows_of((1, 1)))
+                store.put_rows(rows_of((2, 2)), timestamp=1)
+
+        with pytest.raises(StoreBusy, match="a batch failed"):
+            write_and_go_on()
+
+        assert all_pairs(store) == []
+
+
+def test_of_cells_put_at_once_none_is_held_when_one_cannot_be(tmp_path):
+    roomy = EmbeddedOptions(durable=False, map_bytes=1 << 33)
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), roomy)) as store:
+        right = Cell(b"row", b"q", b"value", 7)
+        with store.gathered():
+            for wrong in (Cell(b"row", b"r", b"", -1), Cell(b"r" * 256, b"", b""), Cell(b"row", b"q" * 509, b"")):
+                with pytest.raises(InvalidArgument):
+                    store.put("d", [right, wrong])
+        assert all_cells(store, "d") == []

@@ -226,6 +226,26 @@ def test_near_copies_of_two_sources_are_both_kept(cli, tmp_path, suffix, more):
     assert sorted(originals(done)) == sorted([*wire, *copyist[:-1]])
 
 
+def write_bytes_table(path, records):
+    """Write a table as Hive, Impala and old Spark do, which mark no column as a string."""
+    table = pa.Table.from_pylist(records)
+    kinds = [pa.binary() if pa.types.is_string(field.type) else field.type for field in table.schema]
+    pq.write_table(table.cast(pa.schema(zip(table.schema.names, kinds, strict=True))), path)
+
+
+def test_hosts_in_columns_of_bytes_are_compared_and_named(cli, tmp_path):
+    write_bytes_table(tmp_path / "a.parquet", sites())
+    write_table(tmp_path / "b.parquet", sites())
+
+    of_bytes, plain = (
+        cli("dedup", tmp_path / name, *SHINGLES, "--agree", "url", "--by", "url") for name in ("a.parquet", "b.parquet")
+    )
+
+    assert originals(of_bytes) == originals(plain)
+    assert of_bytes.err.splitlines()[1:-1] == plain.err.splitlines()[1:-1]
+    assert "'wire.example': 10 documents" in of_bytes.err
+
+
 def test_every_command_keeps_the_field_and_compares_it(cli, url, source, tmp_path):
     assert cli("create", url, *SHINGLES, "--agree", "url").records[0]["agree"] == "url"
     first, second, third = (write_jsonl(tmp_path / f"{at}.jsonl", sites()[at:3:3]) for at in range(3))

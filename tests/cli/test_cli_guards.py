@@ -264,6 +264,36 @@ def test_every_command_keeps_the_field_and_compares_it(cli, url, source, tmp_pat
     assert "they do not agree about 'url'" in shown
 
 
+def test_files_are_compared_by_the_field_and_texts_that_have_none_are_not(cli, url, tmp_path):
+    cli("create", url, *SHINGLES, "--agree", "url")
+    first, second, third = (write_jsonl(tmp_path / f"{at}.jsonl", [each]) for at, each in enumerate(sites()[:3]))
+
+    [apart] = cli("explain", url, first, second).records
+    [joined] = cli("explain", url, second, third).records
+    [unknown] = cli("explain", url, second, sites()[0]["text"]).records
+    drawn = cli("explain", url, first, second, "--format", "table").out.decode()
+
+    assert [(each["agrees"], each["found"]) for each in (apart, joined, unknown)] == [
+        (False, False),
+        (True, True),
+        (None, True),
+    ]
+    assert not any(apart["found_near"].values())
+    assert " does not find the other: they do not agree about 'url'." in drawn
+    assert "--near" not in drawn
+
+
+def test_copies_by_passages_that_do_not_agree_have_no_second_reason(cli, url, tmp_path):
+    cli("create", url, *SHINGLES, "--match", "copied", "--agree", "url")
+    first, second = (write_jsonl(tmp_path / f"{at}.jsonl", [each]) for at, each in enumerate(sites()[:2]))
+
+    [compared] = cli("explain", url, first, second).records
+    drawn = cli("explain", url, first, second, "--format", "table").out.decode()
+
+    assert (compared["passages"]["is_copied"], compared["agrees"], compared["found"]) == (True, False, False)
+    assert "does not find the other: they do not agree about 'url'." in " ".join(drawn.split())
+
+
 def test_pages_agree_by_their_addresses(cli, url, tmp_path):
     folder = tmp_path / "pages"
     for site in ("a.example", "b.example"):

@@ -134,25 +134,29 @@ class _Sides:
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self.of_text("text", word)
 
-    def of_text(self, name: str, text: str) -> tuple[ComparedDocument, str | None]:
+    def of_text(
+        self, name: str, text: str, metadata: dict[str, object] | None = None
+    ) -> tuple[ComparedDocument, str | None]:
         from simhash_hbase.report.explain import ComparedDocument
 
-        return ComparedDocument.of_text(name, text, self.analysis), text
+        return ComparedDocument.of_text(name, text, self.analysis).with_metadata(metadata), text
 
     def of_file(self, path: str) -> tuple[ComparedDocument, str | None]:
         from simhash_hbase.report.explain import ComparedDocument
 
         kind = inputs.SUFFIXES.get(inputs.Source(path, path, path).suffix, "text")
+        settings = replace(self.settings, agree_field=self.analysis.profile.agree)
         if not any(vars(self.own).values()):
             # A page is read for its main text, as where it is added; a text file is taken whole.
-            settings = replace(self.settings, format="folder" if kind == "text" else kind)
-            return self.of_text(path, _only_document(path, settings).text or "")
-        settings = replace(self.settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))
+            document = _only_document(path, replace(settings, format="folder" if kind == "text" else kind))
+            return self.of_text(path, document.text or "", document.metadata)
+        settings = replace(settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))
         document = _only_document(path, settings)
         if document.simhash is not None:
-            stored = self.analysis.fingerprints([path], [document.simhash])
-            return ComparedDocument(path, stored.entries), None
-        return ComparedDocument.of_features(path, document.features or [], self.analysis), None
+            own = ComparedDocument(path, self.analysis.fingerprints([path], [document.simhash]).entries)
+        else:
+            own = ComparedDocument.of_features(path, document.features or [], self.analysis)
+        return own.with_metadata(document.metadata), None
 
 
 @command(

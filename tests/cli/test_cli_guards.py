@@ -312,8 +312,19 @@ def test_pages_agree_by_their_addresses(cli, url, tmp_path):
 def test_a_field_of_agreement_that_no_document_has_is_warned_of(cli, source):
     done = cli("dedup", source, *SHINGLES, "--agree", "sorce")
 
-    assert "warning: no document has the field 'sorce', by which near copies agree" in done.err
+    assert "warning: no document of this run has the field 'sorce', by which near copies agree" in done.err
     assert "warning" not in cli("dedup", source, *SHINGLES, "--agree", "url").err
+
+
+def test_commands_that_join_no_near_copies_do_not_read_the_field(cli, url, tmp_path):
+    cli("create", url, *SHINGLES, "--passages", 32, "--agree", "url")
+    record, long = {"id": "a", "text": sites()[0]["text"]}, f"https://wire.example/{'a' * 2_000}"
+    lines = [write_jsonl(tmp_path / f"{len(more)}.jsonl", [record | more]) for more in ({}, {"url": long})]
+
+    for words in (("find", url), ("passages", url), ("fingerprint", "--profile-of", url)):
+        for path in lines:
+            done = cli(*words, path)
+            assert (done.code, "warning" in done.err) == (0, False), done.err
 
 
 def test_another_field_of_agreement_is_another_index(cli, url, source):

@@ -63,7 +63,7 @@ def find(
         if not files:
             return exits.DONE
         found = 0
-        with corpus.Documents("find", files, reading, output.listener) as documents:
+        with corpus.Documents("find", files, reading, output.listener, joins=False) as documents:
             for answers in documents.acted(index, partial(index.found, limit=choice.limit), with_texts=True):
                 for document, answer in answers:
                     found += bool(answer.matches)
@@ -155,7 +155,7 @@ def passages(
         output,
         ExitStack() as stack,
         options.open_index(url, collection=collection, readonly=True) as index,
-        corpus.Documents("passages", files, reading, output.listener) as documents,
+        corpus.Documents("passages", files, reading, output.listener, joins=False) as documents,
     ):
         check_kept(index.profile)
         written = {

@@ -135,8 +135,10 @@ class Decontamination:
             kept = stack.enter_context(open_kept(self._output, form, self._listener, keep=None, resume=False))
             takes_bytes = form is not None and form.takes_bytes
             documents = stack.enter_context(
-                Documents("passages", self._sources, reading, self._listener, keep_raw=takes_bytes, joins=False)
+                Documents("passages", self._sources, reading, self._listener, keep_raw=takes_bytes)
             )
+
+            documents.joins = False
 
             def held(chunk: Chunk) -> Iterator[tuple[Document, list[ItemsAnswer] | SimhashError]]:
                 found = (suite.index.held(chunk, at_share=self._at_share) for suite in suites)

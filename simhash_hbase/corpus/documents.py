@@ -233,10 +233,7 @@ T = TypeVar("T")
 
 
 class Documents:
-    """Reads sources and analyses them in chunks, or has an index act on them; `name` is the title of the progress.
-
-    With `joins` near copies are looked for, now or later: the field about which they must agree is read.
-    """
+    """Reads sources and analyses them in chunks, or has an index act on them; `name` is the title of the progress."""
 
     def __init__(
         self,
@@ -247,7 +244,6 @@ class Documents:
         *,
         keep_raw: bool = False,
         soon: bool = True,
-        joins: bool = True,
     ) -> None:
         self.read = 0
         """Documents that have an entry."""
@@ -255,13 +251,14 @@ class Documents:
         """Documents for which the index had an error in place of a result, by its kind."""
         self.pool: Workers | None = None
         """Processes that have started ahead."""
+        self.joins = True
+        """Whether near copies are joined, now or later, so that the field about which they must agree is read."""
         self._name = name
         self._sources = as_sources(sources)
         self._reading = reading
         # A record may turn out to be refused after it was read: its id came before, or it has no usable words.
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
         self._soon = soon
-        self._joins = joins
         self._listener = listener
         self._stack = ExitStack()
         self._skipped = 0
@@ -292,7 +289,7 @@ class Documents:
         self._refusals = self._stack.enter_context(opened)
         consumed, total = Progress(), total_bytes(self._sources)
         is_warned = False
-        agree = profile.agree if self._joins else None
+        agree = profile.agree if self.joins else None
         self._settings = replace(self._settings, agree_field=agree)
         named: Counter[bool] = Counter()  # Documents with a value in the field for agreement, and without one.
         with self._listener.meter(self._name, total, count=self.read, unit="bytes") as meter:

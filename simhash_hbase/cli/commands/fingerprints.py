@@ -55,7 +55,8 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
         analysis = _analysis_for(prints, choice.learn_from, reading.settings, output)
     else:
         if options.profile_fields(prints) or choice.learn_from:
-            raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
+            named = options.named_options(prints, options.Choice(learn_from=choice.learn_from))
+            raise InvalidArgument(f"--profile-of takes everything from the index: leave out {named}")
         with options.open_local_index(choice.profile_of, readonly=True) as index:
             analysis = index.analysis
     with output:
@@ -68,6 +69,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
         if not files:
             return exits.DONE
         with corpus.Documents("fingerprint", files, reading, output.listener) as documents:
+            documents.joins = False
             for chunk in documents.chunks(analysis, analysis.profile, with_texts=choice.explain):
                 simhashes = chunk.entries.simhashes.tolist()
                 for document, simhash in zip(chunk.kept, simhashes, strict=True):
@@ -200,7 +202,8 @@ def explain(
     how: dict[str, Any] = {"as_text": choice.text, "settings": sample.settings, "own": own, "output": output}
     if is_address(words[0]):
         if options.profile_fields(prints) or sample.learn_from or choice.scheme:
-            raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
+            named = options.named_options(prints, options.Choice(learn_from=sample.learn_from, scheme=choice.scheme))
+            raise InvalidArgument(f"the index has its own profile: leave out {named}, or URL")
         pair = _pair(words[1:])
         with options.open_local_index(words[0], collection=choice.collection, readonly=True) as index:
             _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)

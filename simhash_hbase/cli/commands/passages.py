@@ -63,7 +63,8 @@ def find(
         if not files:
             return exits.DONE
         found = 0
-        with corpus.Documents("find", files, reading, output.listener, joins=False) as documents:
+        with corpus.Documents("find", files, reading, output.listener) as documents:
+            documents.joins = False
             for answers in documents.acted(index, partial(index.found, limit=choice.limit), with_texts=True):
                 for document, answer in answers:
                     found += bool(answer.matches)
@@ -155,9 +156,10 @@ def passages(
         output,
         ExitStack() as stack,
         options.open_index(url, collection=collection, readonly=True) as index,
-        corpus.Documents("passages", files, reading, output.listener, joins=False) as documents,
+        corpus.Documents("passages", files, reading, output.listener) as documents,
     ):
         check_kept(index.profile)
+        documents.joins = False
         written = {
             between: stack.enter_context(replacing(path))
             for between, path in ((("", ""), choice.cut), (MARKS, choice.mark))

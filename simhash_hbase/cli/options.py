@@ -327,6 +327,18 @@ def table_fields(choice: Choice) -> dict[str, Any]:
     return {name: value for name in _TABLE_FIELDS if (value := vars(choice)[name]) is not None}
 
 
+def named_options(*choices: Choice) -> str:
+    """Return the options of the command that choices give, for a sentence."""
+    given = {name for choice in choices for name, value in vars(choice).items() if value not in (None, False, ())}
+    parameters = click.get_current_context().command.params
+    return " and ".join(max(each.opts, key=len) for each in parameters if each.name in given)
+
+
+def fixed_profile(choice: Choice, *, or_else: str) -> str:
+    """Return the error of options that give a profile where an index has one."""
+    return f"the profile is fixed when an index is made: leave out {named_options(choice)}, or {or_else}"
+
+
 def profile_fields(choice: Choice) -> dict[str, Any]:
     """Return the fields of a profile that a choice gives."""
     from simhash_hbase.rows.blocks import Scheme

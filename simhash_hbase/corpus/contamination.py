@@ -138,6 +138,8 @@ class Decontamination:
                 Documents("passages", self._sources, reading, self._listener, keep_raw=takes_bytes)
             )
 
+            documents.joins = False
+
             def held(chunk: Chunk) -> Iterator[tuple[Document, list[ItemsAnswer] | SimhashError]]:
                 found = (suite.index.held(chunk, at_share=self._at_share) for suite in suites)
                 for outcomes in zip(*found, strict=True):

@@ -251,6 +251,8 @@ class Documents:
         """Documents for which the index had an error in place of a result, by its kind."""
         self.pool: Workers | None = None
         """Processes that have started ahead."""
+        self.joins = True
+        """Whether near copies are joined, now or later, so that the field about which they must agree is read."""
         self._name = name
         self._sources = as_sources(sources)
         self._reading = reading
@@ -281,22 +283,22 @@ class Documents:
     def chunks(self, analysis: Analysis | None, profile: Profile, *, with_texts: bool = True) -> Iterator[Chunk]:
         """Read, and analyse unless a service does it; refused records are reported as they come.
 
-        The field about which near copies must agree is read into the metadata. Documents may come without their texts
-        where these are not asked for: other processes have read them then.
+        Documents may come without their texts where these are not asked for: other processes have read them then.
         """
         opened = Refusals.open(self._reading.rejects, self._listener, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
         consumed, total = Progress(), total_bytes(self._sources)
         is_warned = False
-        self._settings = replace(self._settings, agree_field=profile.agree)
+        agree = profile.agree if self.joins else None
+        self._settings = replace(self._settings, agree_field=agree)
         named: Counter[bool] = Counter()  # Documents with a value in the field for agreement, and without one.
         with self._listener.meter(self._name, total, count=self.read, unit="bytes") as meter:
             is_parted = not with_texts and total is not None and total >= 2 * self._reading.part_bytes
             chunks = self._parted(analysis, consumed) if is_parted else self._scanned(analysis, consumed)
             for chunk in self._stack.enter_context(closing(chunks)):
                 self.read += len(chunk.kept)
-                if profile.agree is not None:
-                    named.update(bool(agreed_value(each.metadata, profile.agree)) for each in chunk.kept)
+                if agree is not None:
+                    named.update(bool(agreed_value(each.metadata, agree)) for each in chunk.kept)
                 if consumed.unnamed is not None and not is_warned:
                     self._listener.note(unnamed_documents(consumed.unnamed, has_fields=consumed.unnamed_has_fields))
                     is_warned = True
@@ -306,7 +308,7 @@ class Documents:
                 meter.show(self.read, consumed.bytes_read)
         self._refusals.finish()
         if named[False] and not named[True]:
-            self._listener.note(f"warning: no document has the field {profile.agree!r}, by which near copies agree")
+            self._listener.note(f"warning: no document of this run has the field {agree!r}, by which near copies agree")
         left_out = left_out_files(self._sources.left_out)
         for note in (skipped_records(consumed.skipped), left_out, other_extractor(profile)):
             if note is not None:

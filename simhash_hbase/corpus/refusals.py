@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 
@@ -17,9 +17,6 @@ from simhash_hbase.inputs import Place, Reject
 from simhash_hbase.inputs.meter import counted
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.versions import extractor_versions
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN_REJECTS = 20
 SHOWN_OF_A_REASON = 3

@@ -19,7 +19,7 @@ from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, RunListen
 from simhash_hbase.corpus.ranking import Decide, RankedDocuments, WrittenDocument
 from simhash_hbase.corpus.tally import ClusterTally, UnlikeRemainders, check_removed
 from simhash_hbase.corpus.writers import Kept, KeptCaptures, check_kept, open_kept, rows_path
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, TooManyDuplicates
 from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.features.workers import Workers
 from simhash_hbase.files.local import WatchedPipes, replacing
@@ -230,8 +230,7 @@ class Deduplication:
                     run.first(_Writing(decide, groups, kept), with_texts=options.judges_texts)
         if options.clusters:
             checkpoint.write_clusters(self._decisions.lines(), options.clusters)
-        if (warning := run.unlike.warning()) is not None:
-            self._listener.note(warning)
+        self._warn_of_remainders(run)
         by_source = () if options.by is None else run.tally.figures()
         return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained, by_source)
 
@@ -247,24 +246,35 @@ class Deduplication:
                 with self._deduplicating(index, dry_run=lasting is None) as (decide, _):
                     waiting.decide(decide, listener, name="dedup: decide, without writing")
                 run.count(waiting)
-                self._check(run)
+                self._check(run, waiting)
                 index = index if lasting is None else lasting()
             with self._deduplicating(index) as (decide, groups):
                 waiting.decide(decide, listener)
                 groups.commit()
                 run.count(waiting)
                 if not is_tried:
-                    self._check(run)
+                    self._check(run, waiting)
                 with self._open_kept() as kept:
                     columns = run.tally.of_clusters()[: len(options.new_fields)]
                     numbers = zip(*(column.tolist() for column in columns), strict=True)
                     run.write(waiting, _Writing(decide, groups, kept), numbers)
 
-    def _check(self, run: "_Run") -> None:
+    def _check(self, run: "_Run", waiting: RankedDocuments) -> None:
         """Raise `TooManyDuplicates` if more would be removed than the options allow."""
         self.by_source = run.tally.figures()
-        check_removed(self.by_source, self._options)
+        try:
+            check_removed(self.by_source, self._options)
+        except TooManyDuplicates:
+            # Main texts that are one notice are a likely cause.
+            for document, decision in waiting:
+                run.unlike.decide(document, decision)
+            self._warn_of_remainders(run)
+            raise
         self._may_write = True
+
+    def _warn_of_remainders(self, run: "_Run") -> None:
+        if (warning := run.unlike.warning()) is not None:
+            self._listener.note(warning)
 
     @contextmanager
     def _read_as(self, *, lasting: bool) -> Iterator[Reading]:

@@ -5,8 +5,10 @@ text. A document without the field may be a copy of any.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,12 @@ from simhash_hbase.rows.analysed import Metadata
 
 def agreed_value(metadata: Metadata | None, name: str) -> str:
     """Return the value of a field about which near copies must agree; ``""`` where there is none."""
-    return source_of((metadata or {}).get(name))
+    value = (metadata or {}).get(name)
+    if value is not None and not isinstance(value, str | int | float | bytes):
+        # A stored time is in UTC, for example, and is compared with given ones in any zone.
+        with suppress(OverflowError):
+            value = msgspec.msgpack.decode(msgspec.msgpack.encode(value, enc_hook=str))
+    return source_of(value)
 
 
 def agreed_metadata(fields: Mapping[str, Any] | None, name: str | None) -> dict[str, object] | None:

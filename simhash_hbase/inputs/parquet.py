@@ -170,7 +170,10 @@ def record_of(values: Row, place: Place, options: InputOptions, build: Build) ->
     raw = msgspec.json.encode(values, enc_hook=str)
     for name in options.kept_fields:
         if name in values:
-            values[name] = msgspec.to_builtins(values[name], enc_hook=str)
+            value = _as_text(values[name])
+            if isinstance(value, bytes) and name in (options.agree_field, options.by_field):
+                value = value.decode(errors="backslashreplace")  # A URL may have other bytes behind its host.
+            values[name] = msgspec.to_builtins(value, enc_hook=str)
     codec = UTF8 if options.encoding == AUTO else checked_codec(options.encoding)
     for name in (options.id_name, options.source_field):
         if isinstance(value := values.get(name), bytes):
@@ -179,6 +182,14 @@ def record_of(values: Row, place: Place, options: InputOptions, build: Build) ->
             except UnicodeError as error:
                 return Reject(place, f"the column {name!r}: {undecodable(error, codec)}", raw)
     return build(values, place, raw)
+
+
+def _as_text(value: object) -> object:
+    """Return bytes of UTF-8 as text, and other values as they are."""
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    return value
 
 
 def described(error: BaseException) -> str:
@@ -256,12 +267,9 @@ def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
     for values in values_of(batch):
         if isinstance(values, str):
             raise InvalidInput(f"{shown(path)}: rows to be kept cannot be converted: {values}")
-        for name, value in values.items():
-            if isinstance(value, bytes):
-                # Hive, Impala and old Spark mark no column as a string.
-                with suppress(UnicodeDecodeError):
-                    values[name] = value.decode()
-        yield msgspec.to_builtins(values, enc_hook=str, str_keys=True)
+        # Hive, Impala and old Spark mark no column as a string.
+        texts = {name: _as_text(value) for name, value in values.items()}
+        yield msgspec.to_builtins(texts, enc_hook=str, str_keys=True)
 
 
 def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:

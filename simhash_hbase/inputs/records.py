@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, NamedTuple
@@ -331,23 +331,34 @@ def source_in(record: Mapping[str, object], name: str) -> str:
 
 
 def source_of(value: object) -> str:
-    """Return the source that a value of a record names, whole; ``""`` for None and a value of blanks.
+    """Return the source that a value of a record names, whole.
+
+    It is ``""`` for None, NaN, an empty list, an empty object, and a string of blanks. A whole number names one source,
+    whether it is an integer or a float, since tables with missing values turn integers into floats.
 
     Examples
     --------
-    >>> source_of("https://News.example/a/1"), source_of(" Xinhua "), source_of(2026), source_of(None)
+    >>> source_of("https://News.example/a/1"), source_of(" Xinhua "), source_of(2026.0), source_of(None)
     ('news.example', 'Xinhua', '2026', '')
     """
-    if value is None:
+    if value is None or (isinstance(value, Sized) and not len(value)):
         return ""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        return str(int(value) if value.is_integer() else value)
     if isinstance(value, bytes):
-        # Some writers of Parquet do not say that a column has strings.
-        value = value.decode("utf-8", "replace")
-    # Numbers, truth values, times and lists as JSON has them.
-    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode().strip('"')
-    if (host := _HOST.match(text)) is not None:
-        return host[1].lower()
-    return text.strip()
+        # Some writers of Parquet do not say that a column has strings. Other bytes stay another source.
+        value = value.decode("utf-8", "backslashreplace")
+    # Integers, truth values, times and lists as JSON has them.
+    text = (
+        value
+        if isinstance(value, str)
+        else msgspec.json.encode(value, enc_hook=str, order="sorted").decode().strip('"')
+    )
+    text = text.strip().strip("\ufeff").strip()
+    host = _HOST.match(text)
+    return text if host is None else host[1].lower()
 
 
 NAME_ANOTHER = "name another one with `counts=FIELD`"

@@ -20,7 +20,7 @@ def sketch_remainder(sentences: Iterable[str]) -> bytes:
 
 
 def remainders_differ(one: bytes, other: bytes) -> bool:
-    """Return whether two remainders share less than half of their sentences, as estimated.
+    """Return whether two remainders have less than half of all their sentences in common, as estimated.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """An explanation why two documents are near or not."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -10,13 +10,13 @@ import numpy as np
 from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import GivenFeature, hash_signs, summed_weights
-from simhash_hbase.index.agree import Agreement
+from simhash_hbase.index.agree import agreed_value
 from simhash_hbase.index.copied import PassagePair
 from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.defaults import LEAST_PASSAGES, NEAR_LIMITS
 from simhash_hbase.profile.matching import MatchRule, accept, hamming
-from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.layout import PASSAGE_BYTES, SIMHASH_BITS
 
 SHOWN_FEATURES = 20
@@ -54,6 +54,10 @@ class ComparedDocument:
             weights[str(feature)] = weights.get(str(feature), 0.0) + weight
         return cls(name, analysed.entries, list(weights.items()))
 
+    def with_metadata(self, metadata: Metadata | None) -> "ComparedDocument":
+        """Return the side with metadata, of which the field counts about which near copies must agree."""
+        return replace(self, entries=replace(self.entries, metadata=[metadata]))
+
     @property
     def simhash(self) -> int:
         """The fingerprint of the side."""
@@ -72,7 +76,8 @@ def compare(
     """Compare two documents; None stands for values that need the sketch of a copy, which is not kept.
 
     `passages`: those of both, under rule ``copied``, where an index counts them; without them ``found`` is None where
-    passages decide.
+    passages decide. ``agrees`` is None where a side has no value in the field about which near copies must agree: such
+    a side may be a copy of any document.
     """
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
@@ -88,7 +93,7 @@ def compare(
     is_found, similarity = found(profile.rule)
     if profile.match == "copied":
         is_found = _found_by_passages(a, b, passages, verified=is_found)
-    agrees = profile.agree is None or Agreement(profile.agree, a.entries.metadata).joins(0, b.entries.metadata[0])
+    agrees = None if profile.agree is None else _agrees(a, b, profile.agree)
     record: dict[str, object] = {
         "a": {"id": a.name, "simhash": f"{a.simhash:016x}", **(a.decision or {})},
         "b": {"id": b.name, "simhash": f"{b.simhash:016x}", **(b.decision or {})},
@@ -98,14 +103,14 @@ def compare(
         "tables": tables,
         "similarity": similarity,
         **({} if profile.agree is None else {"agrees": agrees}),
-        "found": agrees and is_found,
+        "found": agrees is not False and is_found,
     }
     if passages is not None:
-        fields = {**passages._asdict(), "counted": len(passages.counted)}
-        record["passages"] = {name: count for name, count in fields.items() if name != "is_copied"}
+        record["passages"] = {**passages._asdict(), "counted": len(passages.counted)}
     if profile.bands:
         if profile.match == "verified":
-            record["found_near"] = {near: found(profile.replace(near=near).rule)[0] for near in NEAR_LIMITS}
+            rules = {near: profile.replace(near=near).rule for near in NEAR_LIMITS}
+            record["found_near"] = {near: agrees is not False and found(rule)[0] for near, rule in rules.items()}
         record["bands"] = None if unknown else []
         if a.entries.sketched[0] and b.entries.sketched[0]:
             joined = np.flatnonzero(a.entries.segments[0] == b.entries.segments[0])
@@ -126,6 +131,12 @@ def compare(
         "only_b": only_b[:SHOWN_FEATURES],
         "pulls": [list(pull) for pull in apart[:SHOWN_FEATURES]],
     }
+
+
+def _agrees(a: ComparedDocument, b: ComparedDocument, field: str) -> bool | None:
+    """Return whether two documents have an equal value in a field; None where one has none."""
+    one, other = (agreed_value(side.entries.metadata[0], field) for side in (a, b))
+    return one == other if one and other else None
 
 
 def _found_by_passages(

@@ -57,12 +57,13 @@ def write_report(stream: BinaryIO, corpus: pairs.DecidedCorpus, run: ReportRun, 
         judged = f"documents of which one holds {rule.share:g} or more of the rare passages of the other"
     else:
         judged = f"at most {rule.distance} bits apart"
+    agreed = "" if profile.agree is None else f", agree {profile.agree}"
     # An order by a field has no shorter name than its form.
     kept = _KEPT.get(run.keep, run.words(f"that of `keep` {run.keep}"))
     page = make_page(
         heading=f"Near-duplicates of {named}",
         lead=f"{named} against {run.index}, {run.time:%-d %B %Y, %H:%M} UTC. Duplicates are {judged} (rule"
-        f" {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme}); of near copies {kept} is kept.",
+        f" {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme}{agreed}); of near copies {kept} is kept.",
         sections=[
             Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
             Section(notices(reading, dry=run.dry)),

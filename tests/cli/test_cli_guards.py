@@ -226,6 +226,26 @@ def test_near_copies_of_two_sources_are_both_kept(cli, tmp_path, suffix, more):
     assert sorted(originals(done)) == sorted([*wire, *copyist[:-1]])
 
 
+def write_bytes_table(path, records):
+    """Write a table as Hive, Impala and old Spark do, which mark no column as a string."""
+    table = pa.Table.from_pylist(records)
+    kinds = [pa.binary() if pa.types.is_string(field.type) else field.type for field in table.schema]
+    pq.write_table(table.cast(pa.schema(zip(table.schema.names, kinds, strict=True))), path)
+
+
+def test_hosts_in_columns_of_bytes_are_compared_and_named(cli, tmp_path):
+    write_bytes_table(tmp_path / "a.parquet", sites())
+    write_table(tmp_path / "b.parquet", sites())
+
+    of_bytes, plain = (
+        cli("dedup", tmp_path / name, *SHINGLES, "--agree", "url", "--by", "url") for name in ("a.parquet", "b.parquet")
+    )
+
+    assert originals(of_bytes) == originals(plain)
+    assert of_bytes.err.splitlines()[1:-1] == plain.err.splitlines()[1:-1]
+    assert "'wire.example': 10 documents" in of_bytes.err
+
+
 def test_every_command_keeps_the_field_and_compares_it(cli, url, source, tmp_path):
     assert cli("create", url, *SHINGLES, "--agree", "url").records[0]["agree"] == "url"
     first, second, third = (write_jsonl(tmp_path / f"{at}.jsonl", sites()[at:3:3]) for at in range(3))
@@ -242,6 +262,36 @@ def test_every_command_keeps_the_field_and_compares_it(cli, url, source, tmp_pat
     assert stored["group 0 copy 0"] == {"url": "https://wire.example/0"}
     assert (explained["agrees"], explained["found"]) == (False, False)
     assert "they do not agree about 'url'" in shown
+
+
+def test_files_are_compared_by_the_field_and_texts_that_have_none_are_not(cli, url, tmp_path):
+    cli("create", url, *SHINGLES, "--agree", "url")
+    first, second, third = (write_jsonl(tmp_path / f"{at}.jsonl", [each]) for at, each in enumerate(sites()[:3]))
+
+    [apart] = cli("explain", url, first, second).records
+    [joined] = cli("explain", url, second, third).records
+    [unknown] = cli("explain", url, second, sites()[0]["text"]).records
+    drawn = cli("explain", url, first, second, "--format", "table").out.decode()
+
+    assert [(each["agrees"], each["found"]) for each in (apart, joined, unknown)] == [
+        (False, False),
+        (True, True),
+        (None, True),
+    ]
+    assert not any(apart["found_near"].values())
+    assert " does not find the other: they do not agree about 'url'." in drawn
+    assert "--near" not in drawn
+
+
+def test_copies_by_passages_that_do_not_agree_have_no_second_reason(cli, url, tmp_path):
+    cli("create", url, *SHINGLES, "--match", "copied", "--agree", "url")
+    first, second = (write_jsonl(tmp_path / f"{at}.jsonl", [each]) for at, each in enumerate(sites()[:2]))
+
+    [compared] = cli("explain", url, first, second).records
+    drawn = cli("explain", url, first, second, "--format", "table").out.decode()
+
+    assert (compared["passages"]["is_copied"], compared["agrees"], compared["found"]) == (True, False, False)
+    assert "does not find the other: they do not agree about 'url'." in " ".join(drawn.split())
 
 
 def test_pages_agree_by_their_addresses(cli, url, tmp_path):
@@ -262,8 +312,19 @@ def test_pages_agree_by_their_addresses(cli, url, tmp_path):
 def test_a_field_of_agreement_that_no_document_has_is_warned_of(cli, source):
     done = cli("dedup", source, *SHINGLES, "--agree", "sorce")
 
-    assert "warning: no document has the field 'sorce', by which near copies agree" in done.err
+    assert "warning: no document of this run has the field 'sorce', by which near copies agree" in done.err
     assert "warning" not in cli("dedup", source, *SHINGLES, "--agree", "url").err
+
+
+def test_commands_that_join_no_near_copies_do_not_read_the_field(cli, url, tmp_path):
+    cli("create", url, *SHINGLES, "--passages", 32, "--agree", "url")
+    record, long = {"id": "a", "text": sites()[0]["text"]}, f"https://wire.example/{'a' * 2_000}"
+    lines = [write_jsonl(tmp_path / f"{len(more)}.jsonl", [record | more]) for more in ({}, {"url": long})]
+
+    for words in (("find", url), ("passages", url), ("fingerprint", "--profile-of", url)):
+        for path in lines:
+            done = cli(*words, path)
+            assert (done.code, "warning" in done.err) == (0, False), done.err
 
 
 def test_another_field_of_agreement_is_another_index(cli, url, source):

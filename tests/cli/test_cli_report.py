@@ -143,6 +143,13 @@ def test_the_figures_are_those_of_the_json_lines(cli, url, page, corpus, corpus_
             assert (pair["id"], pair["cluster"]) == (member[0], place)
 
 
+def test_the_field_about_which_near_copies_agree_is_named(cli, url, page, corpus_file):
+    done = cli("dedup", url, corpus_file, *SHINGLES, "--agree", "a (site)", "--report", page)
+
+    assert done.code == 0, done.err
+    assert "analyzer shingle, scheme 5x2, agree a (site)); of near copies" in read_report(page).text
+
+
 def test_the_first_refused_records_are_named_with_their_reasons_and_all_counted(
     cli, url, page, corpus, tmp_path, monkeypatch
 ):

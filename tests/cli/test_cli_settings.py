@@ -16,6 +16,11 @@ def file(tmp_path):
     return write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": text(1), "src": "web", "lang": "zh"}])
 
 
+@pytest.fixture
+def empty_and_file(empty, file):
+    return empty, file
+
+
 def test_the_version_is_printed(cli):
     version, kernel = cli("--version").out.decode().split(", ")[1:3]
 
@@ -142,6 +147,27 @@ def test_a_bad_value_names_the_variable_or_the_file_and_key_that_it_is_from(cli,
     assert f"variable SIMHASH_HBASE_{key.upper()}" in of_variable
     assert "set by" not in of_words
     assert all(value in sentence for sentence in (of_words, of_file, of_variable))
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("dedup {0} {1}", "--seed and --no-sketch and --agree"),
+        ("explain {0} one other", "--binary and --seed"),
+        ("fingerprint --profile-of {0} {1}", "--binary and --seed"),
+    ],
+    ids=["dedup", "explain", "fingerprint"],
+)
+def test_options_of_the_profile_that_an_index_has_are_named(cli, empty_and_file, config, monkeypatch, words, options):
+    monkeypatch.setenv("SIMHASH_HBASE_AGREE", "site")
+    monkeypatch.setenv("SIMHASH_HBASE_SEED", "7")
+    config.write_text("[dedup]\nno_sketch = true\n[explain]\nbinary = true\n[fingerprint]\nbinary = true\n")
+
+    sentence = cli("--config", config, *words.format(*empty_and_file).split()).usage_error
+
+    assert f"leave out {options}" in sentence
+    assert "variable SIMHASH_HBASE_SEED" in sentence
+    assert str(config) in sentence
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def plain(tmp_path_factory):
     """Return the folder of a small run, to press keys in."""
     folder = tmp_path_factory.mktemp("plain")
     write_jsonl(folder / "corpus.jsonl", near_copies(20, 3))
-    return decided(folder, "--analyzer", "shingle")
+    return decided(folder, "--analyzer", "shingle", "--agree", "site")
 
 
 def decided(folder, *more):
@@ -140,6 +140,12 @@ def test_the_page_is_in_chinese_where_the_browser_asks_for_it(browser, quickstar
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_field_about_which_near_copies_agree_is_named_in_chinese(browser, plain):
+    with open_page(browser, size=WIDE, locale="zh-CN") as page:
+        show(page, plain)
+        assert "方案 5x2，字段 site 须一致）；近重复的几篇里留下" in page.text_content("body")
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -13,6 +13,7 @@ from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_inde
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate
 from simhash_hbase.corpus.documents import are_made_here
+from simhash_hbase.errors import TooManyDuplicates
 from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions, Sources, scan
 
@@ -234,6 +235,14 @@ def test_duplicates_by_a_notice_beside_other_sentences_are_warned_of(tmp_path, p
     [warning] = notes
     assert warning.startswith("2 duplicates may be wrong: ")
     assert f"{pages / 'c.html'}, a duplicate of 'a.html'" in warning
+
+
+def test_a_run_that_may_not_remove_so_much_warns_of_the_likely_cause(tmp_path, pages):
+    notes = []
+    with index_in(tmp_path / "index") as index, pytest.raises(TooManyDuplicates):
+        deduplicate(index, [str(pages)], DedupOptions(fail_above=0.5), listener=RunListener(note=notes.append))
+
+    assert [note.partition(":")[0] for note in notes] == ["2 duplicates may be wrong"]
 
 
 def test_claims_by_a_notice_are_warned_of_and_copies_of_one_page_are_not(cli, tmp_path, pages):

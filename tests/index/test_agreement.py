@@ -1,5 +1,6 @@
 """Near copies that must agree about a field of the metadata: those of other sources stay, whatever their text is."""
 
+import datetime
 import random
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from support.corpus import text
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import InvalidProfile
+from simhash_hbase.index.agree import agreed_value
 from simhash_hbase.index.search import FIRST_MEMBERS
 from simhash_hbase.profile import Profile
 
@@ -105,3 +107,46 @@ def test_the_field_is_frozen_in_the_profile_and_missing_from_others():
     assert Profile.decode(Profile.resolve(analyzer="shingle", agree="site").encode()).agree == "site"
     with pytest.raises(InvalidProfile, match="agree is ''"):
         Profile.resolve(agree="")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (" https://A.example/1", "https://a.example/2\n"),
+        ("\ufeffhttps://a.example/1", "\n http://a.example/2"),
+        (b"https://a.example/1", "https://a.example/2"),
+        (7, 7.0),
+        (True, True),
+    ],
+)
+def test_values_that_name_one_source_are_equal(one, other):
+    assert agreed_value({"site": one}, "site") == agreed_value({"site": other}, "site") != ""
+
+
+@pytest.mark.parametrize("value", [None, "", " ", "\ufeff", float("nan"), [], {}, b""])
+def test_values_that_name_no_source_are_none(value):
+    assert agreed_value({"site": value}, "site") == ""
+
+
+def test_other_bytes_and_numbers_are_other_sources():
+    values = [b"\xff", b"\xfe", 7, 7.5, float("inf"), float("-inf"), 0, False]
+    assert len({agreed_value({"site": value}, "site") for value in values}) == len(values)
+
+
+EAST = datetime.timezone(datetime.timedelta(hours=8))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (datetime.datetime(2026, 11, 29, 8, tzinfo=EAST), datetime.datetime(2026, 11, 29, tzinfo=datetime.UTC)),
+        ({"a": 1, "b": [2.5]}, {"b": [2.5], "a": 1}),
+        (bytearray(b"a.example"), b"a.example"),
+    ],
+    ids=["zones", "keys", "bytes"],
+)
+def test_a_given_value_is_compared_with_the_stored_one(one, other):
+    with create_index("memory:", analyzer="shingle", agree="site") as index:
+        assert index.claim("a1", text(1), metadata={"site": one}).is_original
+        assert index.claim("a2", text(1), metadata={"site": one}).of == "a1"
+        assert index.claim("a3", text(1), metadata={"site": other}).of == "a1"

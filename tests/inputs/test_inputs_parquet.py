@@ -26,6 +26,17 @@ def shown(records):
     return [(r.place.line, r.reason) if isinstance(r, Reject) else (r.place.line, r.id, r.text) for r in records]
 
 
+def test_metadata_in_columns_of_bytes_is_text_or_else_base64(tmp_path):
+    columns = {"text": ["a", "b"], "url": pa.array(["http://a.example/é".encode(), b"\xff\xfe"], pa.binary())}
+    path = write(tmp_path / "a.parquet", columns)
+
+    kept = [record.metadata for record in read([path], InputOptions(metadata_fields=("url",)))]
+    agreed = [record.metadata for record in read([path], InputOptions(agree_field="url"))]
+
+    assert kept == [{"url": "http://a.example/é"}, {"url": "//4="}]
+    assert agreed == [{"url": "http://a.example/é"}, {"url": "\\xff\\xfe"}]
+
+
 @pytest.mark.parametrize("group", [1, 7, 1_000_000])
 @pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
 def test_rows_come_back_in_order(tmp_path, group, compression):

@@ -346,7 +346,7 @@ def _open(
             yield index, None
         return
     if not choice.create and (fields or table):
-        raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
+        raise InvalidArgument(options.fixed_profile(index_choice, or_else="add --create"))
     dry_run = choice.options.dry_run
     with ExitStack() as stack:
         try:

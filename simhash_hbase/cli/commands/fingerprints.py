@@ -55,7 +55,8 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
         analysis = _analysis_for(prints, choice.learn_from, reading.settings, output)
     else:
         if options.profile_fields(prints) or choice.learn_from:
-            raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
+            named = options.named_options(prints, options.Choice(learn_from=choice.learn_from))
+            raise InvalidArgument(f"--profile-of takes everything from the index: leave out {named}")
         with options.open_local_index(choice.profile_of, readonly=True) as index:
             analysis = index.analysis
     with output:
@@ -68,6 +69,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
         if not files:
             return exits.DONE
         with corpus.Documents("fingerprint", files, reading, output.listener) as documents:
+            documents.joins = False
             for chunk in documents.chunks(analysis, analysis.profile, with_texts=choice.explain):
                 simhashes = chunk.entries.simhashes.tolist()
                 for document, simhash in zip(chunk.kept, simhashes, strict=True):
@@ -134,25 +136,29 @@ class _Sides:
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self.of_text("text", word)
 
-    def of_text(self, name: str, text: str) -> tuple[ComparedDocument, str | None]:
+    def of_text(
+        self, name: str, text: str, metadata: dict[str, object] | None = None
+    ) -> tuple[ComparedDocument, str | None]:
         from simhash_hbase.report.explain import ComparedDocument
 
-        return ComparedDocument.of_text(name, text, self.analysis), text
+        return ComparedDocument.of_text(name, text, self.analysis).with_metadata(metadata), text
 
     def of_file(self, path: str) -> tuple[ComparedDocument, str | None]:
         from simhash_hbase.report.explain import ComparedDocument
 
         kind = inputs.SUFFIXES.get(inputs.Source(path, path, path).suffix, "text")
+        settings = replace(self.settings, agree_field=self.analysis.profile.agree)
         if not any(vars(self.own).values()):
             # A page is read for its main text, as where it is added; a text file is taken whole.
-            settings = replace(self.settings, format="folder" if kind == "text" else kind)
-            return self.of_text(path, _only_document(path, settings).text or "")
-        settings = replace(self.settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))
+            document = _only_document(path, replace(settings, format="folder" if kind == "text" else kind))
+            return self.of_text(path, document.text or "", document.metadata)
+        settings = replace(settings, format="jsonl" if kind in ("text", "html") else kind, **vars(self.own))
         document = _only_document(path, settings)
         if document.simhash is not None:
-            stored = self.analysis.fingerprints([path], [document.simhash])
-            return ComparedDocument(path, stored.entries), None
-        return ComparedDocument.of_features(path, document.features or [], self.analysis), None
+            own = ComparedDocument(path, self.analysis.fingerprints([path], [document.simhash]).entries)
+        else:
+            own = ComparedDocument.of_features(path, document.features or [], self.analysis)
+        return own.with_metadata(document.metadata), None
 
 
 @command(
@@ -196,7 +202,8 @@ def explain(
     how: dict[str, Any] = {"as_text": choice.text, "settings": sample.settings, "own": own, "output": output}
     if is_address(words[0]):
         if options.profile_fields(prints) or sample.learn_from or choice.scheme:
-            raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
+            named = options.named_options(prints, options.Choice(learn_from=sample.learn_from, scheme=choice.scheme))
+            raise InvalidArgument(f"the index has its own profile: leave out {named}, or URL")
         pair = _pair(words[1:])
         with options.open_local_index(words[0], collection=choice.collection, readonly=True) as index:
             _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)

@@ -219,9 +219,10 @@ def verify(url: str, repair: bool, output: options.Output) -> int:
         )
     if result.not_repaired:
         output.note(
-            f"verify: {result.not_repaired:,} could not be repaired: a document's cell agrees with nothing else (add "
-            "the document again), or deletes or writes with a later time than the server's hide the repair (repeat it "
-            "after that time, or after a major compaction)"
+            f"verify: {result.not_repaired:,} could not be repaired: a document's cell agrees with nothing else, or a "
+            "row of its sketch or passages stands with one bit changed (add the document again), or deletes or writes "
+            "with a later time than the server's hide the repair (repeat it after that time, or after a major "
+            "compaction)"
         )
     return exits.FAILED if result.wrong else exits.DONE
 

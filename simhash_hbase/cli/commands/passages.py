@@ -64,6 +64,7 @@ def find(
             return exits.DONE
         found = 0
         with corpus.Documents("find", files, reading, output.listener) as documents:
+            documents.joins = False
             for answers in documents.acted(index, partial(index.found, limit=choice.limit), with_texts=True):
                 for document, answer in answers:
                     found += bool(answer.matches)
@@ -158,6 +159,7 @@ def passages(
         corpus.Documents("passages", files, reading, output.listener) as documents,
     ):
         check_kept(index.profile)
+        documents.joins = False
         written = {
             between: stack.enter_context(replacing(path))
             for between, path in ((("", ""), choice.cut), (MARKS, choice.mark))

@@ -128,7 +128,7 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
     fields = options.profile_fields(index_choice)
     if url is not None:
         if fields:
-            raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
+            raise InvalidArgument(options.fixed_profile(index_choice, or_else="--index"))
         with options.open_local_index(url, readonly=True) as index:
             return index.analysis
     texts = None

@@ -231,11 +231,12 @@ class ComparedPair(NamedTuple):
     def reasons(self) -> Iterator[str]:
         """Yield the reasons why a query for one does not find the other."""
         record, rule, unknown = self.record, self.profile.rule, self.a.misses_sketches(self.b)
-        if not record.get("agrees", True):
+        if record.get("agrees") is False:
             yield f"they do not agree about {self.profile.agree!r}"
-        if (passages := record.get("passages")) and min(passages["a"], passages["b"]) >= LEAST_PASSAGES:
-            few = f"fewer than {LEAST_PASSAGES} rare passages"
-            yield f"{few}, or less than {rule.share:g} of those of either, are in both"
+        if (passages := record.get("passages")) and passages["is_copied"] is not None:
+            if not passages["is_copied"]:
+                few = f"fewer than {LEAST_PASSAGES} rare passages"
+                yield f"{few}, or less than {rule.share:g} of those of either, are in both"
             return
         distance, similarity, bands = record["distance"], record["similarity"], record.get("bands", ())
         by_sketch = rule.match != "distance" and (unknown or similarity is not None)

@@ -159,10 +159,10 @@ const SENTENCES = [
   [/^Here are the ([\d,]+) largest of ([\d,]+)\. The largest cluster counts the documents of the source only\.$/,
     (n, all) => `这里列出 ${all} 个来源中最大的 ${n} 个。最大重复组只计该来源的文档。`],
   [/^Near-duplicates of (.+)$/, (names) => `${names} 的近重复文档`],
-  [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Duplicates are (?:at most (\d+) bits apart(?:, and )?)?(?:of an estimated similarity of ([\d.]+) or more)?(?:documents of which one holds ([\d.]+) or more of the rare passages of the other)? \(rule (\w+), analyzer (\w+), scheme (\w+)\); of near copies (.+) is kept\.$/,
-    (names, index, time, bits, least, share, rule, analyzer, scheme, kept) =>
+  [/^(.+) against (.+), (\d+ \w+ \d+, \d+:\d+) UTC\. Duplicates are (?:at most (\d+) bits apart(?:, and )?)?(?:of an estimated similarity of ([\d.]+) or more)?(?:documents of which one holds ([\d.]+) or more of the rare passages of the other)? \(rule (\w+), analyzer (\w+), scheme (\w+)(?:, agree (.+))?\); of near copies (.+) is kept\.$/,
+    (names, index, time, bits, least, share, rule, analyzer, scheme, agree, kept) =>
       `${names} 对照${index === "a temporary index" ? "临时索引" : ` ${index}`}，${dated(time)}（UTC）。判为重复的条件：${[bits && `汉明距离不超过 ${bits}`,
-        least && `估计的相似度不低于 ${least}`, share && `一篇含有另一篇罕见段落的 ${share} 或更多`].filter(Boolean).join("，")}（规则 ${rule}，分析器 ${analyzer}，方案 ${scheme}）；`
+        least && `估计的相似度不低于 ${least}`, share && `一篇含有另一篇罕见段落的 ${share} 或更多`].filter(Boolean).join("，")}（规则 ${rule}，分析器 ${analyzer}，方案 ${scheme}${agree ? `，字段 ${agree} 须一致` : ""}）；`
       + `近重复的几篇里留下${chosen(kept)}。`],
   [/^Made by simhash-hbase (\S+)\. Nothing was loaded from elsewhere.*$/,
     (version) => `由 simhash-hbase ${version} 生成。本页没有从别处加载任何内容，可以原样保存和转发。`],

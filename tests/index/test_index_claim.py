@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 from support.bruteforce import ALL_BITS, BASE, FAR, Written, answered, clustered, entries, sketch_near, written_entries
+from support.corpus import text
 from support.places import IndexMaker, Swapping
 
 from simhash_hbase import Decision, EmptyDocument
@@ -218,3 +219,15 @@ def test_a_text_that_was_decided_stands_beside_a_claim_for_another_one_that_cras
     assert (matches(index, ONE), matches(index, OTHER)) == ([("a", True)], [])
     assert claim_texts(index, {"a": ONE, "c": OTHER}) == [None, None]
     assert (index.verify().wrong, index.verify().stale_members) == (0, 0)
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_repeated_copy_has_its_original_until_that_one_moves_in_the_batch(make_claiming_index, later):
+    index = make_claiming_index(analyzer="shingle")
+    list(index.claim_many([("original", text("old")), ("copy", text("old"))]))
+    batch = [("copy", text("old")), ("original", text("new"))]
+
+    decided = dict(index.claim_many(batch if later else batch[::-1]))
+
+    assert (decided["copy"].of, decided["copy"].of_removed) == ("original", not later)
+    assert decided["original"].of is None

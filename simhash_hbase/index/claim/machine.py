@@ -68,6 +68,7 @@ class Claim:
     step: Step = Step.READ_OWN
     state: DocumentState | None = None  # The claim's own document cell, as last read or written.
     value: bytes | None = None  # The bytes of the cell.
+    standing: Text | None = None  # The text by which queries found the id before this claim; None: they did not.
     stamp: int = 0  # The highest timestamp that an attempt of this claim used.
     written_s: float = 0.0  # When the cell was last written, by the timer.
     failed: int = 0  # Attempts that ended because others had changed the cell.

@@ -122,6 +122,8 @@ def read_own(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     oldest = run.profile.oldest(run.clock())
     for claim, stored in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
         claim.state, claim.value = stored or (None, None)
+        known = claim.state and claim.state.found(oldest)
+        claim.standing = known.text if known else None
         if stored is not None and stored[0].is_undecided:
             if run.leases.observe(claim.id, stored[1]):
                 overdue.append(stored)
@@ -217,10 +219,15 @@ def see_recorded(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     oldest = run.profile.oldest(run.clock())
     stored = read_states(run.store, [str(decision.of) for _, decision in duplicates]) if duplicates else []
     seen: list[str | None] = [claim.id for claim, _ in repeated]
+    decided = {claim.id: claim for claim in run.claims if not claim.is_recorded}
     for (claim, decision), cell in zip(duplicates, stored, strict=True):
         original = cell and cell[0].found(oldest)
+        standing = original.text if original else None
+        if (later := decided.get(str(decision.of), claim)).at > claim.at:
+            # The original got another text after this document's turn.
+            standing = later.standing
         of_text = claim.state.of_text if claim.state else None
-        if is_of_removed(of_text, original.text if original else None):
+        if is_of_removed(of_text, standing):
             claim.answer = replace(decision, of_removed=True)
         else:
             seen.append(decision.of)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from support.bruteforce import entries
-from support.rows import all_cells, all_pairs
 
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load, spool as spool_module
 from simhash_hbase.bulk.spool import read_manifest
@@ -13,6 +12,7 @@ from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.index.indexrows import begin_load, read_open_load
 from simhash_hbase.inputs import Document, Place, Reject
 from simhash_hbase.rows.clock import rfc3339
+from simhash_hbase.testing.rows import all_cells, all_pairs
 
 SHARED = np.random.default_rng(4).integers(0, 2**64, 400, dtype=np.uint64).tolist()
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.rows import pairs_of
 
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, document_cells, sorted_rows
 from simhash_hbase.bulk.spool import DIGEST, SeenIds, SpoolPart, id_digests, read_part, write_part
@@ -12,6 +11,7 @@ from simhash_hbase.inputs import Place, Reject
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows, distinct
+from simhash_hbase.testing.rows import pairs_of
 
 
 def draw(count, *, seed=1, repeated=0):

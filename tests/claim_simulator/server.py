@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from support.rows import pairs_of
 
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
+from simhash_hbase.testing.rows import pairs_of
 
 Key = tuple[str, bytes, bytes]
 NEVER = -1

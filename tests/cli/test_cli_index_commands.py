@@ -4,12 +4,12 @@ import re
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
-from support.rows import all_cells
 
 from simhash_hbase import CorruptIndex, __version__, open_index
 from simhash_hbase.rows.keys import document_row, id_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
+from simhash_hbase.testing.rows import all_cells
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from support.rows import all_pairs, pairs_of
 
 from faults.cluster import Cluster
 from faults.hbase import REGION_SERVERS, Lab, new_lab, pause_region_server
@@ -19,6 +18,7 @@ from faults.outcome import ENDING, Outcome
 from faults.traffic import Clock
 from simhash_hbase.bulk.spool import read_manifest
 from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.testing.rows import all_pairs, pairs_of
 
 DOCUMENTS = 4_000
 ATTEMPTS = 10

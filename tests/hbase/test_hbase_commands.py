@@ -20,7 +20,6 @@ from support.fresh_clone import ROOT, blocks, clone, provide, run as run_script,
 from support.hbase_server import address, hbase_options, tables
 from support.own_hbase import server_status
 from support.patience import END_S
-from support.rows import all_pairs, pairs_of
 from support.shell_lines import shell_lines
 
 from simhash_hbase import LocalIndex, Profile, Scheme, row_keys
@@ -29,6 +28,7 @@ from simhash_hbase.bulk.spool import SCRATCH
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.table import TableSchema
+from simhash_hbase.testing.rows import all_pairs, pairs_of
 
 pytestmark = pytest.mark.hbase
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 from support.bruteforce import clustered, crowd, matches, written_entries
 from support.cost import NotingStore
-from support.rows import uint64s
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import (
@@ -26,6 +25,7 @@ from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import NO_PREFIX, band_prefixes, band_rows, block_rows
 from simhash_hbase.stores.memory import MemoryStore
+from simhash_hbase.testing.rows import uint64s
 
 NEVER = 1 << 30
 schemes = st.sampled_from(["5x2", "4x1", "7x3", "6x1"])

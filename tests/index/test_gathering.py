@@ -10,7 +10,6 @@ from threading import Thread
 import pytest
 from support.bruteforce import entries
 from support.patience import END_S
-from support.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreFull
@@ -18,6 +17,7 @@ from simhash_hbase.index import gathering
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, records
+from simhash_hbase.testing.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 QUICK = EmbeddedOptions(durable=False)
 

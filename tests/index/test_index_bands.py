@@ -6,7 +6,6 @@ from unittest.mock import Mock
 
 import pytest
 from support.bruteforce import BASE, Written, answered, crowd, dedup, entries, flip, matches, written_entries
-from support.rows import all_cells, all_pairs, pairs_of, rows_of as as_rows
 
 from simhash_hbase import InvalidArgument, LocalIndex
 from simhash_hbase.bulk.load import StoreWriter, begin, load
@@ -15,6 +14,7 @@ from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.documentcells import decode_member
 from simhash_hbase.rows.keys import FLAGS
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
+from simhash_hbase.testing.rows import all_cells, all_pairs, pairs_of, rows_of as as_rows
 
 BANDS = 6
 BANDED = {"match": "verified", "bands": BANDS}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.bruteforce import BASE, FAR, answered, entries
 from support.places import index_at
-from support.rows import block_rows_of, rows_of
+from support.rows import block_rows_of
 from support.server_doubles import TombstoneStore
 
 from simhash_hbase import CorruptIndex, IndexMissing, InvalidArgument, LocalIndex, Profile, StoreBusy, create_index
@@ -17,6 +17,7 @@ from simhash_hbase.rows.documentcells import DocumentState, Member, encode
 from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, index_row, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Transactional
+from simhash_hbase.testing.rows import rows_of
 
 DAY_MS = 86_400_000
 

@@ -4,7 +4,6 @@ import random
 
 import numpy as np
 import pytest
-from support.rows import all_cells, all_pairs
 
 from simhash_hbase import InvalidArgument, InvalidProfile, Profile
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load, spool as spool_module
@@ -16,6 +15,7 @@ from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import PassageMember, decode_member
 from simhash_hbase.rows.keys import FLAGS, BlockRows, passage_rows
 from simhash_hbase.rows.layout import FLAG_MEMBERS, FLAG_PASSAGES
+from simhash_hbase.testing.rows import all_cells, all_pairs
 
 SHARED = "天地玄黄，宇宙洪荒。日月盈昃，辰宿列张。寒来暑往，秋收冬藏。闰余成岁，律吕调阳。"
 

@@ -5,11 +5,11 @@ from itertools import combinations
 import pytest
 from hypothesis import given, strategies as st
 from support.bruteforce import ALL_BITS
-from support.rows import uint64s
 
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.rows import keys as rowkey
 from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.testing.rows import uint64s
 
 fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from support.patience import END_S
 from support.results import with_helpers
-from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import (
     IndexClosed,
@@ -28,6 +27,7 @@ from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, records
 from simhash_hbase.stores.embedded.folder import holds_index
+from simhash_hbase.testing.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 QUICK = EmbeddedOptions(durable=False)
 
@@ -280,7 +280,7 @@ def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
     code = f"""
         import resource
         from simhash_hbase.errors import StoreFull
-        from support.rows import all_pairs, rows_of, found_by
+        from simhash_hbase.testing.rows import all_pairs, rows_of, found_by
         from stores.test_embedded_folders import random_rows
         from simhash_hbase.stores.embedded import EmbeddedStore
         store = EmbeddedStore.create({folder!r})

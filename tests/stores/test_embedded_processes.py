@@ -15,13 +15,13 @@ import lmdb
 import pytest
 from stores.test_embedded_folders import finish, random_rows, start
 from support.imported import IMPORT_ALL
-from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 from simhash_hbase.stores.embedded.environment import undisturbed
+from simhash_hbase.testing.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ HEAD = """
 import sys
 from simhash_hbase.stores.base import *
 from simhash_hbase.stores.embedded import *
-from support.rows import *
+from simhash_hbase.testing.rows import *
 from stores.test_embedded_folders import random_rows
 store = EmbeddedStore.open({folder!r}, EmbeddedOptions(durable=False, map_bytes=1 << 18))
 """

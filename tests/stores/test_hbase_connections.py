@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from support.faulty_proxy import proxied_options, proxy_to
 from support.hbase_server import hbase_options, tables
-from support.rows import found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import Retryable, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
@@ -21,6 +20,7 @@ from simhash_hbase.stores.hbase.gateways import ask_version
 from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
 from simhash_hbase.stores.hbase.thrift.pool import FIRST_REST_S, LONGEST_REST_S, Pool, Resting
 from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, interface
+from simhash_hbase.testing.rows import found_by, pairs_of, rows_of
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
 ASK = "getThriftServerType"

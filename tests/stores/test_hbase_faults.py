@@ -13,7 +13,6 @@ import pytest
 from support.faulty_proxy import Chaos, proxied_options, proxy_to
 from support.hbase_server import address, administrate, hbase_options, tables
 from support.own_hbase import own_gateway
-from support.rows import found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.blocks import Scheme
@@ -22,6 +21,7 @@ from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseStore, backoff
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift import exchange
+from simhash_hbase.testing.rows import found_by, pairs_of, rows_of
 
 pytestmark = pytest.mark.hbase
 

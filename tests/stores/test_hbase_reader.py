@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.patience import END_S
-from support.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import member_rows, pack_rows
@@ -24,6 +23,7 @@ from simhash_hbase.stores.hbase.sizes import CallSizes
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
+from simhash_hbase.testing.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 
 PREFIXES = st.integers(0, 6)
 PAIRS = st.lists(st.tuples(PREFIXES, st.sampled_from([0, 1, 2, 3, LAST_SIMHASH - 1, LAST_SIMHASH])), max_size=30)

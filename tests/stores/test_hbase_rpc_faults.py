@@ -13,7 +13,6 @@ from support.faulty_proxy import Chaos
 from support.hbase_server import administrate, hbase_options, tables
 from support.patience import END_S
 from support.region_admin import RegionAdmin
-from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.keys import BlockRows
@@ -21,6 +20,7 @@ from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, backoff
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.table import TableSchema
+from simhash_hbase.testing.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 
 pytestmark = pytest.mark.hbase
 

@@ -21,7 +21,6 @@ from support.gates import absent
 from support.hbase_server import address, tables
 from support.listening import free_port, listening
 from support.own_hbase import gateway_of, http_address, local_status, own_gateway, own_server
-from support.rows import all_cells, all_pairs, found_by, pairs_of
 from support.serving import wait_for
 from support.shell_lines import shell_lines
 
@@ -34,6 +33,7 @@ from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.home import site_xml
 from simhash_hbase.stores.hbase.table import TableSchema
 from simhash_hbase.stores.hbase.thrift.wire import FRAME_BYTES
+from simhash_hbase.testing.rows import all_cells, all_pairs, found_by, pairs_of
 
 pytestmark = pytest.mark.hbase
 

@@ -9,7 +9,6 @@ import pytest
 from support.faulty_proxy import proxied_options
 from support.hbase_server import hbase_options, tables
 from support.patience import END_S
-from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreTimeout
 from simhash_hbase.stores.base import Cell, Swap
@@ -17,6 +16,7 @@ from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.sizes import CallSizes
 from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
+from simhash_hbase.testing.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 pytestmark = pytest.mark.hbase
 

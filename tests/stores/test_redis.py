@@ -13,7 +13,6 @@ from support.listening import free_port
 from support.patience import END_S
 from support.places import DAY_MS
 from support.redis_server import RedisServer, shared_server
-from support.rows import LAST_SIMHASH, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import (
     CorruptIndex,
@@ -35,6 +34,7 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, store as redis_store
 from simhash_hbase.stores.redis.connection import RedisConnection
+from simhash_hbase.testing.rows import LAST_SIMHASH, found_by, pairs_of, rows_of, uint64s
 
 SECRET = "s3cret/@:"
 ESCAPED = "s3cret%2F%40%3A"

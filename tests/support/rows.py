@@ -1,29 +1,7 @@
-"""Short ways to write rows in tests: those of `simhash_hbase.testing`, and two of an index."""
+"""Short ways to write and read the rows of an index in tests."""
 
 from simhash_hbase.rows.keys import block_rows
-from simhash_hbase.testing.rows import (
-    LAST_PREFIX,
-    LAST_SIMHASH,
-    all_cells,
-    all_pairs,
-    found_by,
-    pairs_of,
-    rows_of,
-    uint64s,
-)
-
-__all__ = [
-    "LAST_PREFIX",
-    "LAST_SIMHASH",
-    "all_cells",
-    "all_pairs",
-    "block_rows_of",
-    "contents",
-    "found_by",
-    "pairs_of",
-    "rows_of",
-    "uint64s",
-]
+from simhash_hbase.testing.rows import all_cells, all_pairs, uint64s
 
 
 def block_rows_of(index, *simhashes):

@@ -291,14 +291,15 @@ class Documents:
         is_warned = False
         agree = profile.agree if self.joins else None
         self._settings = replace(self._settings, agree_field=agree)
-        named: Counter[bool] = Counter()  # Documents with a value in the field for agreement, and without one.
+        # Whether a document has a value in the field about which near copies must agree; None before the first one.
+        is_agreed: bool | None = None
         with self._listener.meter(self._name, total, count=self.read, unit="bytes") as meter:
             is_parted = not with_texts and total is not None and total >= 2 * self._reading.part_bytes
             chunks = self._parted(analysis, consumed) if is_parted else self._scanned(analysis, consumed)
             for chunk in self._stack.enter_context(closing(chunks)):
                 self.read += len(chunk.kept)
-                if agree is not None:
-                    named.update(bool(agreed_value(each.metadata, agree)) for each in chunk.kept)
+                if agree is not None and not is_agreed and chunk.kept:
+                    is_agreed = any(agreed_value(each.metadata, agree) for each in chunk.kept)
                 if consumed.unnamed is not None and not is_warned:
                     self._listener.note(unnamed_documents(consumed.unnamed, has_fields=consumed.unnamed_has_fields))
                     is_warned = True
@@ -307,7 +308,7 @@ class Documents:
                 yield chunk
                 meter.show(self.read, consumed.bytes_read)
         self._refusals.finish()
-        if named[False] and not named[True]:
+        if is_agreed is False:
             self._listener.note(f"warning: no document of this run has the field {agree!r}, by which near copies agree")
         left_out = left_out_files(self._sources.left_out)
         for note in (skipped_records(consumed.skipped), left_out, other_extractor(profile)):

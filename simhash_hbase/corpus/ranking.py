@@ -140,7 +140,7 @@ class RankedDocuments:
 
 
 def ranks_of(preference: Preference, entries: Entries, documents: Sequence[Document]) -> NDArray[np.float64]:
-    """Return the place of each document in an order of preference, the least first.
+    """Return the rank of each document in an order of preference, the least first.
 
     Raises
     ------

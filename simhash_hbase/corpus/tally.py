@@ -2,12 +2,12 @@
 
 from array import array
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.corpus.options import DedupOptions
+from simhash_hbase.corpus.ranking import WrittenDocument
 from simhash_hbase.errors import InvalidArgument, TooManyDuplicates
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.inputs import Place
@@ -16,18 +16,6 @@ from simhash_hbase.inputs.remainder import remainders_differ
 from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
-
-
-class HasRemainder(Protocol):
-    """A document of the input, and what is left of its page beside the text."""
-
-    @property
-    def place(self) -> Place:
-        """Where the record starts."""
-
-    @property
-    def remainder(self) -> bytes:
-        """Of a page the sketch of its other sentences, where they are at least a quarter as long as its main text."""
 
 
 class ClusterTally:
@@ -123,7 +111,7 @@ class UnlikeRemainders:
         self._first: dict[bytes, bytes] = {}  # By the digest of the kept document's id.
         self._example: tuple[Place, str] | None = None
 
-    def decide(self, page: HasRemainder, decision: Decision) -> None:
+    def decide(self, page: WrittenDocument, decision: Decision) -> None:
         """Take the decision about the next document of the input."""
         if not page.remainder:
             return

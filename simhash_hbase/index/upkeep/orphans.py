@@ -58,13 +58,29 @@ def memberless(store: Store, profile: Profile, rows: keys.BlockRows) -> NDArray[
     return lonely
 
 
-def one_bit_apart(rows: keys.BlockRows) -> keys.BlockRows:
-    """Return the rows whose segment is one bit apart from that of a row: 32 for each, in the order of the rows."""
+def has_twin(store: Store, profile: Profile, rows: keys.BlockRows, *, standing: bool) -> NDArray[np.bool_]:
+    """Return which rows of sketches and passages are one bit apart from a row on which store and members disagree.
+
+    That row either stands and is of no member, or is of a member and does not stand: nothing says which of both is
+    right.
+
+    Parameters
+    ----------
+    standing : bool
+        Whether the other row stands.
+    """
+    twins = (rows.prefixes & keys.FLAGS) > len(profile.blocks.tables)
     bits = np.uint64(1) << np.arange(layout.FLAG_BITS, layout.PREFIX_BITS, dtype=np.uint64)
-    return keys.BlockRows((rows.prefixes[:, np.newaxis] ^ bits).reshape(-1), np.repeat(rows.simhashes, len(bits)))
+    others = keys.BlockRows(
+        (rows.prefixes[twins, np.newaxis] ^ bits).reshape(-1), np.repeat(rows.simhashes[twins], len(bits))
+    )
+    chosen = _are_there(store, others) == standing
+    chosen[chosen] = memberless(store, profile, others.where(chosen)) == standing
+    twins[twins] = chosen.reshape(-1, len(bits)).any(axis=1)
+    return twins
 
 
-def are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
+def _are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
     """Return a mask of the rows, in any order, that the store has."""
     order = np.lexsort((rows.simhashes, rows.prefixes))
     there = np.empty(len(order), np.bool_)
@@ -73,16 +89,12 @@ def are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
 
 
 def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of the orphans one bit apart from a row that a member lacks: nothing says which is right."""
-    is_doubtful = (orphans.prefixes & keys.FLAGS) > len(profile.blocks.tables)
+    """Return a mask of the orphans that may be right: a row that a member lacks is one bit apart."""
     # Most orphans are of documents that were removed: nobody has their fingerprint any more.
     simhashes, where = np.unique(orphans.simhashes, return_inverse=True)
-    is_doubtful &= ~_without_member(store, simhashes)[where]
-    others = one_bit_apart(orphans.where(is_doubtful))
-    lacking = ~memberless(store, profile, others)
-    lacking[lacking] = ~are_there(store, others.where(lacking))
-    is_doubtful[is_doubtful] = lacking.reshape(-1, layout.SEGMENT_BITS).any(axis=1)
-    return is_doubtful
+    mask = ~_without_member(store, simhashes)[where]
+    mask[mask] = has_twin(store, profile, orphans.where(mask), standing=False)
+    return mask
 
 
 def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:

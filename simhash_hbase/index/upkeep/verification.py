@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
 from simhash_hbase.index.timestamps import ServerClock, stamp_above
-from simhash_hbase.index.upkeep.orphans import are_there, cutoff_of, is_member, memberless, one_bit_apart, stale_members
+from simhash_hbase.index.upkeep.orphans import cutoff_of, has_twin, is_member, memberless, stale_members
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows, decode_cells, up_to_date
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
@@ -217,7 +216,7 @@ class _Verification(NamedTuple):
     def _complete_rows(self, absent: keys.BlockRows, doubtful: Sequence[int], times: Times) -> list[int]:
         """Write absent rows but of doubtful fingerprints; return the fingerprints of which rows are absent still."""
         # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
-        changed = absent.simhashes[_has_changed_bit(self.store, self.profile, absent)].tolist()
+        changed = absent.simhashes[has_twin(self.store, self.profile, absent, standing=True)].tolist()
         doubtful = [*doubtful, *changed]
         absent = absent.where(~np.isin(absent.simhashes, np.array(doubtful, np.uint64)))
         self.store.put_rows(absent, timestamp=times.writing)
@@ -256,17 +255,6 @@ class _Verification(NamedTuple):
         read_back = [change for change, cell in zip(changes, held, strict=True) if cell is not None]
         swaps = [Swap(*change.key, change.old_value, change.value) for change in read_back]
         return sum(self.store.compare_and_set(swaps))
-
-
-def _has_changed_bit(store: Store, profile: Profile, absent: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return which rows of sketches and passages stand with one bit changed, as no member has them."""
-    is_block = (absent.prefixes & keys.FLAGS) <= len(profile.blocks.tables)
-    changed = np.zeros((len(is_block), layout.SEGMENT_BITS), np.bool_)
-    variants = one_bit_apart(absent.where(~is_block))
-    standing = are_there(store, variants)
-    standing[standing] = memberless(store, profile, variants.where(standing))
-    changed[~is_block] = standing.reshape(-1, layout.SEGMENT_BITS)
-    return np.array(changed.any(axis=1), np.bool_)
 
 
 def _has_wrong_distance(state: documentcells.DocumentState) -> bool:

@@ -92,19 +92,19 @@ class Memtable:
         keys = [cell.row + cell.qualifier for cell in cells]
         there = stored([key for key in keys if key not in held.packed])
         for cell, key in zip(cells, keys, strict=True):
-            self._put(held, key, cell, held.packed.get(key) or there.get(key), now)
+            new = records.packed_over(cell, held.packed.get(key) or there.get(key), now)
+            if new is not None:
+                self._hold(held, cell.row, key, new)
 
     def swap(self, family: str, swaps: Sequence[Swap], stored: PackedReader, clock: Callable[[], int]) -> list[bool]:
         """Change cells that hold the expected value, in the order given."""
         held, answers = self._families[family], []
-        for row, qualifier, expected, value in swaps:
-            key = row + qualifier
-            old = held.packed.get(key) or stored([key]).get(key)
-            answers.append(records.value_of(row, qualifier, old) == expected)
-            if answers[-1]:
-                new = Cell(row, qualifier, value)
-                records.check_cell(new)
-                self._put(held, key, new, old, clock())
+        for swap in swaps:
+            key = swap.row + swap.qualifier
+            new = records.swapped(swap, held.packed.get(key) or stored([key]).get(key), clock)
+            answers.append(new is not None)
+            if new is not None:
+                self._hold(held, swap.row, key, new)
         return answers
 
     def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
@@ -164,15 +164,12 @@ class Memtable:
         self._families.clear()
         self.is_empty = True
 
-    def _put(self, held: FamilyCells, key: bytes, cell: Cell, old: bytes | None, now: int) -> None:
-        """Hold a cell, unless the one that is there is later."""
-        new = records.packed_over(cell, old, now)
-        if new is None:
-            return
+    def _hold(self, held: FamilyCells, row: bytes, key: bytes, new: bytes) -> None:
+        """Hold a packed cell of a row."""
         if key in held.packed:
             self.bytes += len(new) - len(held.packed[key])
         else:
-            insort(held.keys[cell.row], key)
+            insort(held.keys[row], key)
             self.bytes += len(new) + 2 * len(key) + CELL_BYTES
         held.packed[key] = new
         self.is_empty = False

@@ -215,14 +215,24 @@ def swap_cells(
 ) -> list[bool]:
     """Change cells that hold the expected value, in the order given."""
     answers = []
-    for row, qualifier, expected, value in swaps:
-        stored = transaction.get(row + qualifier, db=database)
-        answers.append(value_of(row, qualifier, stored) == expected)
-        if answers[-1]:
-            new = Cell(row, qualifier, value)
-            check_cell(new)
-            transaction.put(row + qualifier, packed_over(new, stored, clock()), db=database)
+    for swap in swaps:
+        key = swap.row + swap.qualifier
+        new = swapped(swap, transaction.get(key, db=database), clock)
+        answers.append(new is not None)
+        if new is not None:
+            transaction.put(key, new, db=database)
     return answers
+
+
+def swapped(swap: Swap, old: bytes | None, clock: Callable[[], int]) -> bytes | None:
+    """Pack the cell that a swap writes where another is, or none; return None where that is not the expected value."""
+    row, qualifier, expected, value = swap
+    stored = cell_at(row, qualifier, old)
+    if (None if stored is None else stored.value) != expected:
+        return None
+    new = Cell(row, qualifier, value)
+    check_cell(new)
+    return packed_over(new, old, clock())
 
 
 def delete_cells(transaction: Transaction, database: Database, cells: Sequence[Cell]) -> None:
@@ -275,9 +285,3 @@ def cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
 def is_of_row(row: bytes, stored: bytes) -> bool:
     """Return whether a packed cell is of a row, not of another one with which its key begins."""
     return stored[_HEAD_BYTES - 1] == len(row)
-
-
-def value_of(row: bytes, qualifier: bytes, stored: bytes | None) -> bytes | None:
-    """Return the value of a row's cell, or None."""
-    cell = cell_at(row, qualifier, stored)
-    return None if cell is None else cell.value

@@ -198,29 +198,29 @@ def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
     codec = codec_of(encoding)
     try:
         return _decode(line if codec == UTF8 else line.decode(codec))
-    except UnicodeError as of_string:
-        # msgspec counts from the beginning of the string, not of the line.
-        error = of_string
-        try:
-            line.decode(codec)
-        except UnicodeError as of_line:
-            error = of_line
-        return undecodable(error, encoding)
-    except msgspec.DecodeError as error:
-        text = str(error)
-        if text.startswith("Expected `object`"):
-            return "the line is not a JSON object"
-        decoded = line.decode(codec, "replace")
-        with suppress(ValueError, RecursionError):
-            # Python's reader accepts more than msgspec's: NaN, infinite numbers and halves of surrogate pairs.
-            return _lenient_object(json.loads(decoded))
-        if position := _POSITION.search(text):
-            # From msgspec's bytes of UTF-8 to an editor's characters.
-            before = decoded.encode("utf-8", "replace")[: int(position[1])].decode("utf-8", "ignore")
-            text = f"{text[: position.start()]} at character {len(before) + 1}"
-        return f"the line is broken JSON: {text}"
+    except (msgspec.DecodeError, UnicodeError) as error:
+        return _undecoded_object(line, encoding, str(error))
     except RecursionError:
         return "the line is nested too deeply"
+
+
+def _undecoded_object(line: bytes, encoding: str, fault: str) -> dict[str, object] | str:
+    """Return the object of a line that msgspec refuses, or why there is none."""
+    if fault.startswith("Expected `object`"):
+        return "the line is not a JSON object"
+    try:
+        # msgspec's own error has no place in the line, and is of one class before 0.23 and of another since.
+        decoded = line.decode(codec_of(encoding))
+    except UnicodeError as error:
+        return undecodable(error, encoding)
+    with suppress(ValueError, RecursionError):
+        # Python's reader accepts more than msgspec's: NaN, infinite numbers and halves of surrogate pairs.
+        return _lenient_object(json.loads(decoded))
+    if position := _POSITION.search(fault):
+        # From msgspec's bytes of UTF-8 to an editor's characters.
+        before = decoded.encode("utf-8", "replace")[: int(position[1])].decode("utf-8", "ignore")
+        fault = f"{fault[: position.start()]} at character {len(before) + 1}"
+    return f"the line is broken JSON: {fault}"
 
 
 def _lenient_object(value: object) -> dict[str, object] | str:

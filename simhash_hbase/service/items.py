@@ -120,8 +120,8 @@ def _too_deep() -> Problem:
 
 
 def _shown(error: Exception) -> str:
-    """Describe an error; the text of a UnicodeError would quote the bytes."""
-    return str(error) if isinstance(error, msgspec.DecodeError) else "it is not UTF-8"
+    """Describe an error; msgspec raises a UnicodeError, whose text quotes the bytes, before 0.23 and its own since."""
+    return "it is not UTF-8" if isinstance(error, UnicodeError) or "UTF-8" in str(error) else str(error)
 
 
 LINES = 64

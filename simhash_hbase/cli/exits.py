@@ -23,13 +23,13 @@ PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # The signal that ends other programs when
 
 TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
-_OTHERWISE = {"format": "--input-format"}  # Options that are not called like their parameters.
+_OTHERWISE = {"format": "--input-format", "memory_mb": "--memory"}  # Options that are not called like their parameters.
 PARAMETERS = (
     "against", "at_least", "at_share", "by", "clusters", "collection", "contained", "counts", "cut", "dry_run",
     "duplicates", "encoding", "exact", "fail_above", "fail_from", "features_field", "format", "html", "id_field",
-    "id_prefix", "if_not_exists", "into_existing", "keep", "longest", "mark", "max_document_bytes", "output",
-    "passages", "rejects", "report", "results", "resume", "same", "simhash_field", "simhash_format", "staging",
-    "suites", "take_over", "text_field", "workers", "yes",
+    "id_prefix", "if_not_exists", "into_existing", "keep", "longest", "mark", "max_document_bytes", "memory_mb",
+    "output", "passages", "rejects", "report", "results", "resume", "same", "simhash_field", "simhash_format",
+    "staging", "suites", "take_over", "text_field", "workers", "yes",
 )  # fmt: skip
 _PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
 

@@ -9,7 +9,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions, Preference
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.options import PART_BYTES
-from simhash_hbase.profile.defaults import check_share
+from simhash_hbase.profile.defaults import GROUP_MB, check_share
 from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.names import checked_batch
 
@@ -102,6 +102,10 @@ class DedupOptions:
         The index stays: a record of standard input without an id is refused, and of a file it is warned of.
     batch : str, optional
         The name of what the documents come in, such as a crawl; see `Index.batches`.
+    memory_mb : int
+        Memory in units of 2**20 bytes that rows may take before they are written to a folder: some 600 documents each.
+        With more of it a run over millions of documents writes each page of the index fewer times, and one that is
+        killed repeats more: up to two minutes for 256.
     """
 
     by: str | None = None
@@ -119,6 +123,7 @@ class DedupOptions:
     resume: bool = False
     lasting: bool = True
     batch: str | None = None
+    memory_mb: int = GROUP_MB
 
     def __post_init__(self) -> None:
         checked_batch(self.batch)
@@ -134,6 +139,8 @@ class DedupOptions:
             raise InvalidArgument("`fail_from` goes with `fail_above=SHARE` and `by=FIELD`")
         if self.counts is not None and not (self.counts and self.output):
             raise InvalidArgument("`counts` names the field that records of `output=FILE` get")
+        if self.memory_mb < 1:
+            raise InvalidArgument(f"`memory_mb` is {self.memory_mb}: wanted at least 1")
         is_ranked = self.preference.by != "first"
         if self.resume:
             self._check_resumable(is_ranked=is_ranked)

@@ -297,7 +297,10 @@ class Deduplication:
         """Yield what decides batches of documents in an index, and the groups in which they are written."""
         options = self._options if dry_run is None else replace(self._options, dry_run=dry_run)
         gathers = are_files_here(self.sources) and are_made_here(self._named_files())
-        with _deduplicator(index, options) as deduplicator, WriteGroups(deduplicator.target, gathers=gathers) as groups:
+        with (
+            _deduplicator(index, options) as deduplicator,
+            WriteGroups(deduplicator.target, gathers=gathers, memory_mb=options.memory_mb) as groups,
+        ):
 
             def decide(entries: Entries, texts: list[str]) -> list[Decision]:
                 self._pipes.check()

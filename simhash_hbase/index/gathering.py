@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Self
 
+from simhash_hbase.profile.defaults import GROUP_MB
 from simhash_hbase.signals import whole
 from simhash_hbase.stores.base import OnDisk, Store
 
-GROUP_BYTES = 1 << 28
-"""Memory of a group from which it is written: some 150,000 documents without passages."""
 GROUP_S = 120.0
-"""Longest time of a group: as long may a run be repeated that was killed."""
+"""Longest time of a group of `GROUP_MB`, some 150,000 documents: as long may a run be repeated that was killed."""
 SHARED_S = 60.0
 """After another writer had to wait, each batch stands alone for this time: two that gather would work in turns."""
 
@@ -31,11 +30,14 @@ class WriteGroups:
         The place that is written to; None where it is not here.
     gathers : bool
         False where the next batch may be long in coming, such as from a pipe: a group keeps other writers waiting.
+    memory_mb : float
+        Memory of a group from which it is written, in units of 2**20 bytes; the longest time of a group grows with it.
     """
 
-    def __init__(self, store: Store | None, *, gathers: bool = True) -> None:
+    def __init__(self, store: Store | None, *, gathers: bool = True, memory_mb: float = GROUP_MB) -> None:
         # Only a folder has pages to spare.
         self._store = store if gathers and isinstance(store, OnDisk) else None
+        self._most_bytes, self._most_s = memory_mb * 2**20, GROUP_S * memory_mb / GROUP_MB
         self._group = ExitStack()
         self.is_undone = False
         """Whether a batch or a commit has failed, so that what was not durable before is not written."""
@@ -83,8 +85,8 @@ class WriteGroups:
         now = time.monotonic()
         if self._store.is_awaited():
             self._alone_until = now + SHARED_S
-        is_large = self._store.gathered_bytes() >= GROUP_BYTES
-        if is_large or now < self._alone_until or now - self._since >= GROUP_S:
+        is_large = self._store.gathered_bytes() >= self._most_bytes
+        if is_large or now < self._alone_until or now - self._since >= self._most_s:
             self.commit()
 
     def commit(self) -> None:

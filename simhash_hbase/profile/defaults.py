@@ -1,4 +1,4 @@
-"""Names and default values of the options of an index; help imports them, so this module is without numpy."""
+"""Names and default values of the options of an index and of what fills it, without numpy, since help imports them."""
 
 from typing import Literal, NamedTuple
 
@@ -34,6 +34,8 @@ LEAST_PASSAGES = 2
 BANDS = 6
 BAND_BINS = 4
 NEAR: NearName = "subject"
+GROUP_MB = 256
+"""Memory, in units of 2**20 bytes, of the rows that a long run holds before it writes them to a folder."""
 
 
 class NearLimits(NamedTuple):

@@ -13,7 +13,6 @@ import pytest
 from support.corpus import forms, near_copies, text, write_jsonl
 
 from simhash_hbase.api import IN_MEMORY_BYTES, temporary_index
-from simhash_hbase.index import gathering
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -411,21 +410,39 @@ def test_a_corpus_is_written_in_few_commits_and_every_copy_is_found(cli, url, tm
     assert Path(folder, "data.mdb").stat().st_size < 1_500 * count
 
 
+def test_more_memory_makes_fewer_groups_and_the_same_decisions(cli, tmp_path):
+    documents = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
+    commits, decisions = [], []
+
+    for memory in (1, 64):
+        folder = tmp_path / f"{memory}.index"
+        done = cli("dedup", f"file:{folder}", documents, *SHINGLES, "--workers", 1, "--memory", memory)
+        decisions.append(done.out)
+        with closing(lmdb.open(str(folder), readonly=True, max_dbs=8)) as environment:
+            commits.append(environment.info()["last_txnid"])
+
+    assert decisions[0] == decisions[1]
+    assert commits[0] > commits[1]
+
+
+def test_no_memory_is_refused_by_its_option(cli, url, corpus_file):
+    assert "--memory is 0: wanted at least 1" in cli("dedup", url, corpus_file, *SHINGLES, "--memory", 0).usage_error
+
+
 def bytes_written():
     """Return how many bytes this process has had written to a disk; 0 stands for a file system in memory."""
     return int(re.search(r"^write_bytes: (\d+)", Path("/proc/self/io").read_text(), re.MULTILINE)[1])
 
 
 @pytest.mark.slow
-def test_a_long_run_writes_little_more_than_it_leaves_and_finds_each_copy(cli, url, tmp_path, monkeypatch):
-    monkeypatch.setattr(gathering, "GROUP_BYTES", 1 << 21)
+def test_a_long_run_writes_little_more_than_it_leaves_and_finds_each_copy(cli, url, tmp_path):
     documents, kept = tmp_path / "a.jsonl", tmp_path / "kept.jsonl"
     groups = range(6_000)
     copies = [(f"{group} {copy}", text(group, count=60, changed=copy)) for group in groups for copy in range(2)]
     write_jsonl(documents, [{"id": name, "text": copy} for name, copy in copies])
     before = bytes_written()
 
-    done = cli("dedup", url, documents, *SHINGLES, "--output", kept, "--workers", 1, "--quiet")
+    done = cli("dedup", url, documents, *SHINGLES, "--output", kept, "--memory", 2, "--workers", 1, "--quiet")
 
     written = bytes_written() - before
     assert done.originals == [f"{group} 0" for group in groups]

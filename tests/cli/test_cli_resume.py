@@ -19,7 +19,6 @@ from support.waiting_writers import seen_to_wait
 
 from simhash_hbase.errors import StoreFull
 from simhash_hbase.features.chunks import analyse
-from simhash_hbase.index import gathering
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.embedded.memtable import Memtable
 
@@ -282,7 +281,8 @@ def full_at_commit(monkeypatch):
     def full():
         with monkeypatch.context() as patch:
             patch.setattr(EmbeddedStore, "gathered", gathered)
-            patch.setattr(gathering, "GROUP_BYTES", 1_500_000)
+            bytes_of = EmbeddedStore.gathered_bytes
+            patch.setattr(EmbeddedStore, "gathered_bytes", lambda store: 180 * bytes_of(store))
             yield
 
     return full

@@ -19,6 +19,7 @@ from simhash_hbase.cli.screen.terminal import erase_starting, secretless
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, Permanent, TooManyDuplicates
 from simhash_hbase.files.local import replacing
+from simhash_hbase.profile.defaults import GROUP_MB
 from simhash_hbase.report.sources import SourceFigures, source_lines
 
 if TYPE_CHECKING:
@@ -221,6 +222,8 @@ def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[t
     option("--results", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the decisions to FILE, with a checkpoint; not for standard input."),
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
+    option("--memory", "memory_mb", type=int, default=GROUP_MB, show_default=True, metavar="MB", help="Memory for rows"
+           " that are not written yet; for millions of documents more of it writes fewer bytes."),
     options.batch,
     make=lambda create, report, **rest: options.Choice(create=create, report=report, options=DedupOptions(**rest)),
 )  # fmt: skip

@@ -274,7 +274,7 @@ def dedup(
                     dry=settings.dry_run,
                     by=settings.by,
                     by_source=done.by_source,
-                    words=exits.in_options,
+                    words=output.in_options,
                 )
                 write_report(report, decided, run, meter=output.meter)
     counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}

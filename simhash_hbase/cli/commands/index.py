@@ -58,9 +58,10 @@ def plan(
         else:
             number = int(documents.replace(",", "").replace("_", ""))
     except (ValueError, OverflowError) as error:
-        raise InvalidArgument(f"documents {documents!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
+        wanted = "wanted a number such as 1000000, 1e9 or 2^34"
+        raise InvalidArgument(f"documents {documents!r}: {wanted}", parameter="documents") from error
     if number > MOST_DOCUMENTS:
-        raise InvalidArgument(f"documents {documents}: at most 2^64")
+        raise InvalidArgument(f"documents {documents}: at most 2^64", parameter="documents")
     plans = [
         plan_scheme(Scheme.parse(text), number, bands=bands, passages=passages, compression=compression)
         for text in schemes or SCHEMES

@@ -3,9 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, Unpack
 
 import numpy as np
@@ -60,7 +59,7 @@ from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.stored import ItemCounts, StoredDocuments
-from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock, Timer
+from simhash_hbase.index.timestamps import BatchClock, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum
 from simhash_hbase.index.upkeep.verification import Verified, verify
@@ -98,9 +97,7 @@ class Searched(NamedTuple):
 class _Shared:
     """The state that an index and the views of its collections share."""
 
-    last: int = 0  # The time of the latest batch.
-    read: int = 0  # What the clock said then.
-    ticking: Lock = field(default_factory=Lock)
+    clock: BatchClock
     analysis: "Analysis | None" = None
     secret: bytes | None = None
 
@@ -141,7 +138,7 @@ class LocalIndex(Index):
         self._store = store
         self._timer = timer or Timer()
         self._server_clock = server_clock or ServerClock(store)
-        self._shared = _Shared()
+        self._shared = _Shared(BatchClock(clock))
         self.on_search: Callable[[Searched], None] | None = None
         """Called after each search of a query, in the thread that made it."""
 
@@ -235,14 +232,8 @@ class LocalIndex(Index):
         return self._shared.secret
 
     def _now(self) -> int:
-        """Read the clock; each batch of this process gets a later time than the one before, unless it was set back."""
-        with self._shared.ticking:
-            now = self._clock()
-            # By the time of a clock that was ahead, and is put right, documents would go on to expire.
-            was_set_back = now < self._shared.read - MARGIN_MS
-            self._shared.last = now if was_set_back else max(now, self._shared.last + 1)
-            self._shared.read = now
-            return self._shared.last
+        """Return the time of the next batch, ms since 1970."""
+        return self._shared.clock.next_time()
 
     def _oldest(self) -> int:
         """Return the time since which a document must have been seen to count, ms since 1970."""

@@ -307,7 +307,7 @@ index = collected(
     _index("--short", type=click.IntRange(0), metavar="N", show_default=_short_default("short"),
            help="A text with fewer features is called short."),
     _index("--short-characters", type=click.IntRange(0), metavar="N", show_default=_short_default("short_characters"),
-           help="A text with fewer characters is called short, too; with --short 0 by these alone."),
+           help="A text with fewer characters is called short, too; with --short 0, only such a text."),
     _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default=str(defaults.MAX_ROWS_PER_PREFIX),
            help="Most rows read under one prefix; a cut answer is marked truncated."),
     _index("--max-members", type=click.IntRange(1), metavar="N", show_default=str(defaults.MAX_MEMBERS),

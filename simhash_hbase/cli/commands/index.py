@@ -194,7 +194,7 @@ def schema(url: str, form: str, table: options.Choice, ttl_days: float | None) -
 @option("--exact", is_flag=True, help="Read everything, not a sample of a large index.")
 @options.output_in("json", also=["html"])
 def stats(url: str, exact: bool, output: options.Output) -> None:
-    """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
+    """Count documents, rows and bytes; show how crowded the prefixes are; --format html writes a page."""
     from simhash_hbase.report.page import stats_page
 
     with output, options.open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 import numpy as np
 
@@ -57,7 +57,7 @@ from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
-from simhash_hbase.index.search import Neighbours
+from simhash_hbase.index.search import Neighbours, Searched
 from simhash_hbase.index.stored import ItemCounts, StoredDocuments
 from simhash_hbase.index.timestamps import BatchClock, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
@@ -81,16 +81,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-class Searched(NamedTuple):
-    """The cost and the number of results of one search, over all its queries."""
-
-    queries: int
-    rows: int  # Block rows that were read.
-    candidates: int  # Pairs of a query and a stored fingerprint within reach.
-    matches: int  # Documents that the rule accepted, and that the answers name.
-    truncated: int  # Answers that a limit cut.
 
 
 @dataclass(slots=True, eq=False)

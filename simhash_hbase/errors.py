@@ -67,12 +67,15 @@ class SimhashError(Exception):
         What went wrong.
     named : str
         How the sentence goes on with the ids of documents, which logs leave out.
+    parameter : str, optional
+        The name of the parameter whose value is refused, where it is one alone.
     """
 
-    def __init__(self, sentence: str = "", *, named: str = "") -> None:
+    def __init__(self, sentence: str = "", *, named: str = "", parameter: str | None = None) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.named = named
+        self.parameter = parameter
 
     def __str__(self) -> str:
         """Return the whole sentence."""

@@ -245,7 +245,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(words: list[str]) -> tuple[int, str]:
     """Run a command; return its exit code, and the sentence about its failure."""
     # Set by the option, wherever its value comes from; an error may come before the options are read.
-    state = exits.RunState(debug="--debug" in words)
+    state = exits.RunState(debug="--debug" in words, context=click.Context(cli))
     try:
         with terminal.stoppable():
             return _call(words, state), ""
@@ -270,7 +270,8 @@ def _run(words: list[str]) -> tuple[int, str]:
         if state.debug:
             with suppress(OSError):
                 traceback.print_exception(error)
-        return exits.code_of(error), exits.with_sources(exits.sentence_of(error), state.settings)
+        sentence = exits.in_options(exits.sentence_of(error), state.context)
+        return exits.code_of(error), exits.with_sources(sentence, error, state.context)
 
 
 def _call(words: list[str], state: exits.RunState) -> int:

@@ -1,17 +1,18 @@
 """The end of a run of the command line: its exit code, and the sentence about an error.
 
 Sentences of the library name parameters in backticks: ``leave out `results` ``, ``add `staging=PATH` ``. Only here they
-become options.
+become options, which have the names of the parameters.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from signal import SIGPIPE
 
 import click
+from click.core import ParameterSource
 
-from simhash_hbase.errors import IndexMissing, InvalidArgument, InvalidProfile, TooManyDuplicates
+from simhash_hbase.errors import IndexMissing, InvalidArgument, InvalidProfile, SimhashError, TooManyDuplicates
 
 DONE = 0
 FAILED = 1
@@ -23,15 +24,8 @@ PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # The signal that ends other programs when
 
 TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
-_OTHERWISE = {"format": "--input-format", "memory_mb": "--memory"}  # Options that are not called like their parameters.
-PARAMETERS = (
-    "against", "at_least", "at_share", "by", "clusters", "collection", "contained", "counts", "cut", "dry_run",
-    "duplicates", "encoding", "exact", "fail_above", "fail_from", "features_field", "format", "html", "id_field",
-    "id_prefix", "if_not_exists", "into_existing", "keep", "longest", "mark", "max_document_bytes", "memory_mb",
-    "output", "passages", "rejects", "report", "results", "resume", "same", "simhash_field", "simhash_format",
-    "staging", "suites", "take_over", "text_field", "workers", "yes",
-)  # fmt: skip
-_PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
+_OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
+_PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`\s]+))?`")
 
 
 def after(refused: int) -> int:
@@ -51,25 +45,38 @@ class RunState:
     """One run of the command line, for the place that reports its errors; click hands it from context to context."""
 
     debug: bool  # Print tracebacks.
-    # Options that were not on the command line, by their names: the variable, or the key and the file; the value.
-    settings: Mapping[str, tuple[str, object]] = field(default_factory=dict)
+    context: click.Context  # That of the command, or of the group until the command is known.
     interrupted: str = "what was acknowledged stays"  # How the sentence about an interrupt goes on.
 
 
-def in_options(sentence: str) -> str:
-    """Write the parameters that a sentence of the library names as options.
+def in_options(sentence: str, context: click.Context) -> str:
+    """Write the parameters that a sentence of the library names as options of the command, or else of another one.
 
     Examples
     --------
-    >>> in_options("`resume` goes with `results=FILE`"), in_options("give `format=csv`")
-    ('--resume goes with --results FILE', 'give --input-format csv')
+    >>> sort = click.Command("sort", params=[click.Option(["--dry-run"]), click.Option(["--by"])])
+    >>> in_options("`dry_run` goes with `by=FIELD`, not with `int`", click.Context(sort))
+    '--dry-run goes with --by FIELD, not with `int`'
     """
+    commands = (context.command, context.find_root().command)
 
     def as_option(named: re.Match[str]) -> str:
-        option = _OTHERWISE.get(named[1], "--" + named[1].replace("_", "-"))
-        return f"{option} {named[2]}" if named[2] else option
+        option = next((option for command in commands for name, option in _options(command) if name == named[1]), None)
+        return named[0] if option is None else f"{option} {named[2]}" if named[2] else option
 
     return _PARAMETER.sub(as_option, sentence)
+
+
+def _options(command: click.Command) -> Iterator[tuple[str | None, str]]:
+    """Yield the parameters of a command, then those of the commands below it, with the names of their options."""
+    for item in command.params:
+        if isinstance(item, click.Option):
+            yield item.name, max(item.opts, key=len)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            if (below := command.get_command(context, name)) is not None:
+                yield from _options(below)
 
 
 def sentence_of(error: BaseException) -> str:
@@ -87,12 +94,12 @@ def sentence_of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "the memory is used up: fewer --workers need less"
     if isinstance(error, IndexMissing):
-        return f"{in_options(str(error))}: simhash-hbase create makes {'it anew' if error.interrupted else 'one'}"
+        return f"{error}: simhash-hbase create makes {'it anew' if error.interrupted else 'one'}"
     if not isinstance(error, OSError) or error.strerror is None:
-        return in_options(str(error)) or type(error).__name__
+        return str(error) or type(error).__name__
     reason = error.strerror[:1].lower() + error.strerror[1:]
     places = [place for place in (error.filename, error.filename2) if place is not None]
-    return in_options(": ".join([" and ".join(map(str, places)), reason])) if places else reason
+    return ": ".join([" and ".join(map(str, places)), reason]) if places else reason
 
 
 def usage_sentence(error: click.ClickException) -> str:
@@ -103,30 +110,28 @@ def usage_sentence(error: click.ClickException) -> str:
     return f"{text[:1].lower()}{text[1:]}{more}"
 
 
-def with_sources(sentence: str, settings: Mapping[str, tuple[str, object]]) -> str:
-    """Add to an error the places of the settings that it speaks of.
+def with_sources(sentence: str, error: BaseException, context: click.Context) -> str:
+    """Add to the sentence about an error where the settings were set that it is about: a variable, or a file.
 
-    A sentence speaks of a setting by its option or its value. `PARAMETERS` are words of every day, such as ``by``, so
-    one of them counts as an option or as the first word only; other names count wherever they stand.
-
-    Examples
-    --------
-    >>> with_sources("scheme 9z has no blocks", {"scheme": ("variable SIMHASH_HBASE_SCHEME", "9z")})
-    'scheme 9z has no blocks (set by variable SIMHASH_HBASE_SCHEME)'
-    >>> with_sources("nearby: no such file or directory", {"by": ("variable SIMHASH_HBASE_BY", "site")})
-    'nearby: no such file or directory'
+    An error is about its parameter, about the fields that an `InvalidProfile` names, and about the options and values
+    that stand in its sentence.
     """
     sources = []
-    for key, (source, value) in settings.items():
-        shown, option = str(value), key.replace("_", "-")
-        is_named = sentence.startswith(f"{key} ") if key in PARAMETERS else _has_name(sentence, key, option)
-        is_shown = len(shown) >= TELLING_CHARACTERS and _has_name(sentence, shown)
-        if is_named or is_shown or _has_name(sentence, f"--{option}"):
-            sources.append(source)
+    for item in context.command.params:
+        if not isinstance(item, click.Option) or context.get_parameter_source(item.name or "") not in _OUTSIDE:
+            continue
+        shown = str(context.params.get(item.name or ""))
+        names = [max(item.opts, key=len)]
+        if len(shown) >= TELLING_CHARACTERS:
+            names.append(shown)
+        if isinstance(error, InvalidProfile) and item.name:
+            names.append(item.name)
+        if _has_name(sentence, *names) or (isinstance(error, SimhashError) and error.parameter == item.name):
+            sources.append(item.get_error_hint(context))
     return f"{sentence} (set by {' and '.join(sources)})" if sources else sentence
 
 
 def _has_name(sentence: str, *names: str) -> bool:
-    """Return whether a name stands in a sentence by itself; a unit may follow it, as in ``lease_s``."""
+    """Return whether one of some names stands in a sentence by itself."""
     either = "|".join(map(re.escape, names))
-    return re.search(rf"(?<![\w.-])(?:{either})(?![A-Za-z0-9-])", sentence) is not None
+    return re.search(rf"(?<![\w.-])(?:{either})(?![\w-])", sentence) is not None

@@ -13,7 +13,6 @@ SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
 CONFIG = "simhash_hbase.settings"  # Where a context has the name of the settings file.
 REPEAT = "what was acknowledged stays: repeat the command to go on"
-_OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
 # Suggestions for an unknown word: first a name that means the same elsewhere.
 _ALIKE = 0.75  # Least likeness of a name spelt alike, by difflib: --threshold is no --results, --anlyzer is --analyzer.
@@ -132,6 +131,8 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line; every error of it knows its command."""
+        if isinstance(ctx.obj, RunState):
+            ctx.obj.context = ctx
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -141,14 +142,6 @@ class Command(click.Command):
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
-        finally:
-            # Values from outside of the command line are remembered, for errors: an option may check its value itself.
-            if isinstance(ctx.obj, RunState):
-                ctx.obj.settings = {
-                    item.key: (item.get_error_hint(ctx), ctx.params.get(item.name or ""))
-                    for item in self.params
-                    if isinstance(item, Option) and ctx.get_parameter_source(item.name or "") in _OUTSIDE
-                }
 
     def invoke(self, ctx: click.Context) -> object:
         """Call the command; the sentence for an interrupt is remembered before."""

@@ -149,22 +149,22 @@ silent = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none
 
 def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
     """Add ``--format``, perhaps with more choices, ``--quiet`` and ``--debug``: the command gets an `Output`."""
-    choice = _output("--format", type=click.Choice(["json", "table", *also]), default=form, show_default=True,
-                     help="JSON lines, or a table for people.")  # fmt: skip
+    choice = _output("--format", "printed_as", type=click.Choice(["json", "table", *also]), default=form,
+                     show_default=True, help="JSON lines, or a table for people.")  # fmt: skip
 
-    def make(*, format: str, quiet: bool) -> Output:
+    def make(*, printed_as: str, quiet: bool) -> Output:
         if not quiet:
             show_starting()
         from simhash_hbase.cli.screen.output import OUTPUTS
 
-        return OUTPUTS[format](quiet=quiet)
+        return OUTPUTS[printed_as](quiet=quiet)
 
     return collected("output", choice, _quiet(), debug, make=make)
 
 
 output = output_in("json")
 
-_input_format = _input("--input-format", type=OfferedChoice(FORMATS, INPUTS), show_default="by their names",
+_input_format = _input("--input-format", "format", type=OfferedChoice(FORMATS, INPUTS), show_default="by their names",
                        help="Format of the files.")  # fmt: skip
 _encoding = _input("--encoding", metavar="CODEC", default="utf-8", show_default=True,
                    help="Encoding of the files; auto detects it.")  # fmt: skip
@@ -182,7 +182,7 @@ _own = (
 
 def _settings(options: dict[str, object]) -> InputOptions:
     make: Callable[..., InputOptions] = InputOptions
-    return make(format=options.pop("input_format"), **options)
+    return make(**options)
 
 
 reading = collected(
@@ -307,7 +307,7 @@ index = collected(
     _index("--short", type=click.IntRange(0), metavar="N", show_default=_short_default("short"),
            help="A text with fewer features is called short."),
     _index("--short-characters", type=click.IntRange(0), metavar="N", show_default=_short_default("short_characters"),
-           help="A text with fewer characters is called short, too; with --short 0 by these alone."),
+           help="A text with fewer characters is called short, too; with --short 0, only such a text."),
     _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default=str(defaults.MAX_ROWS_PER_PREFIX),
            help="Most rows read under one prefix; a cut answer is marked truncated."),
     _index("--max-members", type=click.IntRange(1), metavar="N", show_default=str(defaults.MAX_MEMBERS),

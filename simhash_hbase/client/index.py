@@ -360,7 +360,9 @@ def _share_before(after: str) -> float:
 def _limited(limit: int | None) -> dict[str, str | int | float]:
     """Return the parameter of the most matches of an answer."""
     if limit is not None and limit > MOST_MATCHES:
-        raise errors.InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")
+        raise errors.InvalidArgument(
+            f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches", parameter="limit"
+        )
     return {"limit": MOST_MATCHES if limit is None else limit}
 
 

@@ -33,7 +33,7 @@ _NOWHERE = Place("", 0)
 def checked_limit(limit: int | None) -> int | None:
     """Return the most matches of an answer, or raise `InvalidArgument`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise InvalidArgument(f"limit {limit!r}: wanted at least 1")
+        raise InvalidArgument(f"limit {limit!r}: wanted at least 1", parameter="limit")
     return limit
 
 
@@ -88,17 +88,20 @@ class PassageSearch:
 
     def __post_init__(self) -> None:
         if not isinstance(self.at_least, int) or self.at_least < 1:
-            raise InvalidArgument(f"at_least {self.at_least!r}: wanted 1 or more documents")
+            raise InvalidArgument(f"at_least {self.at_least!r}: wanted 1 or more documents", parameter="at_least")
         if self.at_least > PASSAGE_DOCUMENTS:
-            raise InvalidArgument(f"at_least {self.at_least:,}: {PASSAGE_DOCUMENTS:,} documents of a passage are read")
+            raise InvalidArgument(
+                f"at_least {self.at_least:,}: {PASSAGE_DOCUMENTS:,} documents of a passage are read",
+                parameter="at_least",
+            )
         if not isinstance(self.same, str | None):
-            raise InvalidArgument(f"same {self.same!r}: wanted the name of a field of metadata")
+            raise InvalidArgument(f"same {self.same!r}: wanted the name of a field of metadata", parameter="same")
 
 
 def checked_item_share(share: float) -> float:
     """Return the least share of an item that a text holds, or raise `InvalidArgument`."""
     if not isinstance(share, int | float) or not 0 < share <= 1:
-        raise InvalidArgument(f"at_share {share!r}: wanted a share above 0 and up to 1")
+        raise InvalidArgument(f"at_share {share!r}: wanted a share above 0 and up to 1", parameter="at_share")
     return share
 
 

@@ -242,10 +242,8 @@ class UndecidedBatch:
         self.outcomes: list[Outcome] = []
         self.mates: list[int | None] = []
         """For a duplicate of a document that was kept before in this batch: its position."""
-        self._leaving: defaultdict[int, set[int]] = defaultdict(set)
-        """For a document: earlier ones whose old text is within its reach and is about to be replaced."""
-        self._left_by: defaultdict[int, set[int]] = defaultdict(set)
-        """The same for later documents; their old text still counts."""
+        self._replaced: defaultdict[int, set[int]] = defaultdict(set)
+        """For a document: others of the batch whose old text is within its reach. It counts until their turn."""
         self._now = now
         self._oldest = profile.oldest(now)
         self.expired: set[str] = set()
@@ -283,11 +281,9 @@ class UndecidedBatch:
             return "more"
         turn = self._moving.get(state.id, self._end)
         passages = self._passages_that_decide(at, hit)
-        if turn < at:
-            self._leaving[at].add(turn)
-        elif turn > at:
-            if turn < self._end:
-                self._left_by[at].add(turn)
+        if turn < self._end:
+            self._replaced[at].add(turn)
+        if turn > at:
             if passages is None:
                 self._stored[at] = nearer(self._stored[at], option)
             else:
@@ -335,12 +331,14 @@ class UndecidedBatch:
 
     def earlier_mates(self) -> list[set[int]]:
         """List for each document those before it in the batch that have to be decided first."""
-        held = [{*self._leaving.get(at, ()), *(() if mate is None else (mate,))} for at, mate in enumerate(self.mates)]
+        held = [set() if mate is None else {mate} for mate in self.mates]
+        for at, turns in self._replaced.items():
+            held[at].update(turn for turn in turns if turn < at)
         open_: set[int] = set()
         for at, mate in enumerate(self.mates):
             if not held[at]:
                 continue
-            later = set(self._left_by.get(at, ()))
+            later = {turn for turn in self._replaced.get(at, ()) if turn > at}
             # A held document without a plan may become anything: documents near it wait, so as not to come before it.
             if held[at] != {mate} or mate in open_:
                 open_.add(at)

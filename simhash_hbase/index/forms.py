@@ -54,7 +54,7 @@ Id = Annotated[
 ]
 Simhash = Annotated[str, Meta(pattern=HEX)]
 Distance = Annotated[int, Meta(ge=0, le=64)]
-Similarity = Annotated[float, Meta(ge=0, le=1, description="Of 0 to 1, with four decimals.")]
+Similarity = Annotated[float, Meta(ge=0, le=1, description="A number from 0 to 1, with four decimals.")]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 KeptMetadata = Annotated[
     dict[str, Any], Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}])
@@ -91,7 +91,7 @@ _FIELDS: dict[str, Any] = {
     "complete": Annotated[bool, said("Every document within the asked distance is there.")],
     "truncated": Annotated[bool, said("A limit kept something from being read or returned.")],
     "removed": Annotated[bool, said("Whether the index held it.")],
-    "share": Annotated[float, Meta(ge=0, le=1, description="Share of the text, of 0 to 1, with four decimals.")],
+    "share": Annotated[float, Meta(ge=0, le=1, description="Share of the text, from 0 to 1, with four decimals.")],
     "start": Annotated[int, Meta(ge=0, description="First character, of the text as it was sent.")],
     "stop": Annotated[int, Meta(ge=0, description="The character after the last one.")],
 }

@@ -195,7 +195,9 @@ class Index(ABC):
     def _check_deadline(self, deadline_s: float | None) -> None:
         """Raise `InvalidArgument` for a deadline that a claim cannot have."""
         if deadline_s is not None and not (isinstance(deadline_s, int | float) and deadline_s > 0):
-            raise InvalidArgument(f"deadline_s {deadline_s!r}: wanted a number of seconds above 0")
+            raise InvalidArgument(
+                f"deadline_s {deadline_s!r}: wanted a number of seconds above 0", parameter="deadline_s"
+            )
 
     def _check_search(self, search: Search) -> None:  # noqa: B027 - only a service takes less
         """Raise `InvalidArgument` or `Unsupported` for a search that this index cannot make."""
@@ -279,9 +281,9 @@ class Index(ABC):
         if similarity is not None and match == "distance":
             raise InvalidArgument("a similarity goes with rules verified and copied, not with distance")
         if not 0 <= within <= 64:  # noqa: PLR2004
-            raise InvalidArgument(f"distance {within}: wanted 0 to 64")
+            raise InvalidArgument(f"distance {within}: wanted 0 to 64", parameter="distance")
         if not 0 <= least <= 1:
-            raise InvalidArgument(f"similarity {least}: wanted 0 to 1")
+            raise InvalidArgument(f"similarity {least}: wanted 0 to 1", parameter="similarity")
         plain = distance is not None and similarity is None
         chosen: defaults.MatchName = match or ("distance" if plain else own.match)  # type: ignore[assignment]
         return MatchRule(

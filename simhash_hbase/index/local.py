@@ -3,17 +3,14 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import compress, islice
-from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 import numpy as np
 
 from simhash_hbase.errors import (
     ClaimContended,
-    CorruptIndex,
     EmptyDocument,
     IndexExists,
     InvalidArgument,
@@ -23,7 +20,7 @@ from simhash_hbase.errors import (
     Unsupported,
 )
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.index import documentrows, indexrows
+from simhash_hbase.index import indexrows
 from simhash_hbase.index.answers import (
     Added,
     Answer,
@@ -35,7 +32,6 @@ from simhash_hbase.index.answers import (
     Stored,
     as_given,
     make_answers,
-    stored_document,
 )
 from simhash_hbase.index.arguments import (
     BATCH_DOCUMENTS,
@@ -49,7 +45,7 @@ from simhash_hbase.index.arguments import (
     checked_item_share,
     runs_of_ids,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, counted, merged, row_after
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.copied import PassagePair, compare_passages
@@ -61,21 +57,21 @@ from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
-from simhash_hbase.index.search import Neighbours
-from simhash_hbase.index.timestamps import MARGIN_MS, ServerClock, Timer
+from simhash_hbase.index.search import Neighbours, Searched
+from simhash_hbase.index.stored import ItemCounts, StoredDocuments
+from simhash_hbase.index.timestamps import BatchClock, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum
 from simhash_hbase.index.upkeep.verification import Verified, verify
-from simhash_hbase.index.upkeep.walk import DamageCallback, DocumentPage, ProgressCallback, scan_documents
-from simhash_hbase.index.write import Written, is_in, remove_documents, write_documents
+from simhash_hbase.index.upkeep.walk import DamageCallback, ProgressCallback
+from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.inputs import Document
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.defaults import ITEM_SHARE
-from simhash_hbase.rows import keys, layout
+from simhash_hbase.rows import keys
 from simhash_hbase.rows.analysed import Entries, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
-from simhash_hbase.rows.collections import Collection, own_id
-from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member, passages_of
+from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.stores.base import UNLIMITED, OnDisk, Store, Transactional, atomically
 
@@ -87,30 +83,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Searched(NamedTuple):
-    """The cost and the number of results of one search, over all its queries."""
-
-    queries: int
-    rows: int  # Block rows that were read.
-    candidates: int  # Pairs of a query and a stored fingerprint within reach.
-    matches: int  # Documents that the rule accepted, and that the answers name.
-    truncated: int  # Answers that a limit cut.
-
-
-class ItemCounts(NamedTuple):
-    """The documents of a collection whose passages are looked for in texts."""
-
-    found: int
-    without_passages: int  # Duplicates, documents shorter than a hashed run, and those that came without a text.
-
-
 @dataclass(slots=True, eq=False)
 class _Shared:
     """The state that an index and the views of its collections share."""
 
-    last: int = 0  # The time of the latest batch.
-    read: int = 0  # What the clock said then.
-    ticking: Lock = field(default_factory=Lock)
+    clock: BatchClock
     analysis: "Analysis | None" = None
     secret: bytes | None = None
 
@@ -151,7 +128,7 @@ class LocalIndex(Index):
         self._store = store
         self._timer = timer or Timer()
         self._server_clock = server_clock or ServerClock(store)
-        self._shared = _Shared()
+        self._shared = _Shared(BatchClock(clock))
         self.on_search: Callable[[Searched], None] | None = None
         """Called after each search of a query, in the thread that made it."""
 
@@ -222,6 +199,11 @@ class LocalIndex(Index):
         self._check_open()
         return self._store
 
+    @property
+    def _documents(self) -> StoredDocuments:
+        """The stored documents of the collection."""
+        return StoredDocuments(self.store, self.profile, self.collection, self._oldest)
+
     def close(self) -> None:
         """Close the store; see `Index.close`."""
         self._closed.set()
@@ -240,14 +222,8 @@ class LocalIndex(Index):
         return self._shared.secret
 
     def _now(self) -> int:
-        """Read the clock; each batch of this process gets a later time than the one before, unless it was set back."""
-        with self._shared.ticking:
-            now = self._clock()
-            # By the time of a clock that was ahead, and is put right, documents would go on to expire.
-            was_set_back = now < self._shared.read - MARGIN_MS
-            self._shared.last = now if was_set_back else max(now, self._shared.last + 1)
-            self._shared.read = now
-            return self._shared.last
+        """Return the time of the next batch, ms since 1970."""
+        return self._shared.clock.next_time()
 
     def _oldest(self) -> int:
         """Return the time since which a document must have been seen to count, ms since 1970."""
@@ -398,18 +374,7 @@ class LocalIndex(Index):
             At the first damaged cell.
         """
         check_kept(self.profile)
-        counts = ItemCounts(0, 0)
-        for page in scan_documents(self.store, watch):
-            oldest = self._oldest()
-            states = page.states
-            own = filter(lambda state: self.collection.holds(state.id), states)
-            live = [shown for state in own if (shown := state.shown(oldest))]
-            kept = sum(
-                member is not None and not state.is_duplicate and bool(passages_of(member))
-                for state, member in zip(live, self._members(live), strict=True)
-            )
-            counts = ItemCounts(counts.found + kept, counts.without_passages + len(live) - kept)
-        return counts
+        return self._documents.count_items(watch)
 
     def _of_texts(
         self, search: Callable[[Document], T], documents: Iterable[Document]
@@ -444,14 +409,7 @@ class LocalIndex(Index):
 
     def entries_of(self, document_id: str) -> Entries | None:
         """Read a document back as analysis made it, None if it is not there; of a duplicate not its sketch."""
-        [held] = self._read([document_id])
-        if held is None:
-            return None
-        state, member = held
-        if member is None or state.is_duplicate:
-            bare = documentrows.bare_entries([state])
-            return self.collection.given(replace(bare, metadata=[None if member is None else member.metadata]))
-        return self.collection.given(documentrows.member_entries([member], [state.simhash], bands=self.profile.bands))
+        return self._documents.entries(document_id)
 
     def compare_passages(self, a: Entries, b: Entries) -> PassagePair:
         """Compare the passages of two single documents, and say which of them count for rule ``copied``."""
@@ -477,48 +435,25 @@ class LocalIndex(Index):
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Count the documents of each batch; see `Index.batches`."""
-        return merged(part for page in scan_documents(self.store, watch) for part in self._counted(page))
+        return self._documents.batches(watch)
 
     def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
         """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
-        read = list(islice(scan_documents(self.store, start=row_after(after)), pages))
-        parts = merged(part for page in read for part in self._counted(page))
-        return BatchCounts(parts, read[-1].after.hex() if len(read) == pages else None)
-
-    def _counted(self, page: DocumentPage) -> Iterator[DocumentBatch]:
-        oldest = self._oldest()
-        own = filter(lambda state: self.collection.holds(state.id), page.states)
-        return counted(shown for state in own if (shown := state.shown(oldest)))
+        return self._documents.batches_after(after, pages=pages)
 
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
-        for page in scan_documents(self.store, watch):
-            yield from self._remove_within(page, name)
+        return self._documents.remove_batch(name, watch)
 
     def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
         """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
 
         `after` says where an earlier call ended; None: from the first.
         """
-        name, read = checked_batch(name), 0
-        for page in islice(scan_documents(self.store, start=row_after(after)), pages):
-            read += 1
-            after = page.after.hex()
-            if removed := list(self._remove_within(page, name)):
-                return BatchRemoval(removed, after)
-        return BatchRemoval([], after if read == pages else None)
-
-    def _remove_within(self, page: DocumentPage, name: str) -> Iterator[str]:
-        """Remove the documents of a batch from a page; yield their ids."""
-        own = [state.id for state in page.states if is_in(name, state) and self.collection.holds(state.id)]
-        for ids in batches(own):
-            # Other writers may have changed them since they were read.
-            removed = remove_documents(self.store, ids, oldest=self._oldest(), batch=name)
-            yield from map(own_id, compress(ids, removed))
+        return self._documents.remove_batch_after(checked_batch(name), after, pages=pages)
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Return the records of ids; see `Index.get_many`."""
-        read = self._read(checked_ids(ids))
-        return [None if held is None else stored_document(self.collection, *held) for held in read]
+        return self._documents.records(checked_ids(ids))
 
     def copies(self, document_id: str) -> Copies | None:
         """List the duplicates of an original; see `Index.copies`."""
@@ -548,39 +483,7 @@ class LocalIndex(Index):
         CorruptIndex
             At the first damaged cell, without `on_damage`.
         """
-        wanted = checked_batch(batch)
-        for page in scan_documents(self.store, watch, on_damage):
-            oldest = self._oldest()
-            own = filter(lambda state: self.collection.holds(state.id), page.states)
-            shown = filter(None, (state.shown(oldest) for state in own))
-            live = [state for state in shown if wanted is None or state.batch == wanted]
-            for state, member in zip(live, self._members(live, on_damage), strict=True):
-                yield stored_document(self.collection, state, member)
-
-    def _read(self, ids: Iterable[str]) -> list[tuple[DocumentState, Member | None] | None]:
-        oldest = self._oldest()
-        states = [
-            held and held[0].shown(oldest)
-            for held in documentrows.read_states(self.store, list(map(self.collection.stored_id, ids)))
-        ]
-        members = iter(self._members([state for state in states if state is not None]))
-        return [None if state is None else (state, next(members)) for state in states]
-
-    def _members(self, states: Sequence[DocumentState], on_damage: DamageCallback | None = None) -> list[Member | None]:
-        """Read the members of documents; of a duplicate, its cell among the copies of its original."""
-        cells = self.store.get(layout.FAMILY_DOCUMENTS, [state.kept_key(keys.id_digest(state.id)) for state in states])
-        members: list[Member | None] = []
-        for cell in cells:
-            member = None
-            if cell is not None:
-                try:
-                    member = decode_member(cell.value, bands=self.profile.bands)
-                except CorruptIndex as error:
-                    if on_damage is None:
-                        raise
-                    on_damage(cell.row, error)
-            members.append(member)
-        return members
+        yield from self._documents.export(checked_batch(batch), watch, on_damage)
 
     def dedup_many(
         self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None, batch: str | None = None

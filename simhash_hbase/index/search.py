@@ -51,6 +51,16 @@ AcceptHit: TypeAlias = Callable[[int, Hit], Further]
 """Takes a query's position and a document that the rule accepts; ``done``: no hit of a larger distance is needed."""
 
 
+class Searched(NamedTuple):
+    """The cost and the number of results of one search, over all its queries."""
+
+    queries: int
+    rows: int  # Block rows that were read.
+    candidates: int  # Pairs of a query and a stored fingerprint within reach.
+    matches: int  # Documents that the rule accepted, and that the answers name.
+    truncated: int  # Answers that a limit cut.
+
+
 class Neighbours:
     """The documents in the index that a rule accepts and that were seen at a time or later, for many queries.
 

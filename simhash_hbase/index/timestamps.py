@@ -57,6 +57,36 @@ class _Reading(NamedTuple):
     wall_s: float
 
 
+class BatchClock:
+    """Gives each batch of a process a later time than the one before, unless its clock was set back.
+
+    Parameters
+    ----------
+    clock : callable
+        Milliseconds since 1970, by this machine.
+
+    Notes
+    -----
+    Threads may share one.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._given = 0
+        self._read = 0
+        self._lock = Lock()
+
+    def next_time(self) -> int:
+        """Return the time of the next batch, ms since 1970."""
+        with self._lock:
+            now = self._clock()
+            # By the time of a clock that was ahead, and is put right, documents would go on to expire.
+            was_set_back = now < self._read - MARGIN_MS
+            self._given = now if was_set_back else max(now, self._given + 1)
+            self._read = now
+            return self._given
+
+
 class ServerClock:
     """The time of a store's server, which is asked for once a minute.
 

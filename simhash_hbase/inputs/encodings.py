@@ -61,9 +61,9 @@ def checked_codec(name: str) -> str:
         canonical = _SAME.get(canonical, canonical)
         usable = canonical in WIDE or "\n".encode(canonical) == b"\n"
     except (LookupError, UnicodeError, ValueError, TypeError) as error:
-        raise InvalidArgument(f"encoding {name!r} is unknown") from error
+        raise InvalidArgument(f"encoding {name!r} is unknown", parameter="encoding") from error
     if not usable or canonical in _NOT_FOR_DOCUMENTS:
-        raise InvalidArgument(f"encoding {name!r} cannot be read line by line")
+        raise InvalidArgument(f"encoding {name!r} cannot be read line by line", parameter="encoding")
     return canonical
 
 

@@ -69,13 +69,14 @@ class InputOptions:
     block_bytes: int = 1 << 20  # How much is read and decompressed at a time.
 
     def __post_init__(self) -> None:
-        for what, value, known in (
-            ("input format", self.format, _formats(self.format)),
-            ("id prefix", self.id_prefix, ID_PREFIXES),
-            ("simhash format", self.simhash_format, SIMHASH_FORMATS),
+        for name, what, value, known in (
+            ("format", "input format", self.format, _formats(self.format)),
+            ("id_prefix", "id prefix", self.id_prefix, ID_PREFIXES),
+            ("simhash_format", "simhash format", self.simhash_format, SIMHASH_FORMATS),
         ):
             if value is not None and value not in known:
-                raise InvalidArgument(f"{what} {value!r} is unknown; there are {', '.join(known)}")
+                sentence = f"{what} {value!r} is unknown; there are {', '.join(known)}"
+                raise InvalidArgument(sentence, parameter=name)
         if self.encoding != AUTO:
             checked_codec(self.encoding)
         if self.simhash_field is not None and self.features_field is not None:

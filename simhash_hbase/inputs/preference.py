@@ -49,7 +49,7 @@ class Preference:
         field, _, listed = rest.partition("=")
         sources = tuple(listed.split(","))
         if kind != "rank" or not field or not all(sources):
-            raise InvalidArgument(f"keep is {form!r}: wanted {FORMS}")
+            raise InvalidArgument(f"keep is {form!r}: wanted {FORMS}", parameter="keep")
         if len(set(sources)) < len(sources):
             raise InvalidArgument(f"keep is {form!r}: a source is listed twice")
         return cls("rank", field, sources=sources)

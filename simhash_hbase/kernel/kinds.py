@@ -1,8 +1,8 @@
-"""Kinds of characters: bits, of which a table holds for each code point those that it has."""
+"""Kinds of characters, each a bit: a table holds for every code point the bits of its kinds."""
 
 WORD = 1  # A word character (``\\w``).
-SLOW = 2  # Its forms depend on its neighbours, or are not in the tables.
-IGNORABLE = 4  # It is not shown: the second form of texts is without it.
+SLOW = 2  # Python makes its forms: they depend on its neighbours, or are not in the tables.
+IGNORABLE = 4  # It is not shown; `TextForm` 2 leaves it out.
 COMPOSED = 8  # Unicode's form NFC may change it or join it with one before it, or it is a format.
 FORMAT = 16  # It controls how text is shown, and is no part of a word.
 KEPT = 32  # It is part of a normal form: a letter, a number or a mark.
@@ -13,13 +13,13 @@ DIGIT = 128  # ASCII's digits are of this kind, too.
 MARK = 256
 HIRAGANA = 512
 KATAKANA = 1024
-UNSPACED = 2048  # Of a script of South East Asia that puts no blanks between words.
+UNSPACED = 2048  # A character of a script of South East Asia that puts no blanks between words.
 EXTENDS = 4096  # It stays with the character before it, of a script without blanks.
 MID_LETTER = 8192
 MID_NUMBER = 16384
 HEBREW = 32768
 
-BLANKLESS = HIRAGANA | KATAKANA | UNSPACED  # Scripts without blanks but Han.
+BLANKLESS = HIRAGANA | KATAKANA | UNSPACED  # Scripts without blanks, except Han.
 
-HAN_FIRST = 0x4E00  # Han that jieba knows.
+HAN_FIRST = 0x4E00  # The range of Han characters that jieba knows.
 HAN_LAST = 0x9FD5

@@ -29,14 +29,17 @@ def is_mark(character: str) -> bool:
 
 
 def varying() -> list[str]:
-    """Return the characters below U+20000 but ideographs, syllables, surrogates and private ones, which do not vary."""
+    """Return the characters that a normal form may change: those below U+20000 in none of the blocks that never change.
+
+    These blocks hold ideographs, Hangul syllables, surrogates and private characters.
+    """
     parts = range(0x3400), range(0xA000, 0xAC00), range(0xF900, 0x17000), range(0x1B000, 0x20000)
     return list(map(chr, chain.from_iterable(parts)))
 
 
 @cache
 def joining() -> frozenset[str]:
-    """Find the characters that a normal form may join with one before them, or change the order of."""
+    """Return the characters that a normal form may join with the one before them, or put into another order."""
     characters = varying()
     parts = [decomposition.split() for decomposition in filter(None, map(unicodedata.decomposition, characters))]
     seconds = (chr(int(pair[1], 16)) for pair in parts if len(pair) == 2 and pair[0][0] != "<")  # noqa: PLR2004
@@ -67,7 +70,7 @@ def bounded_marks(text: str) -> str:
 
 
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """Normalise a text, in time and memory that grow with its length and no faster."""
+    """Return a normal form of a text, in time and memory linear in its length."""
     return "".join(unicodedata.normalize(form, bounded_marks(piece)) for piece in pieces(text))
 
 

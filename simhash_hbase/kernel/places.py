@@ -44,7 +44,7 @@ def normal_places(text: str, form: TextForm = FORM) -> tuple[NDArray[np.int64], 
     return np.repeat(starts, lengths), np.repeat(stops, lengths)
 
 
-# Texts have the same letters: `items` of a text of 3,200 characters takes 8 ms of processor time, and 31 ms without it.
+# Cached, since texts repeat letters: `items` of 3,200 characters takes 8 ms of processor time, and 31 ms without it.
 @lru_cache(maxsize=1 << 16)
 def _letter(point: int, form: TextForm) -> tuple[int, bool]:
     """Return how many characters the normal form of a code point has, and whether it may join those before it."""
@@ -52,7 +52,7 @@ def _letter(point: int, form: TextForm) -> tuple[int, bool]:
 
 
 def _joins(letter: str, form: TextForm) -> bool:
-    """Return whether a normal form may join a character with one before it, or leaves it out before it joins others."""
+    """Return whether a normal form may join a character with the one before it, or leaves it out before joining."""
     if form.version > 1 and kernel_tables()["kinds"][ord(letter)] & characters.IGNORABLE:
         return True
     return unicodedata.normalize("NFKC", letter)[0] in joining()

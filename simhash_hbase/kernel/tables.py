@@ -206,7 +206,10 @@ def _hans(name: str) -> str:
 
 
 def _simplified(points: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Simplify a table of forms, or a list of them: no place and no length in either is a Chinese character."""
+    """Return a table of forms, or a list of them, with simplified characters.
+
+    Numbers in it that are places or lengths stay as they are: none is the code point of a traditional character.
+    """
     same = np.arange(MAPPED, dtype=np.uint32)
     same[list(simplified())] = list(map(ord, simplified().values()))
     return np.where(points < MAPPED, same[np.minimum(points, MAPPED - 1)], points)

@@ -79,7 +79,7 @@ class CountedWords(NamedTuple):
         return words._replace(points=points, starts=starts.astype(np.uint32), stops=stops.astype(np.uint32))
 
     def with_whole_texts(self, whole: dict[int, str], *, seed: int) -> "CountedWords":
-        """Replace the words of some texts, by their positions, by one word each."""
+        """Return the words, those of the texts at the positions in `whole` replaced by one word each."""
         added, places = _points(list(whole.values()))
         points, places = np.concatenate([self.points, added]), places + len(self.points)
         at = np.array(list(whole), np.intp)
@@ -152,7 +152,7 @@ class Batch:
             forms.kinds_of(*_buffers(self.points, self.offsets, kinds, self.kinds))
 
     def count(self, *, folded: bool, seed: int) -> CountedWords:
-        """Count the words of the texts: in NFKC and lower case all, else those of two characters or more."""
+        """Count the words of the texts: all words of the `folded` form, or else words of two characters or more."""
         form = partial(canonical, folded=folded, form=self.form)
         if not folded:
             points, offsets = self._completed(self.points, self.offsets, characters.COMPOSED, form)
@@ -324,7 +324,10 @@ def _with_kind(text: str, kind: int, expected: int) -> str:
 
 
 def bounded_word(word: str) -> str:
-    """Return a word; one longer than `MAX_WORD` is replaced by its beginning and a digest, as each of a pair is."""
+    """Return a word; a longer one than `MAX_WORD` is shortened to its beginning and a digest.
+
+    A letter with so many marks is shortened before, in the same way.
+    """
     if len(word) <= MAX_WORD:
         return word
     extends = kernel_tables()["kinds"][_points([word])[0][1:]] & characters.EXTENDS
@@ -349,12 +352,12 @@ def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
 def hash_between(
     points: NDArray[np.uint32], starts: NDArray[np.uint32], stops: NDArray[np.uint32], seed: int
 ) -> NDArray[np.uint64]:
-    """Hash words as they vote, which overwrites where they start and stop."""
+    """Hash words as they vote; `starts` and `stops` are overwritten."""
     return _counted(points, starts, stops, np.arange(len(starts) + 1), seed).hashes
 
 
 def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the code points of texts, and where each begins and the last one ends."""
+    """Return the code points of texts one after the other, and the offset of each text, then that of the end."""
     encoded = bytearray("".join(texts).encode("utf-32-le", "surrogatepass"))
     points = np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
     # A subclass of str may tell another length than that of its characters.

@@ -12,7 +12,7 @@ def exact(string: str) -> str:
     return str.__str__(string)
 
 
-def checked_name(name: str, *, of: str = "a collection") -> bytes:
+def checked_name(name: str, *, of: str = "collection") -> bytes:
     """Return the UTF-8 of the name of a collection, or of a batch.
 
     Raises
@@ -22,14 +22,14 @@ def checked_name(name: str, *, of: str = "a collection") -> bytes:
     """
     wanted = f"wanted 1 to {MAX_NAME_BYTES} bytes of UTF-8 without control characters"
     if not isinstance(name, str):
-        raise InvalidArgument(f"the name of {of} is of type {type(name).__name__}: wanted a string")
+        raise InvalidArgument(f"the name of a {of} is of type {type(name).__name__}: wanted a string", parameter=of)
     name = exact(name)
     encoded = name.encode("utf-8", "replace")
     lone = any("\ud800" <= character <= "\udfff" for character in name)
     control = any(character < " " or "\x7f" <= character <= "\x9f" for character in name)
     if lone or control or not 1 <= len(encoded) <= MAX_NAME_BYTES:
         shown = name if len(name) <= MAX_NAME_BYTES else f"{name[:40]}…"
-        raise InvalidArgument(f"the name of {of} is {shown!r}: {wanted}")
+        raise InvalidArgument(f"the name of a {of} is {shown!r}: {wanted}", parameter=of)
     return encoded
 
 
@@ -41,4 +41,4 @@ def checked_batch(name: None) -> None: ...
 def checked_batch(name: str | None) -> str | None: ...
 def checked_batch(name: str | None) -> str | None:
     """Return the name of a batch as the string that it is, or None; raise `InvalidArgument` as `checked_name` does."""
-    return None if name is None else checked_name(name, of="a batch").decode()
+    return None if name is None else checked_name(name, of="batch").decode()

@@ -73,7 +73,7 @@ async def _named(
         Query(
             min_length=1,
             max_length=MAX_NAME_BYTES,
-            description="The collection whose documents are meant; without it, those that are in none.",
+            description="Name of the collection; without it, the documents that are in no collection.",
         ),
     ] = None,
 ) -> None:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index.local import Searched
+from simhash_hbase.index.search import Searched
 from simhash_hbase.service.limits import METRICS_FOLDER
 from simhash_hbase.stores.base import Cluster, OnDisk, Store
 

@@ -91,15 +91,19 @@ BatchName = Annotated[
     Query(
         min_length=1,
         max_length=MAX_NAME_BYTES,
-        description="The batch in which the documents come, such as a crawl; a document whose text stands stays in"
-        " the one that brought it.",
+        description="Name of the batch in which the documents come, such as a crawl. A document that is sent again with"
+        " the same text stays in its earlier batch.",
     ),
 ]
 BATCH_PAGES = 20
 """Pages of cells that a request about batches reads: 200,000 cells, so that it ends in time."""
 After = Annotated[
     str | None,
-    Query(max_length=200, pattern="^([0-9a-f]{2})+$", description="From where the answer before ended; else all."),
+    Query(
+        max_length=200,
+        pattern="^([0-9a-f]{2})+$",
+        description="`after` of the answer before; without it, the first part.",
+    ),
 ]
 
 
@@ -225,12 +229,12 @@ async def _of_part(request: Request, service: Service, act: Callable[[LocalIndex
 
 
 async def _selection(
-    limit: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Most matches in an answer.")] = 100,
     since: Annotated[
         str | None,
         Query(
             max_length=40,
-            description="Only documents added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m.",
+            description="Only documents added or last seen since: an ISO 8601 date or time, or an age: 7d, 12h, 30m.",
         ),
     ] = None,
 ) -> Search:
@@ -253,7 +257,8 @@ async def find(
     selection: Annotated[Search, Depends(_selection)],
     match: Annotated[MatchName | None, Query(description="Default: the index's rule.")] = None,
     distance: Annotated[
-        int | None, Query(ge=0, le=64, description="Above the index's distance, answers are not complete.")
+        int | None,
+        Query(ge=0, le=64, description="Most bits that differ; above the index's distance, answers are not complete."),
     ] = None,
     similarity: Annotated[float | None, Query(ge=0, le=1)] = None,
 ) -> Response:
@@ -274,7 +279,7 @@ async def find(
 async def find_clue(
     request: Request,
     service: ReadingService,
-    limit: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Most matches in an answer.")] = 100,
 ) -> Response:
     """Find the documents that hold a clue, such as a sentence, or a part of it; the largest share comes first.
 
@@ -293,7 +298,7 @@ async def find_passages(
     request: Request,
     service: ReadingService,
     at_least: Annotated[
-        int, Query(ge=1, le=PASSAGE_DOCUMENTS, description="Only passages that stand in so many other documents.")
+        int, Query(ge=1, le=PASSAGE_DOCUMENTS, description="Least number of other documents that hold a passage.")
     ] = 1,
     same: Annotated[
         str | None,

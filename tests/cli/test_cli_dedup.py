@@ -90,11 +90,15 @@ def test_near_text_joins_pages_of_one_template_and_near_subject_keeps_them_apart
     assert len(subject.originals) > 10
 
 
-def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_usage(cli, url, filled, corpus_file):
+def test_a_missing_index_is_a_failure_without_create(cli, url, corpus_file):
     missing = cli("dedup", url, corpus_file)
-    options = cli("dedup", filled, corpus_file, "--scheme", "4x1")
 
     assert missing.failure.endswith(": simhash-hbase create makes one, or dedup with --create")
+
+
+def test_profile_options_without_create_are_wrong_usage(cli, filled, corpus_file):
+    options = cli("dedup", filled, corpus_file, "--scheme", "4x1")
+
     assert "--create" in options.usage_error
 
 

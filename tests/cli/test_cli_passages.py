@@ -85,13 +85,19 @@ def test_clues_come_from_files_too_and_are_counted(cli, index, quoting):
     assert asked.err.startswith("find: 2 documents, 1 with matches")
 
 
-def test_a_clue_that_is_too_short_is_refused_and_an_index_without_passages_says_so(cli, index, empty, tmp_path):
+def test_a_clue_that_is_too_short_is_refused(cli, index, tmp_path):
     assert "12 at least are found in this index" in cli("find", index, "--text", "交通局负责人").usage_error
-    assert "the index keeps no passages" in cli("find", empty, "--text", QUOTE).usage_error
     clues = write_jsonl(tmp_path / "clues.jsonl", [{"id": "a", "text": "交通局负责人"}, {"id": "b", "text": QUOTE}])
     asked = cli("find", index, clues)
     assert (asked.code, [record["query"] for record in asked.records]) == (3, ["b"])
     assert "clues.jsonl:1" in asked.err
+
+
+def test_find_in_an_index_without_passages_is_refused(cli, empty):
+    assert "the index keeps no passages" in cli("find", empty, "--text", QUOTE).usage_error
+
+
+def test_find_without_a_clue_is_wrong_usage(cli, index):
     assert "nothing to look for" in cli("find", index).usage_error
 
 

@@ -31,9 +31,15 @@ def test_query_takes_texts_ids_fingerprints_and_files_in_that_order(cli, filled,
     assert asked.err.startswith("query: 60 documents, 60 with matches")
 
 
-def test_query_without_a_fingerprint_is_wrong_usage_and_without_words_a_failure(cli, filled):
+def test_query_with_nothing_to_look_for_is_wrong_usage(cli, filled):
     assert "--text" in cli("query", filled).usage_error
+
+
+def test_query_for_a_malformed_fingerprint_is_wrong_usage(cli, filled):
     assert "'xyz' is not a fingerprint: 16 hex digits" in cli("query", filled, "--simhash", "xyz").usage_error
+
+
+def test_query_for_a_text_without_words_is_a_failure(cli, filled):
     assert "has no usable words, so it has no fingerprint" in cli("query", filled, "--text", "…!?").failure
 
 

@@ -4,6 +4,8 @@ import pytest
 from support.corpus import text, write_jsonl
 
 from simhash_hbase.cli.exits import with_sources
+from simhash_hbase.cli.help import CONFIG, Command, Option
+from simhash_hbase.errors import InvalidArgument, InvalidInput, InvalidProfile, StoreTimeout
 
 
 @pytest.fixture
@@ -171,22 +173,53 @@ def test_options_of_the_profile_that_an_index_has_are_named(cli, empty_and_file,
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "sentence", "is_named"),
+    ("name", "value", "error", "is_named"),
     [
-        ("by", "site", "nearby.jsonl: no such file or directory", False),
-        ("cut", 9, "the page's brotli data is damaged or cut off", False),
-        ("format", "json", "a.jsonl: the format has no field 'score'", False),
-        ("encoding", "big5", "the word big52 is unknown", False),
-        ("encoding", "klingon", "encoding 'klingon' is unknown", True),
-        ("rejects", "out", "--rejects out is the file of --report, too", True),
-        ("lease", 0, "lease_s 0: wanted more than 0", True),
-        ("scheme", "9z", "scheme 9z has no blocks", True),
+        ("by", "site", InvalidInput("nearby.jsonl is sorted by site2"), False),
+        ("cut", 9, InvalidInput("the page's brotli data is damaged or cut off"), False),
+        ("format", "csv", InvalidInput("a.jsonl: the format has no field 'score'"), False),
+        ("format", "csv", InvalidArgument("the format of 'a' is unknown", parameter="format"), True),
+        ("encoding", "big5", InvalidInput("the word big52 is unknown"), False),
+        ("encoding", "klingon", InvalidInput("a.txt is not of encoding klingon"), True),
+        ("rejects", "out", InvalidArgument("--rejects and --report are one file"), True),
+        ("lease_s", 9, InvalidProfile("lease_s is 9: wanted more than 10"), True),
+        ("lease_s", 9, StoreTimeout("the claim had a lease_s of 10"), False),
+        ("limit", 0, InvalidArgument("0 is below 1", parameter="limit"), True),
+        ("distance", 0, InvalidArgument("0 is below 1", parameter="limit"), False),
     ],
 )
-def test_an_error_names_the_place_of_a_setting_that_it_speaks_of(key, value, sentence, is_named):
-    told = with_sources(sentence, {key: ("variable X", value)})
+def test_an_error_names_the_place_of_a_setting_that_it_is_about(name, value, error, is_named):
+    command = Command("add", params=[Option([f"--{name.removesuffix('_s')}", name])])
+    with command.make_context("add", [], default_map={name: value}) as context:
+        context.meta[CONFIG] = "settings.toml"
+        sentence = with_sources(str(error), error, context)
 
-    assert told == f"{sentence} (set by variable X)" if is_named else told == sentence
+    key = name.removesuffix("_s")
+    assert sentence == (f"{error} (set by {key} in settings.toml)" if is_named else str(error))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("create {0} --analyzer shingle", "scheme", "9z"),
+        ("create {0} --analyzer shingle", "shingle", "65"),
+        ("create {0} --analyzer shingle", "distance", "9"),
+        ("create {0} --analyzer shingle --hash md5", "seed", "7"),
+        ("add {1} {2}", "batch", "\t"),
+        ("add {1} {2}", "collection", "\t"),
+        ("query {1} {2}", "since", "9x"),
+        ("dedup {1} {2}", "keep", "no"),
+        ("passages {1} {2}", "at_least", "0"),
+    ],
+)
+def test_a_refused_short_value_names_its_variable(cli, empty_and_file, tmp_path, monkeypatch, words):
+    line, name, value = words
+    variable = f"SIMHASH_HBASE_{name.upper()}"
+    monkeypatch.setenv(variable, value)
+
+    sentence = cli(*line.format(f"file:{tmp_path / 'new'}", *empty_and_file).split()).usage_error
+
+    assert f"variable {variable}" in sentence
 
 
 @pytest.mark.parametrize("cache", ["", "/proc/none"], ids=["without a home folder", "where not even root may write"])

@@ -5,11 +5,13 @@ import os
 from collections import Counter
 from dataclasses import replace
 
+import click
 import pytest
 from support.corpus import near_copies, text, write_jsonl
 from support.results import Printed
 
 from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_index
+from simhash_hbase.cli.app import cli as program
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate
 from simhash_hbase.corpus.documents import are_made_here
@@ -46,7 +48,9 @@ def test_the_library_decides_and_writes_what_the_command_does(cli, tmp_path, sou
     assert (done.documents, done.originals, done.duplicates, done.refused) == (60, 20, 40, 2)
     for name in written:
         # A refusal names the parameter, or the option of the command line.
-        assert in_options(ours[name].read_text("utf-8")) == theirs[name].read_text("utf-8") != ""
+        assert (
+            in_options(ours[name].read_text("utf-8"), click.Context(program)) == theirs[name].read_text("utf-8") != ""
+        )
 
 
 def test_decisions_are_handed_over_in_order_and_again(cli, tmp_path, source):

@@ -38,17 +38,25 @@ def test_there_are_forty_chinese_texts_of_a_few_hundred_characters_none_like_ano
 
 
 @pytest.mark.slow
-def test_all_exact_copies_and_most_edited_ones_are_found_but_no_false_chinese_ones(corpus, decisions):
-    copies = [text for text in corpus if "#" in text.id]
-    exact = [text.id for text in copies if text.id.endswith("#copied")]
+def test_every_exact_copy_is_found(corpus, decisions):
+    exact = [text.id for text in corpus if text.id.endswith("#copied")]
 
     assert len(exact) >= 20
     assert not any(decisions[name].is_original for name in exact)
+
+
+@pytest.mark.slow
+def test_no_chinese_article_is_a_copy_of_another(decisions):
     assert all(decisions[text.id].is_original for text in chinese())
-    for lang in ("en", "zh"):
-        edited = [text.id for text in copies if text.lang.startswith(lang)]
-        assert len(edited) >= 20
-        assert sum(decisions[name].of == name.partition("#")[0] for name in edited) >= 0.6 * len(edited)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_six_of_ten_edited_copies_are_found_at_least(corpus, decisions, lang):
+    edited = [text.id for text in corpus if "#" in text.id and text.lang.startswith(lang)]
+
+    assert len(edited) >= 20
+    assert sum(decisions[name].of == name.partition("#")[0] for name in edited) >= 0.6 * len(edited)
 
 
 @pytest.mark.parametrize("kind", sorted(EDITS))

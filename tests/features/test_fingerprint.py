@@ -90,9 +90,12 @@ def test_weights_that_decide_no_bit_are_an_empty_document(features):
     assert (simhashes[0], counts.tolist()) == (0, [0, 1])
 
 
-def test_no_feature_and_hashes_that_cancel_in_every_bit_are_an_empty_document():
+def test_no_feature_is_an_empty_document():
     with pytest.raises(EmptyDocument, match="no usable words"):
         fingerprint([])
+
+
+def test_hashes_that_cancel_in_every_bit_are_an_empty_document():
     with pytest.raises(EmptyDocument, match="weights of the features"):
         fingerprint([0, 2**64 - 1], hash="none")
 
@@ -256,7 +259,7 @@ def test_of_other_hashes_nobody_is_warned(name):
     create_index("memory:", analyzer="shingle", hash=name).close()
 
 
-def test_features_and_texts_of_a_subclass_of_strings_are_the_strings_that_they_are():
+def test_a_string_of_a_subclass_counts_as_its_characters():
     class Other(str):
         __slots__ = ()
         __str__ = encode = lambda *_: b"other"
@@ -265,5 +268,8 @@ def test_features_and_texts_of_a_subclass_of_strings_are_the_strings_that_they_a
     assert fingerprint([Other("a"), (Other("b"), 2)]) == fingerprint(["a", ("b", 2)])
     assert Fingerprinter(ShingleAnalyzer()).fingerprint(Other("a text")) == fingerprint(["atex", "text"])
     assert learn([Other("a b"), Other("b")]).idf == learn(["a b", "b"]).idf
+
+
+def test_a_sample_to_learn_from_holds_strings_only():
     with pytest.raises(InvalidArgument, match="text 2 of the sample is of type bytes"):
         learn(["a", b"b"])

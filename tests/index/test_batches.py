@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support.corpus import text
 from support.places import CLAIMING_PLACES, DAY_MS, HBASE_PLACES, Clock, IndexMaker
 
-from simhash_hbase import InvalidArgument, LocalIndex, Profile, create_index, open_index
+from simhash_hbase import InvalidArgument, LocalIndex, Profile, create_index
 from simhash_hbase.index.batches import DocumentBatch, merged
 from simhash_hbase.index.upkeep import walk
 from simhash_hbase.rows.documentcells import decode_document
@@ -129,7 +129,7 @@ def test_other_writers_may_change_a_document_before_it_is_removed(index, monkeyp
         index.add(name, text(name), batch="monday")
     page = next(walk.scan_documents(index.store))
     index.add("a", text("x"), batch="tuesday")
-    monkeypatch.setattr("simhash_hbase.index.local.scan_documents", lambda *_, **__: iter([page]))
+    monkeypatch.setattr("simhash_hbase.index.stored.scan_documents", lambda *_, **__: iter([page]))
 
     assert list(index.remove_batch("monday", yes=True)) == ["b"]
     assert index.get("a").batch == "tuesday"
@@ -235,10 +235,8 @@ def parts(ask):
 def test_the_counts_have_times(tmp_path):
     clock = Clock()
     clock.ms = 1_700_000_000_000
-    with create_index(f"file:{tmp_path / 'a.index'}", analyzer="shingle"):
-        pass
-    with open_index(f"file:{tmp_path / 'a.index'}") as index:
-        index._clock = clock
+    store = CLAIMING_PLACES["embedded"](tmp_path, clock).create()
+    with LocalIndex.create(store, PROFILE, clock=clock) as index:
         index.claim("a", text("x"), batch="monday")
         clock.advance(days=1)
         index.claim("b", text("x"), batch="monday")

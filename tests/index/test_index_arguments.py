@@ -186,7 +186,7 @@ def test_strings_of_a_subclass_are_the_strings_that_they_are(make_index, kind_of
 
 
 @pytest.mark.parametrize("message", LOOKUPS)
-def test_what_is_no_id_no_fingerprint_and_no_limit_is_refused_where_it_is_looked_up(make_memory_index, message):
+def test_a_look_up_refuses_each_wrong_argument(make_memory_index, message):
     index = make_memory_index()
     index.add("a", TEXT)
     for call, wrong in product(*LOOKUPS[message]):

@@ -110,8 +110,11 @@ def test_pairs_are_judged_as_the_rule_is_written_down(seed, rule):
     assert accepted.tolist() == [matches(own, other, rule) for other in others]
 
 
-def test_two_bare_fingerprints_have_no_similarity_and_bits_above_64_do_not_count():
+def test_two_bare_fingerprints_have_no_similarity():
     assert accept(VERIFIED, 3, entries({"a": 5}), entries({"b": 2}), by_blocks=True) == (True, None)
+
+
+def test_a_distance_counts_the_lower_64_bits_alone():
     assert hamming(1 << 64, 0) == 0
     assert hamming(1 << 63, 0) == hamming(1, 0) == 1
     assert distances(np.array([1 << 63], np.uint64), np.array([0], np.uint64)).tolist() == [1]

@@ -18,7 +18,7 @@ from support.gates import absent
 import simhash_hbase
 from simhash_hbase import errors
 from simhash_hbase.cli.app import COMMANDS, cli
-from simhash_hbase.cli.exits import PARAMETERS, in_options
+from simhash_hbase.cli.exits import in_options
 
 # One runs when it is imported.
 MODULES = {module.name for module in pkgutil.walk_packages(simhash_hbase.__path__, "simhash_hbase.")} - {
@@ -100,12 +100,16 @@ COMMAND = re.compile(rf"(?<!`)simhash-hbase ({'|'.join(COMMANDS)})\b")
 
 @cache
 def options():
+    """Return the options of all commands, with the names of their parameters."""
     context = click.Context(cli)
     waiting = [cli.get_command(context, name) for name in COMMANDS]
-    found = set()
+    found = defaultdict(set)
     while waiting:
         command = waiting.pop()
-        found.update(word for item in command.params for word in item.opts if word.startswith("--"))
+        for item in command.params:
+            for word in item.opts:
+                if word.startswith("--"):
+                    found[word].add(item.name)
         waiting += getattr(command, "commands", {}).values()
     return found
 
@@ -128,14 +132,29 @@ def modules():
 
 def test_no_message_of_the_library_names_an_option_or_a_command():
     texts = [(f"{name}:{line}", text) for name, path in modules() for line, text in literals(path)]
-    assert [(place, text) for place, text in texts if options() & set(OPTION.findall(text))] == []
+    assert [(place, text) for place, text in texts if options().keys() & OPTION.findall(text)] == []
     # What names a command in backticks describes the service's own pages.
     assert [(place, text) for place, text in texts if COMMAND.search(text)] == []
 
 
-def test_every_parameter_in_a_message_is_known_and_an_option_of_the_command_line():
+def test_every_parameter_in_a_message_is_an_option_of_the_command_line():
     texts = [text for _, path in modules() for _, text in literals(path)]
-    named = {word for text in texts for word in re.findall(r"`([a-z_]+)(?:=|`)", text)}
+    named = {word for text in texts for word in re.findall(r"`([a-z_]+)(?:=|`)", text)} - {"object"}  # msgspec's.
 
-    assert named - set(PARAMETERS) == {"object"}  # What msgspec writes of a type.
-    assert {in_options(f"`{name}`") for name in PARAMETERS} <= options()
+    assert {"results", "staging", "format"} <= named
+    written = {name: in_options(f"`{name}`", click.Context(cli)) for name in named}
+    assert {name: option for name, option in written.items() if options().get(option) != {name}} == {}
+    assert in_options("`object`", click.Context(cli)) == "`object`"
+
+
+def test_every_parameter_of_an_error_is_an_option_of_the_command_line():
+    named = defaultdict(set)
+    for _, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for each in getattr(node, "keywords", []):
+                if each.arg == "parameter" and isinstance(each.value, ast.Constant):
+                    named[each.value.value].add(path.name)
+
+    parameters = set().union(*options().values())
+    assert {"limit", "encoding"} <= named.keys()
+    assert {name: places for name, places in named.items() if name not in parameters} == {}

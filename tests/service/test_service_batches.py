@@ -251,14 +251,19 @@ async def test_a_contested_claim_does_not_hold_up_its_batch_and_waits_by_itself(
     assert {deadline for _, deadline in index.deadlines[:-1]} == {2.0}
 
 
-async def test_a_contended_claim_is_to_be_made_again_and_its_batch_keeps_its_answers():
+async def test_a_contended_claim_is_answered_as_a_conflict_to_be_retried():
     async with _client_of(_Contended(wins_before_s=inf)) as client:
         alone = await client.post("/v1/claims", json=CONTESTED[1])
+
+    assert (alone.status_code, alone.json()["code"], alone.json()["retryable"]) == (409, "claim_contended", True)
+    assert alone.headers["retry-after"] == "1"
+
+
+async def test_a_contended_claim_of_a_stream_leaves_the_other_lines_their_answers():
+    async with _client_of(_Contended(wins_before_s=inf)) as client:
         stream = await client.post("/v1/claims", content=ndjson(CONTESTED), headers=NDJSON)
 
     *claimed, end = lines(stream)
-    assert (alone.status_code, alone.json()["code"], alone.json()["retryable"]) == (409, "claim_contended", True)
-    assert alone.headers["retry-after"] == "1"
     assert [decision.get("status") for decision in claimed] == ["original", None, "original"]
     assert (claimed[1]["line"], claimed[1]["id"], claimed[1]["error"]["retryable"]) == (2, "b", True)
     assert end["summary"]["outcomes"] == {"original": 2, "claim_contended": 1}

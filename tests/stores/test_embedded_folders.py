@@ -88,7 +88,7 @@ def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
         assert holds_index(str(path))
 
 
-def test_open_says_when_nothing_is_there_and_an_interrupted_create_can_be_repeated(tmp_path):
+def test_open_of_a_folder_without_an_index_fails_and_leaves_it_empty(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("none", "empty"):
         assert not holds_index(str(tmp_path / name))
@@ -96,11 +96,16 @@ def test_open_says_when_nothing_is_there_and_an_interrupted_create_can_be_repeat
             EmbeddedStore.open(str(tmp_path / name))
 
     assert os.listdir(tmp_path / "empty") == []
-    lmdb.open(str(tmp_path / "empty")).close()
+
+
+def test_create_repeats_what_was_interrupted(tmp_path):
+    folder = str(tmp_path)
+    lmdb.open(folder).close()
+
     with pytest.raises(IndexMissing, match=r"its making was interrupted$") as raised:
-        EmbeddedStore.open(str(tmp_path / "empty"))
+        EmbeddedStore.open(folder)
     assert raised.value.interrupted
-    EmbeddedStore.create(str(tmp_path / "empty")).close()
+    EmbeddedStore.create(folder).close()
 
 
 @pytest.mark.parametrize("use", [EmbeddedStore.open, EmbeddedStore.create])
@@ -174,9 +179,12 @@ def test_options_reach_the_driver(folder, durable):
         assert driver.info()["max_readers"] == 7
 
 
-def test_a_key_too_long_for_lmdb_is_refused_and_size_tells_rows_and_bytes_on_disk(store):
+def test_the_size_of_a_folder_is_its_rows_and_bytes_on_disk(store):
     assert store.size().rows == {"b": 1, "d": 0, "m": 0}
     assert 4096 <= store.size().bytes < 1 << 20
+
+
+def test_a_key_too_long_for_lmdb_is_refused(store):
     for cell in (Cell(b"r", b"q" * 511, b""), Cell(b"r" * 256, b"", b"")):
         with pytest.raises(InvalidArgument):
             store.put("d", [cell])

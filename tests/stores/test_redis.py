@@ -163,14 +163,19 @@ def test_a_store_opened_for_reading_only_answers_and_refuses_to_write(store, opt
                 write()
 
 
-def test_rows_are_a_sorted_set_for_each_segment_and_flag_and_leave_no_empty_key(store, raw):
+def test_deleted_rows_and_cells_leave_no_key(store, raw):
     before = raw.dbsize()
     store.put_rows(rows_of((7, 1)), timestamp=1)
     store.put("d", [Cell(b"row", b"s", b"v", 5)])
+
     store.delete_rows(rows_of((7, 1)), timestamp=1)
     store.delete("d", [Cell(b"row", b"s", b"", 5)])
+
     assert raw.dbsize() == before + 1  # the counters
     assert store.size().rows == {"b": 0, "d": 0, "m": 0}
+
+
+def test_rows_are_a_sorted_set_for_each_segment_of_a_flag(store, raw):
     store.put_rows(rows_of((0x0102030405, 9), (0x0102030405, 8), (0x0102030406, 8)), timestamp=1)
 
     assert sorted(raw.keys("simhash-hbase:b:*")) == [b"simhash-hbase:b:\1\2\3\4\5", b"simhash-hbase:b:\1\2\3\4\6"]
@@ -270,24 +275,36 @@ def test_answers_equal_brute_force_also_for_what_was_removed_or_got_another_text
         assert found == (near(one, left, rule), False)
 
 
-def test_statistics_count_all_and_vacuum_takes_the_rows_of_what_was_removed(store):
+@pytest.fixture
+def three(store):
+    """Return an index of three documents, of which one was removed."""
     index = LocalIndex.create(store, Profile.resolve(analyzer="shingle", bands=BANDS, grace_s=0))
-    three = {"a": Written(7, 1 << 100, (1, 2, 3, 4, 5, 6)), "bare": Written(~7 % 2**64), "gone": Written(0)}
-    index.add_entries(written_entries(three, BANDS))
+    documents = {"a": Written(7, 1 << 100, (1, 2, 3, 4, 5, 6)), "bare": Written(~7 % 2**64), "gone": Written(0)}
+    index.add_entries(written_entries(documents, BANDS))
     list(index.remove_many(["gone"]))
+    return index
 
-    stats = index.stats()
+
+def test_statistics_count_documents_and_all_rows(three):
+    stats = three.stats()
 
     assert (stats.documents, stats.rows, stats.exact) == (2, 3 * TABLES + BANDS, True)
     assert stats.bytes > 0
     assert (stats.format, stats.profile["analyzer"], stats.last_backup) == (4, "shingle", None)
-    index.note_backup("2026-11-21T09:30:00Z")
-    assert index.stats().last_backup == "2026-11-21T09:30:00.000Z"
-    assert sorted(stored.id for stored in index.export()) == ["a", "bare"]
-    later = LocalIndex(store, clock=lambda: now_ms() + DAY_MS)
-    later.vacuum()
-    assert index.stats().rows == 2 * TABLES + BANDS
-    assert index.verify().wrong == 0
+    assert sorted(stored.id for stored in three.export()) == ["a", "bare"]
+
+
+def test_statistics_show_a_noted_backup(three):
+    three.note_backup("2026-11-21T09:30:00Z")
+
+    assert three.stats().last_backup == "2026-11-21T09:30:00.000Z"
+
+
+def test_vacuum_takes_the_rows_of_a_removed_document(three, store):
+    LocalIndex(store, clock=lambda: now_ms() + DAY_MS).vacuum()
+
+    assert three.stats().rows == 2 * TABLES + BANDS
+    assert three.verify().wrong == 0
 
 
 def test_backup_is_left_to_redis_itself(store):
@@ -377,13 +394,16 @@ def test_a_wrong_password_and_a_user_without_rights_to_write_are_refused(own_ser
             store.put_rows(rows_of((7, 1)), timestamp=1)
 
 
-def test_a_server_that_evicts_keys_and_a_database_that_it_does_not_have_are_refused(own_server):
+def test_a_server_that_evicts_keys_is_refused(own_server):
     server = own_server("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 
-    with pytest.raises(InvalidArgument, match="no database of this number"):
-        RedisStore.create(server.options(100_000))
     with pytest.raises(Unsupported, match="maxmemory-policy allkeys-lru"):
         RedisStore.create(server.options())
+
+
+def test_a_database_that_the_server_does_not_have_is_refused(own_server):
+    with pytest.raises(InvalidArgument, match="no database of this number"):
+        RedisStore.create(own_server().options(100_000))
 
 
 def test_a_full_server_keeps_its_rows_and_a_replica_is_refused_for_writing(own_server):
@@ -412,7 +432,7 @@ def test_keys_that_another_program_or_another_version_wrote_are_told(store, opti
         RedisStore.open(options)
 
 
-def test_a_closed_connection_is_replaced_and_forgotten_scripts_are_sent_again(store, raw):
+def test_a_call_after_its_connection_was_killed_sends_forgotten_scripts_again(store, raw):
     store.put_rows(rows_of((7, 1)), timestamp=1)
     for client in raw.client_list():
         if client["cmd"] != "client|list":

@@ -422,7 +422,7 @@ def test_progress_is_shown_on_standard_error_when_it_is_asked_for(rows, capsys, 
     ]
 
 
-def test_progress_of_a_stream_has_no_total_and_of_a_long_table_a_line_at_times(rows, capsys, monkeypatch):
+def test_progress_of_a_stream_counts_rows_without_a_total(rows, capsys, monkeypatch):
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
     reader = pa.Table.from_pylist(rows).to_reader(7)
 

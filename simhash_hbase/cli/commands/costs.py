@@ -74,9 +74,11 @@ def plan_scheme(
     (10, 256, 2560, 3584.0)
     """
     if documents < 1:
-        raise InvalidArgument(f"documents {documents}: wanted at least 1")
+        raise InvalidArgument(f"documents {documents}: wanted at least 1", parameter="documents")
     if compression not in HBASE_BYTES:
-        raise InvalidArgument(f"compression {compression!r}: measured were {', '.join(HBASE_BYTES)}")
+        raise InvalidArgument(
+            f"compression {compression!r}: measured were {', '.join(HBASE_BYTES)}", parameter="compression"
+        )
     tables = len(scheme.tables)
     # Winnowing keeps two of w + 1 hashes on average, for windows of w (Schleimer, Wilkerson, Aiken 2003).
     windows = 0 if passages is None else passages - passage_gram(passages) + 1

@@ -277,7 +277,7 @@ def dedup(
                     dry=settings.dry_run,
                     by=settings.by,
                     by_source=done.by_source,
-                    words=exits.in_options,
+                    words=output.in_options,
                 )
                 write_report(report, decided, run, meter=output.meter)
     counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}
@@ -390,7 +390,7 @@ def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]
 def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Output) -> Iterator[LocalIndex]:
     """Make an index for the input that is gone after the block.
 
-    Nothing is learned where no record has a text: each record has its refusal then, and an empty input its result.
+    If no record has a text, nothing is learned: each record is refused, and an empty input has an empty result.
     """
     from simhash_hbase.api import temporary_index
 

@@ -191,8 +191,9 @@ def explain(
     """Show why two documents are near or not: bits, blocks, tables, features.
 
     A and B are each the name of a file, the id of a stored document (with URL), or else a text. Of a web page the main
-    text counts; a file of JSON lines, CSV, Parquet, ... holds one record. With --simhash-field or --features-field it
-    is a record with your own. --input-format is for the documents of --learn-from.
+    text counts; a file of JSON lines, CSV, Parquet, ... holds one record. With --simhash-field or
+    --features-field, the record holds your own fingerprint or features. --input-format is for the documents of
+    --learn-from.
     """
     from simhash_hbase.stores.addresses import is_address
 

@@ -58,9 +58,10 @@ def plan(
         else:
             number = int(documents.replace(",", "").replace("_", ""))
     except (ValueError, OverflowError) as error:
-        raise InvalidArgument(f"documents {documents!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
+        wanted = "wanted a number such as 1000000, 1e9 or 2^34"
+        raise InvalidArgument(f"documents {documents!r}: {wanted}", parameter="documents") from error
     if number > MOST_DOCUMENTS:
-        raise InvalidArgument(f"documents {documents}: at most 2^64")
+        raise InvalidArgument(f"documents {documents}: at most 2^64", parameter="documents")
     plans = [
         plan_scheme(Scheme.parse(text), number, bands=bands, passages=passages, compression=compression)
         for text in schemes or SCHEMES
@@ -193,7 +194,7 @@ def schema(url: str, form: str, table: options.Choice, ttl_days: float | None) -
 @option("--exact", is_flag=True, help="Read everything, not a sample of a large index.")
 @options.output_in("json", also=["html"])
 def stats(url: str, exact: bool, output: options.Output) -> None:
-    """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
+    """Count documents, rows and bytes; show how crowded the prefixes are; --format html writes a page."""
     from simhash_hbase.report.page import stats_page
 
     with output, options.open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:

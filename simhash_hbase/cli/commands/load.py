@@ -43,7 +43,7 @@ KEY_BYTES = 8
            help="Folder for analysed documents, from which an interrupted load continues."),
     *options.load,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
-           show_default="what scripts/hbase fetches", help="HBase's lib."),
+           show_default="what scripts/hbase fetches", help="HBase's folder lib, with its jars."),
     option("--container", metavar="NAME", help="HBase runs in this container of docker/hbase."),
 )  # fmt: skip
 @options.collection

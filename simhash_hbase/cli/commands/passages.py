@@ -103,9 +103,9 @@ def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]
 @options.collected(
     "choice",
     option("--at-least", type=click.IntRange(1), show_default="1", metavar="N",
-           help="Only passages that stand in so many other documents."),
+           help="Least number of other documents that hold a passage."),
     option("--same", metavar="FIELD",
-           help="Count only documents whose metadata has the same value there; with --metadata-field FIELD."),
+           help="Count only documents with the same value of this metadata field; with --metadata-field FIELD."),
     option("--longest", is_flag=True, help="Print only the longest passage of each text."),
     option("--cut", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write id and text of each document without its passages, as JSON lines."),
@@ -116,7 +116,7 @@ def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]
     option("--against", multiple=True, metavar="COLLECTION", help="Look for the documents of this collection, such as"
            " items of an evaluation set, or for those of the index at this address. Repeatable."),
     option("--at-share", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE", show_default=f"{ITEM_SHARE:g}",
-           help="With --against, only items of which a text has so large a share."),
+           help="With --against, print an item only if a text holds at least this share of it."),
     option("--output", type=click.Path(), metavar="PLACE", help="With --against, write the texts without items to"
            " PLACE, as `dedup` does."),
     option("--suites", type=click.Path(dir_okay=False), metavar="FILE",
@@ -128,7 +128,7 @@ def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]
 def passages(
     url: str, files: tuple[str, ...], choice: Choice, reading: corpus.Reading, collection: str | None, output: Output
 ) -> int:
-    """Find the parts of texts that stand in other documents: in how many, in which first, in which most.
+    """Find the parts of texts that stand in other documents, and print how many and which documents these are.
 
     The index must have been made with --passages. start and stop count characters of the text as it came; of a passage
     some characters at both ends may be missing. A document that is in the index under the same id does not count.

@@ -106,7 +106,7 @@ def serve(url: str, choice: options.Choice) -> None:
 def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, ...]) -> None:
     """Make a key for the service and print it, this once: FILE takes only its SHA-256.
 
-    A key ends when its line is taken out of FILE; a running service reads that by itself.
+    To revoke a key, delete its line from FILE; a running service notices that by itself.
     """
     click.echo(service.make_key(file, name, scopes, collections))
 

@@ -153,7 +153,8 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
     options.batch,
     *options.load,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
-           show_default="what scripts/hbase fetches", help="HBase's lib, at the same place on every worker."),
+           show_default="what scripts/hbase fetches",
+           help="HBase's folder lib, with its jars, at the same place on every worker."),
 )  # fmt: skip
 @spark_options
 @options.reading

@@ -17,9 +17,10 @@ from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO, Self
 
+import click
 import msgspec
 
-from simhash_hbase.cli.exits import in_options
+from simhash_hbase.cli import exits
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless
 from simhash_hbase.corpus.options import RunListener
 from simhash_hbase.index.forms import plain
@@ -56,6 +57,7 @@ class Output(ABC):
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
+        self._context = click.get_current_context()  # Of this thread alone.
         self.quiet = quiet  # Nothing but results and errors.
         self._has_said = False
         self._bar: Bar | None = None
@@ -127,11 +129,15 @@ class Output(ABC):
     @property
     def listener(self) -> RunListener:
         """Return the listener by which the library reports on its work."""
-        return RunListener(self.note, self.meter, in_options)
+        return RunListener(self.note, self.meter, self.in_options)
+
+    def in_options(self, sentence: str) -> str:
+        """Write the parameters that a sentence of the library names as options, those of this command first."""
+        return exits.in_options(sentence, self._context)
 
     def error(self, text: str) -> None:
         """Print why the exit code is not 0; standard error, also when quiet."""
-        said = secretless(harmless(in_options(text)))
+        said = secretless(harmless(self.in_options(text)))
         self._has_said = True
         erase_starting()
         if self._is_terminal():

@@ -54,9 +54,11 @@ class TableSchema:
 
     def __post_init__(self) -> None:
         if not 1 <= self.regions <= MOST_REGIONS:
-            raise InvalidArgument(f"regions is {self.regions}: wanted 1 to {MOST_REGIONS}")
+            raise InvalidArgument(f"regions is {self.regions}: wanted 1 to {MOST_REGIONS}", parameter="regions")
         if self.compression not in COMPRESSIONS:
-            raise InvalidArgument(f"compression is {self.compression!r}: wanted {', '.join(COMPRESSIONS)}")
+            raise InvalidArgument(
+                f"compression is {self.compression!r}: wanted {', '.join(COMPRESSIONS)}", parameter="compression"
+            )
         if self.ttl_ms is not None and self.ttl_ms < 1:
             raise InvalidArgument(f"ttl_ms is {self.ttl_ms}: wanted at least 1, or None")
 

@@ -1,0 +1,143 @@
+"""Stored documents: those of one collection, read back from their cells by id, by batch, or all of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress, islice
+from typing import NamedTuple
+
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.answers import Stored, stored_document
+from simhash_hbase.index.arguments import batches
+from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, counted, merged, row_after
+from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
+from simhash_hbase.index.upkeep.walk import DamageCallback, DocumentPage, ProgressCallback, scan_documents
+from simhash_hbase.index.write import is_in, remove_documents
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
+from simhash_hbase.rows.collections import Collection, own_id
+from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member, passages_of
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.stores.base import Store
+
+
+class ItemCounts(NamedTuple):
+    """The documents of a collection whose passages are looked for in texts."""
+
+    found: int
+    without_passages: int  # Duplicates, documents shorter than a hashed run, and those that came without a text.
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocuments:
+    """The documents of one collection that have not expired, as the store holds them."""
+
+    store: Store
+    profile: Profile
+    collection: Collection
+    oldest: Callable[[], int]
+    """Returns the time since which a document must have been seen to count, ms since 1970."""
+
+    def get(self, ids: Iterable[str]) -> list[tuple[DocumentState, Member | None] | None]:
+        """Read the cells and the members of ids, in their order; None for an id that is not there."""
+        oldest = self.oldest()
+        states = [
+            held and held[0].shown(oldest)
+            for held in read_states(self.store, list(map(self.collection.stored_id, ids)))
+        ]
+        members = iter(self.members([state for state in states if state is not None]))
+        return [None if state is None else (state, next(members)) for state in states]
+
+    def records(self, ids: Iterable[str]) -> list[Stored | None]:
+        """Read the records of ids, in their order; None for an id that is not there."""
+        return [None if held is None else stored_document(self.collection, *held) for held in self.get(ids)]
+
+    def entries(self, document_id: str) -> Entries | None:
+        """Read a document back as analysis made it, None if it is not there; of a duplicate not its sketch."""
+        [held] = self.get([document_id])
+        if held is None:
+            return None
+        state, member = held
+        if member is None or state.is_duplicate:
+            bare = bare_entries([state])
+            return self.collection.given(replace(bare, metadata=[None if member is None else member.metadata]))
+        return self.collection.given(member_entries([member], [state.simhash], bands=self.profile.bands))
+
+    def members(self, states: Sequence[DocumentState], on_damage: DamageCallback | None = None) -> list[Member | None]:
+        """Read the members of documents; of a duplicate, its cell among the copies of its original."""
+        cells = self.store.get(FAMILY_DOCUMENTS, [state.kept_key(id_digest(state.id)) for state in states])
+        members: list[Member | None] = []
+        for cell in cells:
+            member = None
+            if cell is not None:
+                try:
+                    member = decode_member(cell.value, bands=self.profile.bands)
+                except CorruptIndex as error:
+                    if on_damage is None:
+                        raise
+                    on_damage(cell.row, error)
+            members.append(member)
+        return members
+
+    def shown(self, page: DocumentPage) -> list[DocumentState]:
+        """Return the documents of a page that are in the collection and have not expired."""
+        oldest = self.oldest()
+        own = filter(lambda state: self.collection.holds(state.id), page.states)
+        return [shown for state in own if (shown := state.shown(oldest))]
+
+    def export(
+        self, batch: str | None, watch: ProgressCallback | None, on_damage: DamageCallback | None
+    ) -> Iterator[Stored]:
+        """Read the records of all documents, or of a batch, a page at a time; see `LocalIndex.export`."""
+        for page in scan_documents(self.store, watch, on_damage):
+            live = [state for state in self.shown(page) if batch is None or state.batch == batch]
+            for state, member in zip(live, self.members(live, on_damage), strict=True):
+                yield stored_document(self.collection, state, member)
+
+    def count_items(self, watch: ProgressCallback | None) -> ItemCounts:
+        """Count the documents that stand in a text if it has their passages; see `LocalIndex.count_items`."""
+        counts = ItemCounts(0, 0)
+        for page in scan_documents(self.store, watch):
+            live = self.shown(page)
+            kept = sum(
+                member is not None and not state.is_duplicate and bool(passages_of(member))
+                for state, member in zip(live, self.members(live), strict=True)
+            )
+            counts = ItemCounts(counts.found + kept, counts.without_passages + len(live) - kept)
+        return counts
+
+    def batches(self, watch: ProgressCallback | None) -> list[DocumentBatch]:
+        """Count the documents of each batch; see `Index.batches`."""
+        return merged(part for page in scan_documents(self.store, watch) for part in counted(self.shown(page)))
+
+    def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
+        """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
+        read = list(islice(scan_documents(self.store, start=row_after(after)), pages))
+        parts = merged(part for page in read for part in counted(self.shown(page)))
+        return BatchCounts(parts, read[-1].after.hex() if len(read) == pages else None)
+
+    def remove_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
+        """Remove the documents of a batch; yield the id of each when it is gone."""
+        for page in scan_documents(self.store, watch):
+            yield from self._remove_within(page, name)
+
+    def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
+        """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
+
+        `after` says where an earlier call ended; None: from the first.
+        """
+        read = 0
+        for page in islice(scan_documents(self.store, start=row_after(after)), pages):
+            read += 1
+            after = page.after.hex()
+            if removed := list(self._remove_within(page, name)):
+                return BatchRemoval(removed, after)
+        return BatchRemoval([], after if read == pages else None)
+
+    def _remove_within(self, page: DocumentPage, name: str) -> Iterator[str]:
+        """Remove the documents of a batch from a page; yield their ids."""
+        own = [state.id for state in page.states if is_in(name, state) and self.collection.holds(state.id)]
+        for ids in batches(own):
+            # Other writers may have changed them since they were read.
+            removed = remove_documents(self.store, ids, oldest=self.oldest(), batch=name)
+            yield from map(own_id, compress(ids, removed))

@@ -1,7 +1,8 @@
-"""Forms of texts, character by character: the entry of a table for each is written in its place.
+"""Forms of texts, character by character: each character is replaced by its entry in a table.
 
-A table holds for each code point the one that it becomes, 0 for none, or, with bit 31 set, the place of several in a
-list: their number, then they. Texts with characters whose form depends on their neighbours are left to Python.
+An entry is the code point that replaces the character; 0, which leaves it out; or, with bit 31 set, a place in a list,
+where a number stands and then so many code points that replace it. Texts with characters whose form depends on their
+neighbours are left to Python.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from simhash_hbase.kernel.kinds import BLANKLESS, HAN_FIRST, HAN_LAST, IGNORABLE
 
 MAPPED = 0x20000  # Code points that a table holds.
 LIST = 1 << 31  # In a table: the other bits are a place in the list.
-MOST_LISTED = 4  # Characters that one becomes, at most.
+MOST_LISTED = 4  # Most characters that replace one.
 
 _LIST = cython.declare(cython.uint, LIST)
 _SLOW = cython.declare(cython.int, SLOW)
@@ -24,7 +25,7 @@ _HAN_LAST = cython.declare(cython.uint, HAN_LAST)
 def kinds_of(
     points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1], found: cython.ushort[::1]
 ) -> None:
-    """Put the kinds of the characters of each text, from ``offsets[i]`` to ``offsets[i + 1]``, into `found`."""
+    """Put into ``found[i]`` the kinds that text i has, from ``offsets[i]`` to ``offsets[i + 1]``: the bits of all."""
     with cython.nogil:
         for text in range(offsets.shape[0] - 1):
             both = 0
@@ -42,7 +43,10 @@ def rewrite(
     written: cython.uint[::1],
     ends: cython.longlong[::1],
 ) -> None:
-    """Write the forms of texts, but for those with a character that is `SLOW`, and where each ends, after a 0."""
+    """Write the forms of texts one after the other, and into `ends` a 0, then the end of each form.
+
+    A text with a character that is `SLOW` gets an empty form: Python makes it.
+    """
     size: cython.Py_ssize_t = 0
     with cython.nogil:
         ends[0] = 0
@@ -63,7 +67,7 @@ def rewrite(
 
 
 def leave_out(points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1]) -> None:
-    """Leave out the characters that are `IGNORABLE`, in the place of the texts."""
+    """Remove the characters that are `IGNORABLE` from the texts, and update their offsets."""
     start: cython.Py_ssize_t = 0
     size: cython.Py_ssize_t = 0
     with cython.nogil:
@@ -94,7 +98,7 @@ def _is_unspaced(point: cython.uint, kinds: cython.ushort[::1]) -> cython.bint:
 
 
 def join(points: cython.uint[::1], ends: cython.longlong[::1], kinds: cython.ushort[::1]) -> None:
-    """Leave out blanks between two characters of scripts that put none between words, in the place of the texts."""
+    """Remove blanks between two characters of scripts without blanks from the texts, and update where these end."""
     start: cython.Py_ssize_t = 0
     size: cython.Py_ssize_t = 0
     with cython.nogil:

@@ -54,7 +54,7 @@ _HEBREW = cython.declare(cython.int, HEBREW)
 _FOREIGN = cython.declare(cython.int, PART | BLANKLESS)
 _HAN_FIRST = cython.declare(cython.uint, HAN_FIRST)
 _HAN_LAST = cython.declare(cython.uint, HAN_LAST)
-# The modes that are asked for below:
+# The modes, as constants of C:
 _TOKENS = cython.declare(cython.int, TOKENS)
 _WORDS = cython.declare(cython.int, WORDS)
 _KEYWORDS = cython.declare(cython.int, KEYWORDS)
@@ -70,7 +70,7 @@ _OWNER_SHIFT = cython.declare(cython.int, SLOT_BITS + WEIGHT_BITS)
 _BASE_SHIFT = cython.declare(cython.int, WEIGHT_BITS)
 _BASE_MASK = cython.declare(cython.ulonglong, (1 << SLOT_BITS) - 1)
 _WEIGHT_MASK = cython.declare(cython.ulonglong, (1 << WEIGHT_BITS) - 1)
-_WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
+_WINDOW = cython.declare(cython.Py_ssize_t, 63)  # A ring of 64 sums: a word reaches fewer places ahead than that.
 
 
 def read_words(
@@ -207,7 +207,7 @@ class Cutter:
     unknown: cython.double
     mode: cython.int
     unspaced: cython.int
-    # Scratch: the sums behind a place, the length of the word that the best path has there, the model's ways back.
+    # Scratch: the best sum from each place on, the length of the best path's word there, and the model's ways back.
     sums: cython.double[::1]
     lengths: cython.uchar[::1]
     ways: cython.uchar[::1]
@@ -385,7 +385,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Cut a block along its best path, which is found from its end: the length of the word at each place."""
+        """Cut a block along its best path, which is found backwards: at each place the word of the largest sum."""
         self.sums[stop & _WINDOW] = 0.0
         for place in range(stop - 1, start - 1, -1):
             reached = place + 1
@@ -426,7 +426,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _code(self, place: cython.Py_ssize_t) -> cython.ulonglong:
-        """Return the number of a character as the dictionary has it."""
+        """Return the number that the dictionary gives to the character at a place."""
         point: cython.uint = self.points[place]
         return self.codes[point - 32 if 97 <= point <= 122 and self.mode == _FOLDED_WORDS else point]
 
@@ -461,7 +461,7 @@ class Cutter:
         unit = self.units[slot]
         for place in range(start, stop):
             owner = slot
-            # Where nothing goes on, a step from the base 0 ends at nobody's or another one's slot.
+            # If no longer word begins so, the base is 0, and the slot that it leads to has another owner.
             slot = self._base(unit) + self._code(place)
             unit = self.units[slot]
             if unit >> _OWNER_SHIFT != owner:

@@ -36,7 +36,7 @@ def _mix(value: cython.ulonglong) -> cython.ulonglong:
 
 
 def mix(values: cython.ulonglong[::1]) -> None:
-    """Mix numbers in their place: no two become one."""
+    """Replace numbers by mixed ones, in their place; different numbers stay different."""
     for at in range(values.shape[0]):
         values[at] = _mix((values[at] * _GOLDEN) & _EMPTY)
 
@@ -85,7 +85,7 @@ def _find_minima(
     normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
 ) -> cython.void:
     """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
-    three: cython.ulonglong = 0  # The last code points of 21 bits each: three and two are held without loss.
+    three: cython.ulonglong = 0  # The last five code points, 21 bits each: three here, two below.
     two: cython.ulonglong = 0
     for place in range(_BINS):
         minima[place] = _EMPTY
@@ -118,7 +118,7 @@ def _count(minima: cython.ulonglong[::1]) -> cython.ulonglong:
 def _densify(
     minima: cython.ulonglong[::1], filled: cython.ushort[::1], orders: cython.ushort[::1], dense: cython.ulonglong[::1]
 ) -> cython.void:
-    """Copy the minima, each empty bin with that of the first filled one in its order; without any, all are empty."""
+    """Copy the minima; an empty bin gets that of the first filled one in its order. If all are empty, they stay so."""
     many: cython.Py_ssize_t = 0
     for bin in range(_BINS):
         dense[bin] = minima[bin]

@@ -86,7 +86,7 @@ def _murmur3(
                 second = (second * 5 + 0x38495AB5) & _ALL_BITS
                 key1 = octets >> (8 * (16 - at)) if at + size > 16 else 0
                 key2 = 0
-    # A key without octets has no remainder.
+    # Without octets both keys are 0, and mixing them in changes nothing.
     second ^= _scramble(key2, _C2, 33, _C1) ^ length
     first ^= _scramble(key1, _C1, 31, _C2) ^ length
     first = (first + second) & _ALL_BITS
@@ -154,7 +154,7 @@ class Features:
         size: cython.ulonglong = 1
         while size < cython.cast(cython.ulonglong, 2 * most):
             size *= 2
-        # For a hash the number of its feature, from 1; those of the texts before are as good as none.
+        # Open addresses by hash: the number of a feature, from 1. A number of an earlier text marks a free place.
         table: cython.int[::1] = memoryview(bytearray(4 * size)).cast("i")
         used: cython.Py_ssize_t = 0
         with cython.nogil:
@@ -188,8 +188,8 @@ class Features:
     ) -> None:
         """Write the fingerprint of each text, and how many of its features voted.
 
-        These are the `top` heaviest, of those that weigh the same the first by the word, or for 0 all of them. Where no
-        bit is decided, their number is 0, and where 64 bits do not hold the sums, -1.
+        The `top` heaviest features vote, with `top` 0 all; of equal weights the first word in order goes first. The
+        number is 0 if the votes for and against are equal at every bit, and -1 if a sum is too large for 64 bits.
         """
         self.weights = memoryview(bytearray(8 * self.hashes.shape[0] + 8)).cast("d")
         self.heap = memoryview(bytearray(4 * min(top, self.hashes.shape[0]) + 4)).cast("i")

@@ -102,7 +102,7 @@ After = Annotated[
     Query(
         max_length=200,
         pattern="^([0-9a-f]{2})+$",
-        description="`after` of the answer before; without it, the first part.",
+        description="The ``after`` of the answer before; without it, the first part.",
     ),
 ]
 

@@ -13,7 +13,16 @@ import msgspec
 from simhash_hbase import errors
 from simhash_hbase.client.http import DocumentTooLong, HttpClient, JsonObject, Parameters, ServiceTransport
 from simhash_hbase.index.agree import agreed_metadata
-from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
+from simhash_hbase.index.answers import (
+    Added,
+    Answer,
+    ClueAnswer,
+    Decision,
+    ItemCounts,
+    ItemsAnswer,
+    PassagesAnswer,
+    Stored,
+)
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged
 from simhash_hbase.index.copies import Copies
@@ -26,12 +35,14 @@ from simhash_hbase.index.operations import (
     COPIES,
     FIND,
     GET,
+    ITEMS,
     PASSAGES,
     QUERY,
     REMOVE,
     REMOVE_BATCH,
     Operation,
 )
+from simhash_hbase.index.passages import check_kept
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
@@ -182,6 +193,17 @@ class RemoteIndex(Index):
         if search.same is not None:
             parameters["same"] = search.same
         return self._sent(PASSAGES, chunk.kept, parameters)
+
+    def held(self, chunk: Chunk, *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | errors.SimhashError]]:
+        """Find the documents that stand in the texts of a chunk; see `Index.held`."""
+        texts = [replace(document, metadata=None) for document in chunk.kept]
+        return self._sent(ITEMS, texts, {"at_share": at_share})
+
+    def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
+        """Count the documents that queries find, also those too short to have passages; see `Index.count_items`."""
+        check_kept(self.profile)
+        batches = self.batches(watch=watch)
+        return ItemCounts(sum(each.originals for each in batches), sum(each.duplicates for each in batches))
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""

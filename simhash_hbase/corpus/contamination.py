@@ -17,7 +17,6 @@ from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.index.answers import ItemsAnswer
 from simhash_hbase.index.arguments import checked_item_share
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Sources
 from simhash_hbase.profile.defaults import ITEM_SHARE
 from simhash_hbase.rows.keys import id_digest
@@ -30,7 +29,7 @@ class Suite:
     ----------
     name : str
         Stands in results: the collection, or the address of the index.
-    index : LocalIndex
+    index : Index
         Its collection has the items.
     listener : RunListener
         Hears of items without passages, which no text is found to hold.
@@ -42,7 +41,7 @@ class Suite:
         texts clean.
     """
 
-    def __init__(self, name: str, index: LocalIndex, listener: RunListener) -> None:
+    def __init__(self, name: str, index: Index, listener: RunListener) -> None:
         self.name = name
         self.index = index
         self.texts = 0

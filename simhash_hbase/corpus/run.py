@@ -31,6 +31,7 @@ from simhash_hbase.index.forms import DECISION
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Sources, are_files_here, total_bytes
+from simhash_hbase.profile import Profile
 from simhash_hbase.profile.defaults import SEED
 from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.analysed import Entries
@@ -186,6 +187,11 @@ class Deduplication:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+
+    def check_profile(self, profile: Profile) -> None:
+        """Raise `InvalidArgument` unless the run can be made in an index of that profile."""
+        if self._options.judges_texts:
+            exact.check_judged(profile)
 
     def texts(self) -> Iterator[str]:
         """Read a sample of the input, to learn an idf table from."""

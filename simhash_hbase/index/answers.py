@@ -5,6 +5,7 @@ Notebooks show them as small HTML tables, in which strings from documents are es
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import NamedTuple
 
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.search import Neighbours
@@ -146,6 +147,14 @@ class ItemsAnswer(Shown):
     """The items, sorted by share downwards and id."""
     truncated: bool
     """A limit kept something from being read."""
+
+
+class ItemCounts(NamedTuple):
+    """The documents of a collection whose passages are looked for in texts."""
+
+    found: int
+    without_passages: int
+    """Duplicates, documents shorter than a hashed run, and those without a text; of a service duplicates alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,8 @@ class PassageCounts:
         """Rows that were read."""
         crowded = np.isin(self.prefixes, np.concatenate([scan.truncated for scan in scans]))
         sizes = np.searchsorted(rows.prefixes, self.prefixes, "right") - np.searchsorted(rows.prefixes, self.prefixes)
-        doubtful = np.repeat(~crowded & (sizes + (times if grows else 0) > RARE), sizes)
+        # A document that is asked may have the passage, too.
+        doubtful = np.repeat(~crowded & (sizes + (times if grows else 1) > RARE), sizes)
         is_counted = np.ones(len(doubtful), np.bool_)
         if doubtful.any():
             simhashes = distinct(rows.simhashes[doubtful])

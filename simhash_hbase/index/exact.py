@@ -112,10 +112,7 @@ class TextJudge:
 
     def __init__(self, profile: Profile, *, contained: float | None = None) -> None:
         check_share(contained)
-        if profile.rule.match != "verified":
-            raise InvalidArgument(
-                f"texts are judged by similarity, as rule verified does, and this index has rule {profile.match}"
-            )
+        check_judged(profile)
         self.candidates = profile.replace(similarity=max(0.0, profile.similarity - MARGIN))
         """The profile by which candidates are searched."""
         self._own = profile.rule
@@ -176,6 +173,14 @@ class TextJudge:
         # An unknown containment is enough.
         is_contained = similarity is None or containment is None or containment >= (self._contained or 0)
         return TextVerdict(similarity is None or similarity >= least, is_contained, similarity, containment)
+
+
+def check_judged(profile: Profile) -> None:
+    """Raise `InvalidArgument` for an index whose rule does not go by similarity."""
+    if profile.match != "verified":
+        raise InvalidArgument(
+            f"texts are judged by similarity, as rule verified does, and this index has rule {profile.match}"
+        )
 
 
 def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:

@@ -19,6 +19,8 @@ from simhash_hbase.index.answers import (
     ClueAnswer,
     ClueMatch,
     Decision,
+    HeldItem,
+    ItemsAnswer,
     Match,
     NearCopy,
     Passage,
@@ -288,6 +290,26 @@ REPEATED = Form(
     lambda answer: {**_fields(answer), "id": answer.id or None, "passages": list(map(_fields, answer.passages))},
     lambda record: msgspec.convert({**record, "id": record["id"] or ""}, PassagesAnswer),
 )
+ITEMS = Form(
+    ItemsAnswer,
+    lambda: _shape(
+        ItemsAnswer,
+        id=Annotated[str | None, said("The id that was sent.")],
+        items=list[  # type: ignore[misc]
+            _shape(
+                HeldItem,
+                share=Annotated[float, Meta(ge=0, le=1, description="Share of the item's passages that the text has.")],
+                spans=list[_shape(Span)],  # type: ignore[misc]
+            )
+        ],
+    ),
+    lambda answer: {
+        "id": answer.id or None,
+        "items": [{**_fields(item), "spans": list(map(_fields, item.spans))} for item in answer.items],
+        "truncated": answer.truncated,
+    },
+    lambda record: msgspec.convert({**record, "id": record["id"] or ""}, ItemsAnswer),
+)
 BATCHES = Form(
     BatchCounts,
     lambda: _shape(
@@ -314,7 +336,7 @@ BATCH_REMOVAL = Form(
     partial(msgspec.convert, type=BatchRemoval),
 )
 FORMS: tuple[Form[Any], ...] = (
-    ADDED, REMOVED, DECISION, STORED, COPIES, ANSWER, FOUND, REPEATED, BATCHES, BATCH_REMOVAL
+    ADDED, REMOVED, DECISION, STORED, COPIES, ANSWER, FOUND, REPEATED, ITEMS, BATCHES, BATCH_REMOVAL
 )  # fmt: skip
 
 

@@ -7,7 +7,16 @@ from threading import Event
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack, get_args
 
 from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexClosed, InvalidArgument, SimhashError, no_words
-from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Stored
+from simhash_hbase.index.answers import (
+    Added,
+    Answer,
+    ClueAnswer,
+    Decision,
+    ItemCounts,
+    ItemsAnswer,
+    PassagesAnswer,
+    Stored,
+)
 from simhash_hbase.index.arguments import (
     BATCH_DOCUMENTS,
     GivenDocument,
@@ -15,6 +24,7 @@ from simhash_hbase.index.arguments import (
     PassageSearch,
     Search,
     SearchOptions,
+    checked_item_share,
     checked_limit,
     document_batches,
     given_document,
@@ -48,8 +58,8 @@ class Index(ABC):
     Notes
     -----
     Methods of one document, and those with ``_many`` in their names, are written once, over `added`, `claimed` and
-    `answered`, which take documents that were read and analysed, over `found` and `repeated`, which need no analysis,
-    and over `remove_many`, `get_many` and `copies`, which take ids.
+    `answered`, which take documents that were read and analysed, over `found`, `repeated` and `held`, which need no
+    analysis, and over `remove_many`, `get_many` and `copies`, which take ids.
     """
 
     _batch_documents = BATCH_DOCUMENTS
@@ -125,6 +135,22 @@ class Index(ABC):
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterable[tuple[Document, PassagesAnswer | SimhashError]]:
         """Find the spans of the texts of a chunk that stand in other documents; errors are as with `found`."""
+
+    @abstractmethod
+    def held(self, chunk: "Chunk", *, at_share: float) -> Iterable[tuple[Document, ItemsAnswer | SimhashError]]:
+        """Find the documents that stand in the texts of a chunk; errors are as with `found`."""
+
+    @abstractmethod
+    def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
+        """Count the documents of this collection that stand in a text if it has them; reads all document cells.
+
+        Raises
+        ------
+        InvalidArgument
+            When the index keeps no passages.
+        CorruptIndex
+            At the first damaged cell.
+        """
 
     @abstractmethod
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
@@ -585,6 +611,54 @@ class Index(ABC):
         """
         outcomes = self._each(partial(self.repeated, search=PassageSearch(**search)), documents, analysed=False)
         return ((name, result_of(answer)) for name, answer in outcomes)
+
+    def items(self, text: str, *, at_share: float = defaults.ITEM_SHARE) -> ItemsAnswer:
+        """Find the documents of this collection that stand in a text, such as items of an evaluation set.
+
+        Parameters
+        ----------
+        text : str
+            The text, such as a page of training data.
+        at_share : float
+            Least share of an item's passages that the text has, above 0 to 1. An item of which it has fewer merely
+            shares a phrase with it.
+
+        Returns
+        -------
+        ItemsAnswer
+            All runs of the text are looked up, so the share is exact: an item that stands in it whole has 1, and each
+            edit takes the passages away that it lies in. An item of fewer letters, numbers and marks than the profile's
+            ``passage_gram`` has no passages, and is never there.
+
+        Raises
+        ------
+        InvalidArgument
+            When the index keeps no passages, or the share is none.
+        EmptyDocument
+            When the text has no letter, number or mark.
+        """
+        act = partial(self.held, at_share=checked_item_share(at_share))
+        return self._one(act, "", text, analysed=False)
+
+    def items_many(
+        self, documents: Iterable[GivenDocument], *, at_share: float = defaults.ITEM_SHARE
+    ) -> Iterator[tuple[str, ItemsAnswer | None]]:
+        """Find the documents of this collection that stand in each of many texts.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text)
+            Their ids do not matter.
+        at_share : float
+            As for `items`.
+
+        Yields
+        ------
+        (id, ItemsAnswer)
+            In the order of the input; None for a text without a letter, number or mark.
+        """
+        act = partial(self.held, at_share=checked_item_share(at_share))
+        return ((name, result_of(answer)) for name, answer in self._each(act, documents, analysed=False))
 
     def query_many(
         self, documents: Iterable[GivenDocument], **search: Unpack[SearchOptions]

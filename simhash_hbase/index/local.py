@@ -26,6 +26,7 @@ from simhash_hbase.index.answers import (
     Answer,
     ClueAnswer,
     Decision,
+    ItemCounts,
     ItemsAnswer,
     PassagesAnswer,
     Span,
@@ -42,7 +43,6 @@ from simhash_hbase.index.arguments import (
     SearchOptions,
     batches,
     checked_ids,
-    checked_item_share,
     runs_of_ids,
 )
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
@@ -58,7 +58,7 @@ from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
 from simhash_hbase.index.search import Neighbours, Searched
-from simhash_hbase.index.stored import ItemCounts, StoredDocuments
+from simhash_hbase.index.stored import StoredDocuments
 from simhash_hbase.index.timestamps import BatchClock, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum
@@ -67,7 +67,6 @@ from simhash_hbase.index.upkeep.walk import DamageCallback, ProgressCallback
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.inputs import Document
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.defaults import ITEM_SHARE
 from simhash_hbase.rows import keys
 from simhash_hbase.rows.analysed import Entries, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
@@ -330,49 +329,13 @@ class LocalIndex(Index):
         find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
         return self._of_texts(find, chunk.kept)
 
-    def items(self, text: str, *, at_share: float = ITEM_SHARE) -> ItemsAnswer:
-        """Find the documents of this collection that stand in a text, such as items of an evaluation set.
-
-        Parameters
-        ----------
-        text : str
-            The text, such as a page of training data.
-        at_share : float
-            Least share of an item's passages that the text has, above 0 to 1. An item of which it has fewer merely
-            shares a phrase with it.
-
-        Returns
-        -------
-        ItemsAnswer
-            All runs of the text are looked up, so the share is exact: an item that stands in it whole has 1, and each
-            edit takes the passages away that it lies in. An item of fewer letters, numbers and marks than the profile's
-            ``passage_gram`` has no passages, and is never there.
-
-        Raises
-        ------
-        InvalidArgument
-            When the index keeps no passages, or the share is none.
-        EmptyDocument
-            When the text has no letter, number or mark.
-        """
-        act = partial(self.held, at_share=checked_item_share(at_share))
-        return self._one(act, "", text, analysed=False)
-
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | SimhashError]]:
-        """Find the documents of this collection that stand in the texts of a chunk; see `items`."""
+        """Find the documents of this collection that stand in the texts of a chunk; see `Index.held`."""
         find = partial(find_items, self.store, self.profile, self.collection, at_share=at_share, oldest=self._oldest())
         return self._of_texts(find, chunk.kept)
 
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Count the documents of this collection that stand in a text if it has them; reads all document cells.
-
-        Raises
-        ------
-        InvalidArgument
-            When the index keeps no passages.
-        CorruptIndex
-            At the first damaged cell.
-        """
+        """Count the documents of this collection that stand in a text if it has them; see `Index.count_items`."""
         check_kept(self.profile)
         return self._documents.count_items(watch)
 

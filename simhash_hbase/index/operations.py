@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from simhash_hbase.index import forms
-from simhash_hbase.index.answers import Added, Answer, ClueAnswer, Decision, PassagesAnswer, Removed, Stored
+from simhash_hbase.index.answers import (
+    Added,
+    Answer,
+    ClueAnswer,
+    Decision,
+    ItemsAnswer,
+    PassagesAnswer,
+    Removed,
+    Stored,
+)
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.forms import Form
@@ -37,6 +46,7 @@ FIND: Operation[ClueAnswer] = Operation("find", "/v1/clues", forms.FOUND, docume
 PASSAGES: Operation[PassagesAnswer] = Operation(
     "passages", "/v1/passages", forms.REPEATED, documents=True, needs_id=False
 )
+ITEMS: Operation[ItemsAnswer] = Operation("items", "/v1/items", forms.ITEMS, documents=True, needs_id=False)
 BATCHES: Operation[BatchCounts] = Operation("batches", "/v1/batches", forms.BATCHES)
 REMOVE_BATCH: Operation[BatchRemoval] = Operation("remove_batch", "/v1/batches/removals", forms.BATCH_REMOVAL)
-OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES, FIND, PASSAGES, BATCHES, REMOVE_BATCH)
+OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES, FIND, PASSAGES, ITEMS, BATCHES, REMOVE_BATCH)

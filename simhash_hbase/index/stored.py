@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice
-from typing import NamedTuple
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.answers import Stored, stored_document
+from simhash_hbase.index.answers import ItemCounts, Stored, stored_document
 from simhash_hbase.index.arguments import batches
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, counted, merged, row_after
 from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
@@ -19,13 +18,6 @@ from simhash_hbase.rows.documentcells import DocumentState, Member, decode_membe
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
-
-
-class ItemCounts(NamedTuple):
-    """The documents of a collection whose passages are looked for in texts."""
-
-    found: int
-    without_passages: int  # Duplicates, documents shorter than a hashed run, and those that came without a text.
 
 
 @dataclass(frozen=True, slots=True)

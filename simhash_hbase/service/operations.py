@@ -292,6 +292,23 @@ def passages(search: PassageSearch) -> BatchOperation:
     )
 
 
+@lru_cache(QUERIES)
+def items(at_share: float) -> BatchOperation:
+    """Make the operation that finds the documents which stand in texts."""
+
+    def of_texts(index: LocalIndex, texts: Sequence[Document]) -> Iterator[ItemAnswer]:
+        for _, answer in index.held(whole_chunk(texts, None), at_share=at_share):
+            yield of_error(answer) if isinstance(answer, SimhashError) else operations.ITEMS.form.write(answer)
+
+    return BatchOperation(
+        operation=operations.ITEMS,
+        on_texts=of_texts,
+        batch=64,
+        is_shared=True,
+        outcome=lambda record: "matched" if record["items"] else "unmatched",
+    )
+
+
 MOST_TOGETHER = 64  # Requests of one batch.
 # The next batch waits for the one under way, but not longer: then it begins beside it. In a folder a batch takes some
 # milliseconds; in HBase it may take seconds, when a server is slow or a document contested.

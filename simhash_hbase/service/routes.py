@@ -14,9 +14,9 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.arguments import MOST_MATCHES, PASSAGE_DOCUMENTS, PassageSearch, Search
 from simhash_hbase.index.forms import plain
 from simhash_hbase.index.local import LocalIndex
-from simhash_hbase.index.operations import BATCHES, FIND, PASSAGES, QUERY, REMOVE_BATCH
+from simhash_hbase.index.operations import BATCHES, FIND, ITEMS, PASSAGES, QUERY, REMOVE_BATCH
 from simhash_hbase.inputs.records import checked_text
-from simhash_hbase.profile.defaults import MatchName
+from simhash_hbase.profile.defaults import ITEM_SHARE, MatchName
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import ComparedDocument, compare
 from simhash_hbase.rows.clock import now_ms
@@ -34,6 +34,7 @@ from simhash_hbase.service.operations import (
     BatchOperation,
     find as find_operation,
     in_batch,
+    items as items_operation,
     passages as passages_operation,
     query,
 )
@@ -80,6 +81,10 @@ _FOUND = (
 _PASSAGES = (
     '{"id":null,"passages":[{"start":3,"stop":41,"documents":2,"at_least":false,"first":"a","most":"b"}],'
     '"share":0.1253,"truncated":false}\n…\n{"summary":{"complete":true,"last_line":2,"outcomes":{"matched":2}}}\n'
+)
+_ITEMS = (
+    '{"id":null,"items":[{"id":"a","share":1.0,"spans":[{"start":3,"stop":41}]}],"truncated":false}\n…\n'
+    '{"summary":{"complete":true,"last_line":2,"outcomes":{"matched":2}}}\n'
 )
 
 DocumentId = Annotated[
@@ -310,6 +315,26 @@ async def find_passages(
     The index must have been made to keep passages. A document does not count itself by id.
     """
     return await respond(service, request, passages_operation(PassageSearch(at_least, same)))
+
+
+@queries.post(
+    ITEMS.path,
+    summary="Find items",
+    openapi_extra=body("Clue", _CLUES),
+    responses={**found("ItemsAnswer", lines=_ITEMS), **problems()},
+)
+async def find_items(
+    request: Request,
+    service: ReadingService,
+    at_share: Annotated[
+        float, Query(gt=0, le=1, description="Only items of whose passages a text has so large a share.")
+    ] = ITEM_SHARE,
+) -> Response:
+    """Find the documents that stand in a text, such as items of an evaluation set in a collection of their own.
+
+    The index must have been made to keep passages. The id of the text does not matter.
+    """
+    return await respond(service, request, items_operation(at_share))
 
 
 @comparisons.post(

@@ -25,7 +25,7 @@ TEXT = "今天，市政府召开会议，讨论城市东部的新地铁线路规
 _NOT_BLANK = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 Compared = Annotated[str, Meta(min_length=1, max_length=LONGEST_COMPARED, pattern=_NOT_BLANK)]
-_ADDED, _REMOVED, _DECISION, _STORED, _COPIES, _ANSWER, _FOUND, _REPEATED, _BATCHES, _TAKEN_BACK = (
+_ADDED, _REMOVED, _DECISION, _STORED, _COPIES, _ANSWER, _FOUND, _REPEATED, _ITEMS, _BATCHES, _TAKEN_BACK = (
     form.shape() for form in FORMS
 )
 _PROBLEM = defstruct(
@@ -121,6 +121,7 @@ _EXAMPLES: dict[type, Schema | None] = {
     _COPIES: None,
     _FOUND: None,
     _REPEATED: None,
+    _ITEMS: None,
     _BATCHES: None,
     _TAKEN_BACK: {"removed": ["a", "b"], "after": None},
     Pair: {"a": "如果雨停了，我们就出发。", "b": "倘若雨停了，我们就马上出发。"},

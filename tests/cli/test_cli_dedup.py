@@ -205,6 +205,18 @@ def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
         assert cli("dedup", url, file, "--create", *refused, "--exact").code != 0
 
 
+@pytest.mark.parametrize(
+    ("rule", "judged"),
+    [("--match=copied", "--exact"), ("--match=distance", "--contained=0.9"), ("--no-sketch", "--exact")],
+)
+def test_a_run_whose_rule_judges_no_texts_makes_no_index(cli, url, corpus_file, rule, judged):
+    done = cli("dedup", url, corpus_file, "--create", rule, judged)
+
+    name = "copied" if rule == "--match=copied" else "distance"
+    assert done.usage_error.endswith(f"this index has rule {name}")
+    assert "there is no index" in cli("stats", url).sentence
+
+
 def test_fingerprints_and_features_without_texts_have_no_exact_similarity(cli, url, tmp_path):
     rows = [{"id": "a", "simhash": "00", "words": [["x", 1]]}, {"id": "b", "simhash": "01", "words": [["x", 1]]}]
     file = write_jsonl(tmp_path / "a.jsonl", rows)

@@ -12,6 +12,7 @@ import pytest
 from support.corpus import write_jsonl
 from support.fresh_clone import ROOT, blocks, split
 from support.reports import read_report
+from support.serving import serving
 
 from simhash_hbase.api import open_index
 from simhash_hbase.corpus import Documents, Reading, RunListener
@@ -266,6 +267,26 @@ def test_items_of_suites_are_found_in_texts_and_texts_without_any_are_kept(cli, 
     ]
     assert "maths: 1 of 2 items in 3 texts" in done.err
     assert "6 documents, 3 with items" in done.err
+
+
+@pytest.mark.server
+def test_items_behind_a_service_are_found_as_in_its_index(cli, crawl, tmp_path, monkeypatch):
+    url, report = f"file:{tmp_path / 'items.index'}", tmp_path / "suites.jsonl"
+    cli("create", url, "--analyzer", "shingle", "--passages", 20)
+    records = [{"id": "m1", "text": ITEM}, {"id": "m2", "text": PHRASED}]
+    cli("add", url, write_jsonl(tmp_path / "maths.jsonl", records), "--collection", "maths")
+    words = (crawl, "--against", "maths", "--at-share", 0.6, "--output", tmp_path / "kept.jsonl", "--suites", report)
+    here = cli("passages", url, *words)
+    reported = report.read_bytes()
+    with serving(url, tmp_path) as server:
+        monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["read"])
+        there = cli("passages", server.address, *words)
+        missing = cli("passages", server.address, crawl, "--against", "maths2")
+
+    assert there.records == here.records
+    assert [len(line["items"]) for line in there.records] == [1, 1, 1, 0, 0, 0]
+    assert report.read_bytes() == reported
+    assert "maths2: there are no documents to look for" in missing.usage_error
 
 
 def test_the_page_shows_how_items_are_found(cli, tmp_path, monkeypatch):

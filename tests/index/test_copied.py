@@ -203,6 +203,14 @@ def test_earlier_texts_and_removed_documents_make_no_passage_common(make_claimin
     assert [d.of for _, d in index.dedup_many([("again", repost(other, "again"))])] == ["d0"]
 
 
+def test_rows_of_removed_documents_make_no_passage_common_at_the_limit_either():
+    article = paragraph(0, count=600)
+    with create_index("memory:", **OPTIONS) as index:
+        list(index.add_many((f"d{n}", repost(article, f"d{n}")) for n in range(RARE)))
+        list(index.remove_many(f"d{n}" for n in range(1, RARE)))
+        assert [match.id for match in index.query(repost(article, "asked")).matches] == ["d0"]
+
+
 def test_filled_in_forms_are_kept_and_their_copies_found_after_examples_of_the_form():
     form = [paragraph(f"form {n}", count=60) for n in range(8)]
 

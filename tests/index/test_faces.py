@@ -31,6 +31,7 @@ rules = st.none() | st.fixed_dictionaries(
 clues = texts | st.builds(lambda whole, start: whole[start : start + 60], texts, st.integers(0, 800))
 limits = st.none() | st.integers(0, 2)
 repeated = st.fixed_dictionaries({}, optional={"at_least": st.integers(0, 2), "same": st.sampled_from(["source", "n"])})
+shares = st.sampled_from([0.2, 0.5, 1, 0])
 batches = st.none() | st.sampled_from(["monday", "周二", "a b"])
 ACTS = {
     "add": (
@@ -64,6 +65,8 @@ ACTS = {
         (clues, st.tuples(st.just("") | ids, metadata), repeated),
     ),
     "passages_many": (lambda index, many, more: list(index.passages_many(many, **more)), (documents, repeated)),
+    "items": (lambda index, one, share: index.items(one, at_share=share), (clues, shares)),
+    "items_many": (lambda index, many, share: list(index.items_many(many, at_share=share)), (documents, shares)),
     "get": (lambda index, name: index.get(name), (ids,)),
     "get_many": (lambda index, names: index.get_many(names), (st.lists(ids, max_size=4),)),
     "contains": (lambda index, name: name in index, (ids,)),

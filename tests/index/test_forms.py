@@ -14,6 +14,8 @@ from simhash_hbase.index.answers import (
     ClueAnswer,
     ClueMatch,
     Decision,
+    HeldItem,
+    ItemsAnswer,
     Match,
     NearCopy,
     Passage,
@@ -42,6 +44,7 @@ matches = st.builds(Match, ids, distances, exact=st.booleans(), added=times, **o
 near = st.builds(NearCopy, ids, shares, shares)
 spans = st.lists(st.builds(Span, numbers, numbers), max_size=3)
 clues = st.lists(st.builds(ClueMatch, ids, shares, spans, times), max_size=3)
+items = st.builds(HeldItem, ids, shares, spans)
 passages = st.builds(Passage, numbers, numbers, st.integers(1, 2**31), st.booleans(), ids, ids)
 copies = st.builds(Copy, id=ids, added=times, seen=times, distance=distances, metadata=metadata, **optional)
 batches = st.builds(DocumentBatch, st.none() | ids, numbers, numbers, numbers, times, times)
@@ -71,6 +74,7 @@ DRAWN = {
     PassagesAnswer: st.builds(
         PassagesAnswer, st.just("") | ids, st.lists(passages, max_size=3), shares, st.booleans()
     ),
+    ItemsAnswer: st.builds(ItemsAnswer, st.just("") | ids, st.lists(items, max_size=3), st.booleans()),
     BatchCounts: st.builds(BatchCounts, st.lists(batches, max_size=3), st.none() | rows),
     BatchRemoval: st.builds(BatchRemoval, st.lists(ids, max_size=3), st.none() | rows),
 }  # fmt: skip

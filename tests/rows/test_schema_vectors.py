@@ -184,6 +184,20 @@ def test_the_entry_of_a_copy(vector):
     assert vector["value"] == plain.msgpack(fields).hex()
 
 
+@pytest.mark.parametrize("vector", VECTORS["copied"])
+def test_the_rule_of_rare_passages(vector):
+    query, *documents = (
+        {
+            **side,
+            "fingerprint": int(side["fingerprint"], 16),
+            "passages": [int(value, 16) for value in side["passages"]],
+        }
+        for side in (vector["query"], *vector["documents"])
+    )
+    assert min(len(side["passages"]) for side in (query, *documents)) >= 2
+    assert sorted(plain.copied(query, documents, vector["share"])) == vector["matches"]
+
+
 def test_the_hashes_of_features():
     for vector in VECTORS["hashes"]:
         for name, seed, value in vector["hashes"]:

@@ -30,7 +30,7 @@ from simhash_hbase.errors import (
 pytestmark = pytest.mark.anyio
 PAIRS = [(record["id"], record["text"]) for record in near_copies(6, 3)]
 # What takes chunks that were read and analysed, and what a service has no part in.
-INNER = {"added", "claimed", "answered", "found", "repeated", "analysis", "write_groups", "expiry_warning"}
+INNER = {"added", "claimed", "answered", "found", "repeated", "held", "analysis", "write_groups", "expiry_warning"}
 
 
 def test_it_has_the_methods_of_every_index_with_their_parameters():

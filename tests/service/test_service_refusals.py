@@ -248,6 +248,11 @@ def test_a_search_for_passages_out_of_range_is_refused(client, query):
     assert told(client.post(f"/v1/passages?{query}", json={"text": "some text"})) == (422, "invalid_argument")
 
 
+@pytest.mark.parametrize("query", ["at_share=0", "at_share=1.1", "at_share=nan"])
+def test_a_share_of_items_out_of_range_is_refused(client, query):
+    assert told(client.post(f"/v1/items?{query}", json={"text": "some text"})) == (422, "invalid_argument")
+
+
 LONGEST_ID = 16_384
 
 

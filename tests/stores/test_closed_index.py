@@ -54,6 +54,7 @@ CALLS = {
     "passages_many": lambda index: list(index.passages_many([("b", TEXT)])),
     "repeated": lambda index: list(index.repeated(prepared(index), PassageSearch())),
     "items": lambda index: index.items(TEXT),
+    "items_many": lambda index: list(index.items_many([("b", TEXT)])),
     "held": lambda index: list(index.held(prepared(index), at_share=0.5)),
     "count_items": lambda index: index.count_items(),
     "compare_passages": lambda index: index.compare_passages(entries({"b": 1}), entries({"c": 2})),

@@ -328,6 +328,28 @@ def index_row(name):
     return bytes(4) + b"\xfe" + name.encode("ascii")
 
 
+def copied(query, documents, share):
+    """Give the ids that rule copied joins with a query, of documents that have two passages at least, as it has."""
+    rows, found = {}, {each["fingerprint"] for each in documents if each["is_found"]}
+    for each in documents:
+        for value in each["passages"]:
+            rows.setdefault(value >> 32, set()).add(each["fingerprint"])
+
+    def is_rare(value):
+        holders = rows.get(value >> 32, set())
+        counted = holders & found | ({query["fingerprint"]} if value in query["passages"] else set())
+        return len(holders) <= 64 and len(counted) <= 8
+
+    matches = []
+    for each in documents:
+        sides = [set(filter(is_rare, side["passages"])) for side in (query, each)]
+        shared = len(sides[0] & sides[1])
+        is_near = shared >= 2 and shared >= share * min(map(len, sides))
+        if each["is_found"] and (is_near or query["digest"] == each["digest"] != ""):
+            matches.append(each["id"])
+    return matches
+
+
 def msgpack(value):
     """Write MessagePack with the shortest form of each value, as msgspec does."""
     return msgspec.msgpack.encode(value)

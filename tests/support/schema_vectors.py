@@ -4,6 +4,7 @@ Run ``PYTHONPATH=tests python -m support.schema_vectors > schema/vectors.json`` 
 """
 
 import json
+import random
 import sys
 import zlib
 from hashlib import blake2b
@@ -11,6 +12,7 @@ from hashlib import blake2b
 import msgspec
 import numpy as np
 
+from simhash_hbase.api import create_index
 from simhash_hbase.features.analysis import Analysis, make_analyzer
 from simhash_hbase.features.analyzers import WeightedAnalyzer
 from simhash_hbase.features.fingerprints import (
@@ -125,6 +127,20 @@ PASSAGES = [
     ("long", 50, 12, None), ("shuffled", 50, 12, None), ("shuffled", 50, 12, "news"), ("shuffled", 100, 16, None),
     ("Chinese", 30, 8, None), ("six", 50, 12, None), ("many marks", 16, 16, None),
 ]  # fmt: skip
+# A share, texts by the names and lengths of their parts, the ones that were removed, and the text that is asked.
+COPIED = [
+    # A repost, a quotation in a longer text, and a footer that all have.
+    (0.5, ["a:90 f:60", "b:90 f:60", "q:30 a:90", *(f"c{n}:40 f:60" for n in range(8))], [], "h:60 a:90 t:50 f:60"),
+    # Less than the share of either, and no less.
+    (0.6, ["a:90 b:90", "a:120 c:40"], [], "a:90 d:90"),
+    # Eight have the passage with the query, and then nine; equal texts match all the same.
+    (0.5, [f"a:60 c{n}:20" for n in range(7)], [], "a:60 d:20"),
+    (0.5, [f"a:60 c{n}:20" for n in range(8)], [], "a:60 c3:20"),
+    (0.5, [*(f"a:60 c{n}:20" for n in range(8)), "a:60 c3:20 e:60"], [], "a:60 c3:20 e:60 d:30"),
+    # Rows without a document do not count, but for prefixes with more than 64 of them.
+    (0.5, [f"a:60 c{n}:20" for n in range(12)], range(1, 12), "a:60 d:20"),
+    (0.5, [f"a:30 c{n}:4" for n in range(66)], range(1, 66), "a:30 d:4"),
+]
 WEIGHTED = [
     ("murmur3", 0, [["天地", 2.5], ["玄黄", 1], ["天地", -0.5]]),
     ("murmur3", 7, [["天地", 2.5], ["玄黄", 1]]),
@@ -175,6 +191,7 @@ def vectors():
         "cells": cell_vectors(),
         "collections": [collection_vector(shingled, *each, s) for each in COLLECTIONS for s in (None, SECRET)],
         "passages": [passage_vector(*each) for each in PASSAGES],
+        "copied": [copied_vector(*each) for each in COPIED],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
         "index_rows": {name: index_row(name).hex() for name in INDEX_ROWS},
     }
@@ -297,6 +314,43 @@ def passage_vector(name, length, gram, collection):
         "fields": len(msgspec.msgpack.decode(member.value)),
         "last": msgspec.msgpack.decode(member.value)[-1].hex() if packed else None,
     }
+
+
+def copied_vector(share, documents, removed, query):
+    """Add documents to an index of rule copied, each by the names of its parts, remove some, and ask."""
+    documents = [parts.split() for parts in documents]
+    with create_index("memory:", analyzer="shingle", match="copied", share=share, passages=20) as index:
+        for number, parts in enumerate(documents):
+            index.add(f"d{number}", copied_text(parts))
+        for _ in index.remove_many(f"d{number}" for number in removed):
+            pass
+        matches = index.query(copied_text(query.split())).matches
+        sides = [
+            copied_side(index.analysis.texts([f"d{number}"], [copied_text(parts)]).entries)
+            | {"id": f"d{number}", "is_found": number not in removed}
+            for number, parts in enumerate(documents)
+        ]
+        asked = copied_side(index.analysis.texts(["query"], [copied_text(query.split())]).entries)
+    return {"share": share, "documents": sides, "query": asked, "matches": sorted(match.id for match in matches)}
+
+
+def copied_side(entries):
+    [packed], [text] = entries.packed_passages, entries.texts
+    return {
+        "fingerprint": f"{int(entries.simhashes[0]):016x}",
+        "digest": text.digest.hex(),
+        "passages": [packed[at : at + 8].hex() for at in range(0, len(packed), 8)],
+    }
+
+
+def copied_text(parts):
+    """Join parts: one is a name and a number of characters, which the name decides."""
+    text = ""
+    for part in parts:
+        name, _, count = part.partition(":")
+        chosen = random.Random(name)
+        text += "".join(chr(chosen.randrange(0x4E00, 0x9FA5)) for _ in range(int(count)))
+    return text
 
 
 def shown_cell(cell):

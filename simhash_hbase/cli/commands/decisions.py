@@ -341,7 +341,7 @@ def _open(
     from simhash_hbase.stores.addresses import check_table_options
 
     url, fields, table = places.url, options.profile_fields(index_choice), options.table_fields(index_choice)
-    learn = partial(_learned, fields, deduplication.reading, deduplication.texts, output)
+    learn = partial(_fields_for, deduplication, fields, output)
     if url is None:
         if table:
             raise InvalidArgument("--regions and --compression are for tables in HBase: name the address of one")
@@ -373,6 +373,14 @@ def _open(
             return
         trial = stack.enter_context(temporary_index(inputs.total_bytes(deduplication.sources), **learn()))
         yield trial, lambda: stack.enter_context(output.made(lambda: create_index_like(url, trial, **table)))
+
+
+def _fields_for(deduplication: corpus.Deduplication, fields: Fields, output: Output) -> Fields:
+    """Complete the fields of a profile; raise where its index would refuse the run, before that is made."""
+    from simhash_hbase.profile import Profile
+
+    deduplication.check_profile(Profile.resolve(**fields))
+    return _learned(fields, deduplication.reading, deduplication.texts, output)
 
 
 def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]], output: Output) -> Fields:

@@ -240,11 +240,11 @@ def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corp
         listener=output.listener,
         beside={"the index": folder_of(url), "`suites`": choice.suites},
     )
-    with output, options.open_local_index(url, readonly=True) as index, ExitStack() as stack:
+    with output, options.open_index(url, readonly=True) as index, ExitStack() as stack:
         suites = []
         for name in choice.against:
             if looks_like_address(name):
-                items = stack.enter_context(options.open_local_index(name, readonly=True))
+                items = stack.enter_context(options.open_index(name, readonly=True))
             else:
                 items = index.in_collection(name)
             suites.append(Suite(secretless(name), items, output.listener))

@@ -132,10 +132,12 @@ def store_new(index: LocalIndex, pages: Iterator[Page], folder: Path) -> Iterato
             yield f"seen      {page.id} is near {decision.of}, similarity {decision.similarity}"
             continue
         # As it was served: those who read the folder later decode it as `extract` does. The claim comes first, so that
-        # of two crawlers one stores; after a crash the same address is the same original again, and is stored again.
-        name = hashlib.sha256(page.id.encode()).hexdigest()[:16]
-        (folder / f"{name}.html").write_bytes(page.content)
-        yield f"stored    {page.id} as {name}.html"
+        # of two crawlers one stores; after a crash the same address is the same original again, and is stored then.
+        file = folder / f"{hashlib.sha256(page.id.encode()).hexdigest()[:16]}.html"
+        is_known = file.exists() and file.read_bytes() == page.content
+        if not is_known:
+            file.write_bytes(page.content)
+        yield f"{'known ' if is_known else 'stored'}    {page.id} as {file.name}"
 
 
 if __name__ == "__main__":

@@ -37,7 +37,13 @@ MOST_JUDGED = 20_000
 JUDGED = 0.75
 STRICT = 0.8
 
-OTHER_TABLES = {"--exact": "support.second_look", "--fails": "peers.weaknesses", "--peers": "peers"}
+OTHER_TABLES = {
+    "--chinese": "support.chinese_copies",
+    "--exact": "support.second_look",
+    "--fails": "peers.weaknesses",
+    "--passages": "support.shared_runs",
+    "--peers": "peers",
+}
 """Options that ask for another table, and the modules that make it."""
 
 Recipe = dict[str, Any]

@@ -13,6 +13,7 @@ from bench.growth import measure_growth, measure_growth_in_hbase
 from bench.hbase import measure_hbase
 from bench.loading import measure_load
 from bench.measuring import Table, describe
+from bench.passages import measure_passages
 from bench.queries import measure_queries
 from bench.service import measure_service, measure_singles, measure_singles_in_hbase
 from bench.sizes import DEFAULT, LARGE, Sizes
@@ -28,10 +29,11 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "claim": measure_claim,
     "hbase": measure_hbase,
     "service-hbase": measure_singles_in_hbase,
+    "passages": measure_passages,
     "growth": measure_growth,
     "growth-hbase": measure_growth_in_hbase,
 }
-# `growth` takes hours and 20 GB of disk; the others start an HBase.
+# `growth` takes hours and 20 GB of disk, `passages` half an hour and 10 GB; the others start an HBase.
 DEFAULT_PARTS = ("fingerprints", "queries", "load", "dedup", "text", "service")
 
 

@@ -37,6 +37,9 @@ class Sizes:
         ("FAST_DIFF", "ZSTD"),
     )
     """Data block encodings and codecs under which HBase writes its files anew."""
+    passage_documents: tuple[int, ...] = (100_000, 1_000_000)
+    """Documents in the folders that are asked for clues."""
+    passage_queries: int = 200
     growth: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     """Documents in the indexes whose costs are compared, the smallest first."""
     growth_queries: int = 1_000  # Single queries of each; a batch has ten times as many.
@@ -69,6 +72,8 @@ TINY = Sizes(
     hbase_singles=10,
     hbase_warm=5,
     hbase_files=(("NONE", "NONE"), ("FAST_DIFF", "SNAPPY")),
+    passage_documents=(200,),
+    passage_queries=5,
     growth=(300, 900),
     growth_queries=20,
     growth_rate=200,

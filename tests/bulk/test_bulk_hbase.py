@@ -9,9 +9,11 @@ import pytest
 from support.hbase_server import hbase_options, tables
 from support.own_hbase import server_status
 from support.patience import END_S
+from support.region_admin import RegionAdmin
 from support.rows import contents
 
 from simhash_hbase.bulk import HFileWriter, Spool, StoreWriter, begin, load
+from simhash_hbase.bulk.hfiles import run_loader
 from simhash_hbase.bulk.places import find_tools, staging_folder
 from simhash_hbase.errors import StoreRefused
 from simhash_hbase.features.analysis import Analysis
@@ -118,6 +120,31 @@ def test_an_attempt_that_outlives_its_command_does_not_disturb_the_next_one(inde
     # The bytes of the files may differ: they hold the time, compressed.
     counts = [[(files.cells, files.files) for files in each.done.values()] for each in (old, new)]
     assert counts == [[(6_000, 7), (30_000, 7)]] * 2
+    assert not index.verify().wrong
+    assert index.stats(exact=True).documents == len(SIMHASHES)
+
+
+class SplittingBetween:
+    """Writes files, splits a region, then loads the files, as a Spark job does whose table has grown meanwhile."""
+
+    way = "HFiles"
+
+    def __init__(self, program, table, staging):
+        self._program, self._table, self._staging = program, table, staging
+
+    def write(self, cells, rows, *, timestamp):
+        part = HFileWriter([*self._program, "write"], self._table, f"{self._staging}/part")
+        part.write(cells, rows, timestamp=timestamp)
+        RegionAdmin(self._table).split(b"\x80")
+        run_loader([*self._program, "load", self._table, self._staging], [b"part"], self._table)
+
+
+def test_files_of_a_region_that_is_split_meanwhile_go_into_both_halves(index, tools, tmp_path):
+    table, conf = table_of(index), Path(server_status()["conf"])
+    writer = SplittingBetween(tools.program(conf), table, staging_folder(conf, None, table))
+
+    load(index, filled(index, tmp_path / "work"), writer)
+
     assert not index.verify().wrong
     assert index.stats(exact=True).documents == len(SIMHASHES)
 

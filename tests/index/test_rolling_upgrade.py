@@ -12,7 +12,8 @@ from io import BytesIO
 import pytest
 from support.corpus import near_copies, text, write_jsonl
 from support.fresh_clone import ROOT
-from support.released import SPECIAL
+from support.hbase_server import address, region_server, tables
+from support.released import FORMATS, SPECIAL
 
 from simhash_hbase import open_index
 
@@ -29,6 +30,7 @@ with simhash_hbase.open_index(sys.argv[1]) as index:
         for name, decision in index.claim_many(given[start : start + 3], **json.loads(sys.argv[2])):
             print(json.dumps([name, decision.of]), flush=True)
 """
+CALLS = ROOT / "tests" / "support" / "claim_calls.py"
 CREATE = "import sys, simhash_hbase; simhash_hbase.create_index(sys.argv[1], analyzer='shingle').close()"
 # `load` into HBase, up to the Java program that makes HFiles of what it is sent.
 LOADER = """
@@ -85,15 +87,28 @@ def documents_of(writer):
     return [*own[writer:], *own[:writer], *((f"shared {group}", text(group, count=120)) for group in range(GROUPS))]
 
 
+def folders(tmp_path):
+    """Return the address of an index for each writer, all of one folder."""
+    return [f"file:{tmp_path / 'some.index'}"] * 4
+
+
+def tables_of_hbase(_):
+    """Return the address of an index for each writer, all of one table: one of this version needs no gateway."""
+    table = tables().name()
+    gateway = f"hbase://{address(2)}/{table}"
+    return [gateway, gateway, gateway, f"hbase+rpc://{region_server()}/{table}"]
+
+
 @pytest.mark.slow
-def test_of_near_copies_that_two_versions_claim_at_once_one_is_kept(old_package, tmp_path):
-    url = f"file:{tmp_path / 'some.index'}"
-    assert exit_code(["-c", CREATE, url], tmp_path, old_package) == 0
+@pytest.mark.parametrize("places", [folders, pytest.param(tables_of_hbase, marks=pytest.mark.hbase)])
+def test_of_near_copies_that_two_versions_claim_at_once_one_is_kept(places, old_package, tmp_path):
+    urls = places(tmp_path)
     packages = [old_package, ROOT] * 2
+    assert exit_code(["-c", CREATE, urls[0]], tmp_path, old_package) == 0
 
     with ExitStack() as stack:
         writers = []
-        for package in packages:
+        for url, package in zip(urls, packages, strict=True):
             batch = {"batch": "new"} if package is ROOT else {}
             claimer = python(["-c", CLAIMER, url, json.dumps(batch)], tmp_path, package)
             writers.append(stack.enter_context(claimer))
@@ -113,10 +128,37 @@ def test_of_near_copies_that_two_versions_claim_at_once_one_is_kept(old_package,
     kept = {name.split()[1] for name, of in decided.items() if of is None}
     assert len(kept) == GROUPS == sum(of is None for of in decided.values())
     assert all(decided[of] is None and of.split()[1] == name.split()[1] for name, of in decided.items() if of)
-    with open_index(url) as index:
+    with open_index(urls[-1]) as index:
         assert (index.verify().wrong, index.verify().incomplete) == (0, 0)
         assert {stored.id: stored.of for stored in index.export()} == decided
-    assert exit_code(["-m", "simhash_hbase", "verify", url], tmp_path, old_package) == 0
+        # What was acknowledged is found, and beside an original no other one.
+        for name, document in (each for number in range(len(writers)) for each in documents_of(number)):
+            assert [match.id for match in index.query(document).matches] == [decided[name] or name]
+    assert exit_code(["-m", "simhash_hbase", "verify", urls[0]], tmp_path, old_package) == 0
+
+
+@pytest.mark.slow
+def test_claims_make_the_calls_of_a_store_that_those_of_1_0_0_made(old_package, tmp_path):
+    known = json.loads((FORMATS / "1.0.0" / "shingle.json").read_text("utf-8"))
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps(known["profile"]), "utf-8")
+
+    printed = []
+    for package in (old_package, ROOT):
+        with python(["-P", CALLS, profile], tmp_path, package) as running:
+            printed.append({tuple(schedule): calls for schedule, calls in map(json.loads, running.stdout)})
+        assert running.returncode == 0
+    old, new = printed
+
+    assert old.keys() == new.keys()
+    assert len(new) > 200
+    # The protocol is one, so the simulator of claims need not mix two. In two schedules another writer decides a new id
+    # between two looks at it: 1.0.0 takes the document for its own original, is refused, and begins anew.
+    different = {schedule for schedule in new if old[schedule] != new[schedule]}
+    assert different == {(writer, writer, 2, False) for writer in ("many", "one")}
+    for schedule in different:
+        answers = [[call for call in calls[schedule] if call[1] == "answers"] for calls in printed]
+        assert answers[0] == answers[1]
 
 
 @pytest.mark.slow

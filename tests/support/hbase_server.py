@@ -107,6 +107,10 @@ class Tables:
         """Drop a table at the end that a program under test has named."""
         self._kept.append(name)
 
+    def administrate(self, name, *methods):
+        """Make calls of one table: see `administrate`."""
+        self._all([partial(administrate, name, *methods)])
+
     def close(self):
         self._drop_all(self._spare + self._taken + self._kept)
         self._gateways.close()

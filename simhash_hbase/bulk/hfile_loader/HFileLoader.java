@@ -64,6 +64,10 @@ public final class HFileLoader {
     conf = new Configuration(connection.getConfiguration());
     conf.setFloat(HConstants.HFILE_BLOCK_CACHE_SIZE_KEY, 0.0f);
     table = describe(connection, name);
+    // Among these is the prefix length of the bloom filter: HBase needs it for a file that two regions share by now.
+    for (ColumnFamilyDescriptor family : table.getColumnFamilies()) {
+      family.getConfiguration().forEach(conf::set);
+    }
     starts = connection.getRegionLocator(name).getStartKeys();
     Path path = new Path(folder);
     // A path without a scheme is on the file system where HBase keeps its data.
@@ -218,7 +222,6 @@ public final class HFileLoader {
     private final String name;
     private final byte[] family;
     private final ColumnFamilyDescriptor settings;
-    private final Configuration familyConf;
     private final long timestamp;
     private final Path folder;
     private StoreFileWriter writer;
@@ -236,9 +239,6 @@ public final class HFileLoader {
         throw new IOException("table " + table.getTableName() + " has no family " + name);
       }
       folder = new Path(staging, "family-" + name);
-      // Among these is the prefix length of the bloom filter.
-      familyConf = new Configuration(conf);
-      settings.getConfiguration().forEach(familyConf::set);
     }
 
     void append(byte[] keys, int start, int row, int end, byte[] value) throws IOException {
@@ -272,7 +272,7 @@ public final class HFileLoader {
               .withCreateTime(timestamp)
               .build();
       count++;
-      return new StoreFileWriter.Builder(familyConf, CacheConfig.DISABLED, files)
+      return new StoreFileWriter.Builder(conf, CacheConfig.DISABLED, files)
           .withOutputDir(new Path(folder, name))
           .withBloomType(settings.getBloomFilterType())
           .withFileContext(context)

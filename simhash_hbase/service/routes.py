@@ -107,7 +107,7 @@ After = Annotated[
     Query(
         max_length=200,
         pattern="^([0-9a-f]{2})+$",
-        description="The ``after`` of the answer before; without it, the first part.",
+        description="What the answer before has as after; without it, the first part.",
     ),
 ]
 

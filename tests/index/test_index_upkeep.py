@@ -453,7 +453,7 @@ def test_an_index_without_a_time_to_live_expires_by_no_clock(make_index):
 def test_a_clock_two_hours_behind_decides_alike_and_leaves_nothing_wrong(make_index, monkeypatch):
     index = make_index(ttl_days=7)
     index.claim_entries(entries({"a": BASE, "far": FAR}))
-    monkeypatch.setattr(index, "_shared", type(index._shared)())
+    monkeypatch.setattr(index, "_shared", type(index._shared)(BatchClock(make_index.clock)))
     make_index.clock.advance(ms=-2 * 3_600_000)
 
     [copy, again] = index.claim_entries(entries({"copy": BASE ^ 1, "a": BASE}))

@@ -45,8 +45,12 @@ def integer_weights(features: Iterable[GivenFeature]) -> tuple[list[str | int], 
     weights: list[int] = []
     for feature in features:
         name, weight = feature if isinstance(feature, tuple) else (feature, 1)
-        if not isfinite(weight) or abs(weight) > MAX_WEIGHT:
-            raise InvalidArgument(f"weight {weight}: wanted a finite number of at most {MAX_WEIGHT:.0e}")
+        try:
+            is_weight = isfinite(weight) and abs(weight) <= MAX_WEIGHT
+        except (TypeError, OverflowError):
+            is_weight = False
+        if not is_weight:
+            raise InvalidArgument(f"weight {weight!r}: wanted a finite number of at most {MAX_WEIGHT:.0e}")
         names.append(exact(name) if isinstance(name, str) else name)
         weights.append(round(weight * SCALE))
     return names, weights

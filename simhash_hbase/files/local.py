@@ -72,13 +72,15 @@ class _Grown(_Placed):
     """A file that names itself, and will be cut after an error of writing."""
 
     failed = False
+    kept = 0  # Its first bytes, whole records, which stay.
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
             return super().write(data)
         except OSError as error:
             self.failed = True
-            error.strerror = f"{error.strerror}; it ends with its last whole record"
+            if self.kept:
+                error.strerror = f"{error.strerror}; it ends with its last whole record"
             raise
 
 
@@ -88,17 +90,17 @@ class GrowingFile(io.BufferedRandom):
     def __init__(self, raw: _Grown, size: int = 0) -> None:
         super().__init__(raw)
         self._file = raw
-        self._flushed = size
+        raw.kept = size
 
     def flush(self) -> None:
         """Hand buffered bytes to the system; callers flush after whole records."""
         super().flush()
-        self._flushed = self.tell()
+        self._file.kept = self.tell()
 
     def close(self) -> None:
         """Close the file; after a failed write it is cut to the last flush, so that no part of a record stays."""
         if self._file.failed and not self.closed:
-            self._file.truncate(self._flushed)
+            self._file.truncate(self._file.kept)
             self._file.close()  # The buffer's bytes must not follow.
         super().close()
 

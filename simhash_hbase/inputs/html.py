@@ -198,7 +198,7 @@ _CANONICAL = ".//link[@rel='canonical']"
 _INLINE = frozenset(
     {"a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "sub", "sup", "u"}
 )
-_NO_PROSE = frozenset({"script", "style", "noscript", "template", "head", "nav", "footer", "button", "select"})
+_NO_PROSE = frozenset({"script", "style", "template", "head", "nav", "footer", "button", "select"})
 _ROOTS = frozenset({"html", "body", "main", "article"})
 _NOTICE_NAME = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 _COOKIE = re.compile("cookie|クッキー|쿠키", re.IGNORECASE)
@@ -225,10 +225,10 @@ _SENTENCE_END = re.compile("[。．！？….!?]")
 _SENTENCES = re.compile("[^。！？….!?]+[。！？….!?]+")
 _SENTENCE_BYTES = 30
 _JSON_LD = "application/ld+json"
-_ARTICLE_BODY = (
-    "articleBody",
-    *(f"{place}articleBody" for place in ("schema:", "http://schema.org/", "https://schema.org/")),
-)
+_POSTING = "Posting"
+_SCHEMA_PLACES = ("", "schema:", "http://schema.org/", "https://schema.org/")
+_ARTICLE_BODY = tuple(f"{place}{name}" for name in ("articleBody", "reviewBody") for place in _SCHEMA_PLACES)
+_POSTING_BODY = (*_ARTICLE_BODY, *(f"{place}text" for place in _SCHEMA_PLACES))
 # A text without which no page is an article, and one after which a text is the article whatever else is there.
 _ARTICLE_BYTES = 100
 _SHORT_BYTES = 1_500
@@ -379,7 +379,9 @@ def _declared_articles(root: HtmlElement) -> Iterator[str]:
         while values:
             value = values.pop()
             if isinstance(value, dict):
-                for body in _texts(value.get(name) for name in _ARTICLE_BODY):
+                # Other things than postings have a text that is a part of the page, such as an answer.
+                is_posting = any(kind.endswith(_POSTING) for kind in _texts([value.get("@type")]))
+                for body in _texts(map(value.get, _POSTING_BODY if is_posting else _ARTICLE_BODY)):
                     # The text may have markup and entities.
                     yield fromstring(f"<div>{body}</div>").text_content().strip()
                 values.extend(value.values())
@@ -434,7 +436,7 @@ def read_html(request: ReadRequest) -> Iterator[Page | Reject]:
         yield Reject(place, f"the page is longer than {limit:,} bytes; only its beginning is kept", content, source.id)
     elif stream.fault is not None:
         yield Reject(place, stream.fault, content, source.id)
-    elif (fault := packed_fault(content[:BINARY_BYTES])) is not None:
+    elif (fault := packed_fault(content[:BINARY_BYTES], source.name)) is not None:
         yield Reject(place, fault, content, source.id)
     else:
         raw = content if options.keep_raw else None

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import cast
 
 from simhash_hbase.errors import InvalidInput, SimhashError
+from simhash_hbase.files.local import is_descriptor
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import (
@@ -231,10 +232,10 @@ _NO_LASTING_ID_OF_TEXT = "the record has no id, and standard input has no name t
 
 
 def _with_lasting_id(record: Scanned | JsonLine, progress: Progress, name: str) -> Scanned | JsonLine:
-    """Refuse a record of standard input without an id, and remember the first of a file."""
+    """Refuse a record of standard input or another open file without an id; remember the first of a named file."""
     if not isinstance(record, Document | Page) or record.id != str(record.place):
         return record
-    if record.place.file == STDIN:
+    if record.place.file in (STDIN, "/dev/stdin") or is_descriptor(record.place.file):
         reason = NO_LASTING_ID if has_fields(name) else _NO_LASTING_ID_OF_TEXT
         return Reject(record.place, reason, record.raw or b"")
     if record.place.line and progress.unnamed is None:

@@ -170,7 +170,8 @@ _MARKERS = re.compile(
 )
 """Names of files that Spark, Hadoop, Delta and Parquet write beside data."""
 _BESIDE_RECORDS = re.compile(
-    r"[._].*|(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|dataset_infos?\.json|(md5|sha\d+)sums?(\.txt)?",
+    r"[._].*|(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|(authors|manifest|checksums?)(\.(txt|md))?"
+    r"|dataset_(infos?|dict)\.json|(md5|sha\d+)sums?(\.txt)?|.*\.(md5|sha\d+)",
     re.I,
 )
 

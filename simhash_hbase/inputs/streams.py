@@ -17,7 +17,7 @@ from simhash_hbase.inputs.compression import GZIP_MAGIC, ZSTD_FRAME, gunzip, unz
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Place
-from simhash_hbase.inputs.sources import FileChanged, Part, Source
+from simhash_hbase.inputs.sources import STDIN, FileChanged, Part, Source
 
 # Lone surrogates pass in both directions: they are refused with their line, not with the file,
 # and the line's own bytes come back exactly.
@@ -176,7 +176,8 @@ def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> 
     mark = byte_order_mark(head)
     named = detect(head[:SAMPLE_BYTES]) if encoding == AUTO else checked_codec(encoding)
     stream.encoding, skip = mark or (named, 0)
-    if stream.encoding not in WIDE and (fault := _binary_fault(head[:BINARY_BYTES], stream.encoding)):
+    sniffed, name = head[:BINARY_BYTES], request.source.name
+    if stream.encoding not in WIDE and (fault := _binary_fault(sniffed, stream.encoding, name)):
         return fault
     stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
@@ -187,22 +188,25 @@ def open_stream(request: ReadRequest, opened: Iterator[bytes] | None = None) -> 
 
 _MAGIC = {GZIP_MAGIC: "gzip", b"\xfd7zXZ\0": "xz", b"BZh": "bzip2", b"PK\3\4": "zip"}
 _NAMES = {"gzip": ".gz", "zstd": ".zst"}
+_COMMANDS = {"gzip": "gzip -dc", "zstd": "zstd -dc", "bzip2": "bzip2 -dc", "xz": "xz -dc"}
 
 
-def packed_fault(head: bytes) -> str | None:
+def packed_fault(head: bytes, name: str) -> str | None:
     """Return why a file is refused whose content is compressed although its name does not say so, or None."""
     packer = "zstd" if ZSTD_FRAME.match(head) else None
     packer = packer or next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
     if packer is None or is_text:
         return None
+    if name == STDIN and packer in _COMMANDS:
+        return f"the content is compressed by {packer}: pass what `{_COMMANDS[packer]}` makes of it"
     advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
     return f"the content is compressed by {packer}: {advice}decompress it first"
 
 
-def _binary_fault(head: bytes, codec: str) -> str | None:
+def _binary_fault(head: bytes, codec: str, name: str) -> str | None:
     """Return why a file that is binary is refused, or None; a stray NUL in a text costs only its own line."""
-    if fault := packed_fault(head):
+    if fault := packed_fault(head, name):
         return fault
     nuls = head.count(0)
     is_binary = nuls > NUL_SHARE * len(head)

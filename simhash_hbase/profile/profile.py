@@ -14,6 +14,7 @@ from simhash_hbase.rows import clock, layout
 from simhash_hbase.rows.analysed import SKETCH_BINS, SKETCH_VERSION
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documentcells import Bits
+from simhash_hbase.rows.names import exact
 
 FORMAT = 4  # Format of rows and cells. Formats 1 to 3 were never released.
 
@@ -219,7 +220,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         InvalidProfile
             When one of them is of the wrong type, out of range or unknown.
         """
-        given: dict[str, object] = {name: value for name, value in options.items() if value is not None}
+        given: dict[str, object] = {
+            name: exact(value) if isinstance(value, str) else value
+            for name, value in options.items()
+            if value is not None
+        }
         analyzer = given.setdefault("analyzer", defaults.ANALYZER)
         if analyzer == "jieba":
             given.setdefault("top", defaults.TOP)

@@ -1,12 +1,16 @@
 """Bad files of every kind are refused in a sentence, and nothing stored is harmed."""
 
+import bz2
+import gzip
 import json
+import lzma
 import multiprocessing
 import os
 from itertools import count
 
 import click
 import pytest
+import zstandard
 from support.corpus import text, write_jsonl
 
 from simhash_hbase.cli import app
@@ -361,6 +365,43 @@ def test_standard_input_without_ids_is_refused_where_they_would_last(
     assert f"the record has no id, and standard input has no name to make one of; {advice}\n" in done.err
     assert text(0) in json.loads((tmp_path / "rejects").read_text())["raw"]
     assert cli("get", filled, "--", "-:1").code == 1
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/{}", "/proc/self/fd/{}"])
+@pytest.mark.parametrize("form", ["jsonl", "text"])
+def test_another_name_of_an_open_file_makes_no_id_that_would_last(cli, filled, tmp_path, name, form):
+    (tmp_path / "in").write_text(json.dumps(ROWS[0]) if form == "jsonl" else text(0))
+    standard_input = os.dup(0)
+    try:
+        with (tmp_path / "in").open("rb") as file:
+            os.dup2(file.fileno(), 0)
+            done = cli("claim", filled, name.format(file.fileno()), "--input-format", form)
+    finally:
+        os.dup2(standard_input, 0)
+        os.close(standard_input)
+
+    assert (done.code, done.records) == (3, [])
+    assert "refused: the record has no id, and standard input has no name to make one of; " in done.err
+
+
+@pytest.mark.parametrize(
+    ("packed", "advice"),
+    [
+        (gzip.compress(GOOD), "gzip: pass what `gzip -dc` makes of it"),
+        (zstandard.compress(GOOD), "zstd: pass what `zstd -dc` makes of it"),
+        (bz2.compress(GOOD), "bzip2: pass what `bzip2 -dc` makes of it"),
+        (lzma.compress(GOOD), "xz: pass what `xz -dc` makes of it"),
+    ],
+)
+@pytest.mark.parametrize("form", ["jsonl", "csv", "html", "text"])
+def test_compressed_standard_input_is_refused_with_the_command_that_decompresses_it(
+    cli, standard_input, packed, advice, form
+):
+    standard_input(packed)
+    done = cli("fingerprint", "-", "--analyzer", "shingle", "--input-format", form)
+
+    assert (done.code, done.records) == (3, [])
+    assert f"refused: the content is compressed by {advice}\n" in done.err
 
 
 @pytest.mark.parametrize("words", [["query"], ["fingerprint", "--analyzer", "shingle"], ["dedup"], ["claim"]])

@@ -293,6 +293,17 @@ def test_a_full_disk_leaves_whole_records_of_a_run_that_can_go_on(tmp_path, name
 
 
 @pytest.mark.slow
+def test_a_disk_that_is_full_at_the_first_result_leaves_no_file_and_says_nothing_of_records(cli, tmp_path):
+    file = write_jsonl(tmp_path / "in.jsonl", [{"id": str(number), "text": text(number)} for number in range(20)])
+
+    words = ("dedup", file, *SHINGLES, "--quiet", "--results", tmp_path / "results")
+    failed = run(*words, preexec_fn=lambda: limited(1_500))
+
+    assert failed.failure.endswith("results: file too large")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.slow
 def test_a_full_disk_leaves_whole_rejects(cli, tmp_path):
     file = write_jsonl(tmp_path / "in.jsonl", [{"id": str(number), "other": "x" * 700} for number in range(300)])
 

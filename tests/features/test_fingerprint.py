@@ -64,6 +64,12 @@ def test_the_order_of_features_changes_nothing(features, chance):
     assert [*map(list, one)] == [*map(list, other)]
 
 
+@pytest.mark.parametrize("weight", ["3", None, b"3", [3], 1j, 10**400])
+def test_a_weight_that_is_no_number_is_refused(weight):
+    with pytest.raises(InvalidArgument, match=r"weight .*: wanted a finite number"):
+        fingerprint([("a", weight)])
+
+
 @pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, 1e10])
 def test_an_absurd_weight_is_refused(weight):
     with pytest.raises(InvalidArgument, match="weight"):

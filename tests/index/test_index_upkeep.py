@@ -13,6 +13,7 @@ from support.server_doubles import TombstoneStore
 from simhash_hbase import CorruptIndex, IndexMissing, InvalidArgument, LocalIndex, Profile, StoreBusy, create_index
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.indexrows import begin_load, end_load
+from simhash_hbase.index.timestamps import BatchClock
 from simhash_hbase.rows.documentcells import DocumentState, Member, encode
 from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, index_row, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER, VALUE_QUALIFIER

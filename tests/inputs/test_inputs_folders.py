@@ -192,9 +192,23 @@ def test_what_marks_or_describes_data_is_no_document_and_is_counted(tmp_path, da
     assert sources.left_out == Counter(["_SUCCESS", "_committed_1", "_x", "README.md", "LICENSE", "dataset_info.json"])
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["MANIFEST", "manifest.txt", "checksums.sha256", "part-0.jsonl.md5", "sha256sum.txt", "CHECKSUMS", "AUTHORS"],
+)
+def test_lists_of_files_checksums_and_authors_beside_records_are_no_documents(tmp_path, name):
+    (tmp_path / "part-0.jsonl").write_text(LINES)
+    write_texts(tmp_path, name)
+    sources = Sources([str(tmp_path)])
+
+    assert [record.id for record in read(sources)] == ["a", "b", "c"]
+    assert sources.left_out == Counter([name])
+
+
 def test_texts_of_a_folder_without_records_are_all_documents_but_markers(tmp_path):
-    write_texts(tmp_path, "README.md", "_index.md", "_posts/a.md", "_SUCCESS", "b/LICENSE")
-    assert [record.id for record in read([str(tmp_path)])] == ["README.md", "_index.md", "_posts/a.md", "b/LICENSE"]
+    names = ["MANIFEST", "README.md", "_index.md", "_posts/a.md", "b/LICENSE", "c.sha256"]
+    write_texts(tmp_path, *names, "_SUCCESS")
+    assert [record.id for record in read([str(tmp_path)])] == names
 
 
 @pytest.mark.parametrize("records", ["package.json", "data/a.csv"])

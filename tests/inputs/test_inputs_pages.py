@@ -340,6 +340,38 @@ def test_json_ld_names_an_article_in_several_ways(graph, kind):
     assert text == " ".join(article)
 
 
+@pytest.mark.parametrize(
+    "graph",
+    [
+        '{{"@type":"Review","reviewBody":{}}}',
+        '{{"@type":"SocialMediaPosting","text":{}}}',
+        '{{"@type":["https://schema.org/DiscussionForumPosting"],"schema:text":{}}}',
+    ],
+)
+@pytest.mark.parametrize("shown", [NOTICE, ENGLISH_NOTICE])
+def test_reviews_and_postings_in_json_ld_are_the_main_text_where_none_is_shown(graph, shown):
+    for article in ARTICLES:
+        script = f'<script type="application/ld+json">{graph.format(json.dumps(" ".join(article)))}</script>'
+        assert main_text(f"<html><head>{script}</head><body>{shown}</body></html>").text == " ".join(article)
+
+
+def test_the_answers_of_a_list_of_questions_in_json_ld_are_not_its_main_text():
+    answers = [{"@type": "Question", "acceptedAnswer": {"@type": "Answer", "text": JAPANESE * 30}}]
+    script = f'<script type="application/ld+json">{json.dumps({"mainEntity": answers})}</script>'
+    article = [f"{number}：{CHINESE}" for number in range(8)]
+    story = "".join(f"<p>{line}</p>" for line in article)
+    text = main_text(f"<html><head>{script}</head><body><article>{story}</article></body></html>").text
+    assert text.splitlines() == article
+
+
+@pytest.mark.parametrize("notice", [NOTICE, ENGLISH_NOTICE, *CONSENTS])
+def test_an_article_for_browsers_without_scripts_is_the_main_text_beside_a_notice(notice):
+    for article in ARTICLES:
+        story = "".join(f"<p>{line}</p>" for line in article)
+        text = main_text(f"<html><body><div>{notice}</div><noscript>{story}</noscript></body></html>").text
+        assert [line for line in article if line not in text] == []
+
+
 def test_an_article_that_is_shown_goes_before_the_one_in_json_ld():
     article = "".join(f"<p>{CHINESE}{number}</p>" for number in range(30))
     script = f'<script type="application/ld+json">{json.dumps({"articleBody": JAPANESE * 20})}</script>'

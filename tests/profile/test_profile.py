@@ -159,6 +159,17 @@ def test_an_index_of_the_first_release_equals_a_new_one_but_for_later_options():
         Profile.resolve(analyzer="learned").check_same(former)
 
 
+@pytest.mark.parametrize(
+    "options", [{"analyzer": "shingle"}, {"analyzer": "weighted"}, {"match": "copied"}, {"near": "text"}]
+)
+def test_options_of_a_subclass_of_strings_are_the_strings_that_they_are(options):
+    class Text(str):
+        __slots__ = ()
+
+    given = {name: Text(value) for name, value in options.items()}
+    assert Profile.resolve(**given).encode() == Profile.resolve(**options).encode()
+
+
 def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
     verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 64), free_distance=10)
     assert Profile.resolve().rule == verified

@@ -9,15 +9,17 @@ from typing import Self
 
 import msgspec
 
-from simhash_hbase.corpus.options import Lines
+from simhash_hbase.corpus.options import EncodedLines, Lines
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_growing, open_temporary, replacing, to_disk
 from simhash_hbase.index.forms import json_line
 from simhash_hbase.inputs import Sources
 from simhash_hbase.report.duplicates import duplicate_table, read_decisions
 from simhash_hbase.rows.digests import blake2b
+from simhash_hbase.signals import whole
 
 VERSION = 4
+HANDED_BYTES = 1 << 16  # Size from which JSON lines are handed on together.
 
 
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
@@ -44,7 +46,9 @@ class HandedDecisions:
     def __init__(self, lines: Lines | None, *, remember: bool) -> None:
         self.progress = Checkpoint()
         self._lines = lines
-        self._waiting: deque[Mapping[str, object]] = deque()
+        self._encoded = lines if isinstance(lines, EncodedLines) else None
+        self._records: deque[Mapping[str, object]] = deque()
+        self._waiting: deque[bytearray] = deque()  # What waits in place of records where lines are taken encoded.
         self._copy = open_temporary() if remember else None
 
     def __enter__(self) -> Self:
@@ -56,10 +60,15 @@ class HandedDecisions:
 
     def line(self, record: Mapping[str, object]) -> None:
         """Take one decision."""
-        if self._lines is not None:
-            self._waiting.append(record)
+        line = b"" if self._encoded is None and self._copy is None else json_line(record)
+        if self._encoded is not None:
+            if not self._waiting or len(self._waiting[-1]) >= HANDED_BYTES:
+                self._waiting.append(bytearray())
+            self._waiting[-1] += line
+        elif self._lines is not None:
+            self._records.append(record)
         if self._copy is not None:
-            self._copy.write(json_line(record))
+            self._copy.write(line)
 
     def lines(self) -> Iterator[bytes]:
         """Read all decisions again; only when they were to be remembered."""
@@ -77,10 +86,15 @@ class HandedDecisions:
 
     def commit(self, progress: Checkpoint) -> None:
         """Hand on what was taken."""
-        if self._lines is not None:
-            while self._waiting:
-                self._lines.line(self._waiting.popleft())
-            self._lines.flush()
+        if self._lines is None:
+            return
+        while self._records:
+            self._lines.line(self._records.popleft())
+        while self._waiting and self._encoded is not None:
+            # An interrupt in between would lose lines, or print them twice.
+            with whole():
+                self._encoded.encoded(self._waiting.popleft())
+        self._lines.flush()
 
 
 class FileDecisions:

@@ -166,9 +166,11 @@ class UniqueIds:
     def __call__(self, chunk: Chunk) -> tuple[Entries, list[Document]]:
         """Leave out documents whose id came before in this input."""
         entries, documents = chunk.entries, chunk.kept
-        keep = [at for at, document in enumerate(documents) if self.passes(document)]
-        if len(keep) == len(documents):
+        digests = set(entries.id_digests)
+        if len(digests) == len(documents) and self._seen.isdisjoint(digests):
+            self._seen |= digests
             return entries, documents
+        keep = [at for at, document in enumerate(documents) if self.passes(document)]
         return entries.take(keep), [documents[at] for at in keep]
 
     def passes(self, document: Document) -> bool:

@@ -233,7 +233,7 @@ def check_simhash(simhash: object) -> int:
 def id_digest(document_id: str) -> bytes:
     """Digest an id: 16 bytes of BLAKE2b over its UTF-8."""
     try:
-        encoded = checked_id_type(document_id).encode()
+        encoded = (document_id if type(document_id) is str else checked_id_type(document_id)).encode()
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"the id {document_id!r} is not Unicode text: {error.reason}") from error
     return blake2b(encoded, digest_size=layout.ID_DIGEST_BYTES).digest()

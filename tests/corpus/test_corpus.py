@@ -72,6 +72,35 @@ def test_decisions_are_handed_over_in_order_and_again(cli, tmp_path, source):
     assert [note.startswith(f"{source}:{line}: refused: ") for note, line in zip(notes, (61, 62), strict=True)]
 
 
+class EncodedPrinted(Printed):
+    """Takes decisions as JSON lines."""
+
+    def __init__(self, index):
+        super().__init__()
+        self.index = index
+
+    def line(self, record):
+        pytest.fail("a record came where JSON lines are taken")
+
+    def encoded(self, lines):
+        assert lines.endswith(b"\n")
+        self.lines += map(json.loads, lines.splitlines())
+        # The index holds what is handed on.
+        assert all(stored is not None for stored in self.index.get_many([line["id"] for line in self.lines]))
+
+
+def test_lines_that_take_json_get_the_same_decisions_when_the_index_holds_them(tmp_path, source):
+    records = Printed()
+    with index_in(tmp_path / "records") as index:
+        deduplicate(index, [source], lines=records)
+    with index_in(tmp_path / "encoded") as index:
+        encoded = EncodedPrinted(index)
+        deduplicate(index, [source], lines=encoded)
+
+    assert encoded.lines == records.lines
+    assert encoded.flushed == len(encoded.lines) == 60
+
+
 def test_a_run_continues_behind_its_checkpoint_and_only_with_the_same_options(tmp_path, source):
     results = tmp_path / "results"
     options = DedupOptions(results=str(results))

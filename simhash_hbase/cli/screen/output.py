@@ -238,6 +238,12 @@ class JsonOutput(Output):
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
+    def encoded(self, lines: bytes | bytearray) -> None:
+        """Print whole lines of JSON."""
+        self._buffer += lines
+        if len(self._buffer) >= FLUSH_BYTES:
+            self.flush()
+
     def record(self, record: Mapping[str, object], *, page: Callable[[], bytes] | None = None, **_: object) -> None:
         """Print the one result of a command."""
         self.line(record)

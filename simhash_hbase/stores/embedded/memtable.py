@@ -73,9 +73,12 @@ class Memtable:
         """Return what a scan of the databases has found together with the held rows under its prefixes."""
         found = [stored.rows]
         for run in self._runs:
-            first = np.searchsorted(run.prefixes, prefixes, "left")
+            first = run.prefixes.searchsorted(prefixes, "left")
+            # Most prefixes of new documents have no row: where theirs end is looked for only if they begin.
+            there = np.flatnonzero(run.prefixes[np.minimum(first, len(run.prefixes) - 1)] == prefixes)
+            first = first[there]
             # Of a prefix with very many rows one more than the limit is enough to tell.
-            counts = np.minimum(np.searchsorted(run.prefixes, prefixes, "right") - first, limit + 1)
+            counts = np.minimum(run.prefixes.searchsorted(prefixes[there], "right") - first, limit + 1)
             if total := int(counts.sum()):
                 at = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(total)
                 found.append(BlockRows(run.prefixes[at], run.simhashes[at]))
@@ -113,7 +116,7 @@ class Memtable:
         joined = [row + qualifier for row, qualifier in keys]
         there = stored([key for key in joined if key not in packed])
         return [
-            records.cell_at(row, qualifier, packed.get(key) or there.get(key))
+            None if (cell := packed.get(key) or there.get(key)) is None else records.cell_at(row, qualifier, cell)
             for (row, qualifier), key in zip(keys, joined, strict=True)
         ]
 

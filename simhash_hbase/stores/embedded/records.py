@@ -47,6 +47,10 @@ def scan(
 ) -> PrefixScan:
     """Find the rows under sorted distinct prefixes, at most a number of each."""
     special = None
+    with transaction.cursor(blocks) as cursor:
+        if not cursor.first():
+            # The first group of a new index asks 16 times a document.
+            return PrefixScan(rowkeys.BlockRows.empty(), np.empty(0, U64))
     with transaction.cursor(hot) as cursor:
         if cursor.first():
             special = np.isin(prefixes, rowkeys.unpack_prefixes(b"".join(cursor.iternext(values=False))))
@@ -154,7 +158,7 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellK
 def read_packed(transaction: Transaction, database: Database, keys: Sequence[bytes]) -> dict[bytes, bytes]:
     """Read cells by their keys, each as it is packed; a key without a cell is left out."""
     with transaction.cursor(database) as cursor:
-        return dict(cursor.getmulti(keys))
+        return dict(cursor.getmulti(keys)) if cursor.first() else {}
 
 
 def read_rows(

@@ -65,11 +65,10 @@ CHANGES = (_flip, _set, _number, _remove, _cut, _repeat, _splice)
 
 
 def inputs(seeds: Sequence[bytes], dice: random.Random) -> Iterator[bytes]:
-    """Yield the seeds, then changed ones without end."""
-    yield from seeds
+    """Yield changed seeds without end, and now and then one as it is."""
     while True:
         data = dice.choice(seeds)
-        for _ in range(dice.randint(1, MOST_CHANGES)):
+        for _ in range(dice.randint(0, MOST_CHANGES)):
             data = dice.choice(CHANGES)(data, dice, seeds)[:MOST_BYTES]
         yield data
 

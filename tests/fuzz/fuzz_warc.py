@@ -47,6 +47,16 @@ def TestOneInput(data: bytes) -> None:
         assert isinstance(extract(record), Document | Reject)
 
 
+CODINGS = ("gzip", "deflate", "br", "zstd", "gzip, br")
+
+
+def _plain(coding, body):
+    """Return a record of an answer by HTTP, whose body need not be what its header says."""
+    answer = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: {coding}\r\n\r\n".encode() + body
+    head = "WARC/1.0\r\nWARC-Type: response\r\nContent-Type: application/http; msgtype=response\r\n"
+    return f"{head}Content-Length: {len(answer)}\r\n\r\n".encode() + answer + b"\r\n\r\n"
+
+
 def _seeds():
     crawl = Crawl(compressed=False)
     crawl.info()
@@ -67,6 +77,8 @@ def _seeds():
         b"\2" + zstandard.compress(whole),
         b"\3" + whole,
         b"\0WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 2\r\n\r\nab\r\n\r\n",
+        # Without digests, so that what is changed in a body is read.
+        *(b"\0" + _plain(coding, gzip.compress(page("Another one. " * 9)) + b"!" * 9) for coding in CODINGS),
     ]
 
 

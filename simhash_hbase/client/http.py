@@ -13,7 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from simhash_hbase import errors
+from simhash_hbase import errors, tracing
 
 CONNECT_S = 10.0
 # For an answer, or for a line of a stream.
@@ -336,7 +336,8 @@ class HttpClient:
         if self._collection is not None and path not in WHOLE:
             parameters = {"collection": self._collection, **parameters}
         url = f"{self.url}{path}{'?' if parameters else ''}{urlencode(parameters)}"
-        headers = self._headers if body is None else {**self._headers, "Content-Type": media}
+        headers = {**self._headers, **({} if body is None else {"Content-Type": media})}
+        tracing.inject(headers)
         connect_s = min(CONNECT_S, self.patience_s if patience_s is None else patience_s)
         request = ServiceRequest(method, url, headers, body, connect_s, min(read_s, self.patience_s))
         with self._transport.response(request) as response:

@@ -73,6 +73,7 @@ from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.stores.base import UNLIMITED, OnDisk, Store, Transactional, atomically
+from simhash_hbase.tracing import traced
 
 if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis
@@ -235,6 +236,7 @@ class LocalIndex(Index):
         flags = zip(chunk.kept, entries.simhashes.tolist(), written.known, written.moved, strict=True)
         return ((document, Added(document.id, simhash, known, moved)) for document, simhash, known, moved in flags)
 
+    @traced("add")
     def add_entries(self, entries: Entries) -> Written:
         """Add analysed documents and return which were known; of an id that comes twice, the last one stays."""
         check_storable(entries)
@@ -258,6 +260,7 @@ class LocalIndex(Index):
         entries = chunk.entries.in_batch(batch)
         return zip(chunk.kept, self.claim_entries(entries, deadline_s=deadline_s), strict=True)
 
+    @traced("claim")
     def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
         """Claim analysed documents, and return one answer a document; see `claim_many`.
 
@@ -291,6 +294,7 @@ class LocalIndex(Index):
         """Find the near-duplicates of the documents of a chunk; see `answer_entries`."""
         return zip(chunk.kept, self.answer_entries(chunk.entries, search), strict=True)
 
+    @traced("query")
     def answer_entries(self, entries: Entries, search: Search = OWN_RULE) -> Iterator[Answer]:
         """Find the near-duplicates of analysed documents, one answer after the other.
 
@@ -315,19 +319,21 @@ class LocalIndex(Index):
             if self.on_search is not None:
                 self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
 
+    @traced("find")
     def found(
         self, chunk: "Chunk", *, limit: int | None = None
     ) -> Iterator[tuple[Document, ClueAnswer | SimhashError]]:
         """Find the documents that hold the texts of a chunk; see `Index.found`."""
         search = partial(find_clue, self.store, self.profile, self.collection, limit=limit, oldest=self._oldest())
-        return self._of_texts(search, chunk.kept)
+        yield from self._of_texts(search, chunk.kept)
 
+    @traced("passages")
     def repeated(
         self, chunk: "Chunk", search: PassageSearch
     ) -> Iterator[tuple[Document, PassagesAnswer | SimhashError]]:
         """Find the spans of the texts of a chunk that stand in other documents; see `Index.repeated`."""
         find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
-        return self._of_texts(find, chunk.kept)
+        yield from self._of_texts(find, chunk.kept)
 
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | SimhashError]]:
         """Find the documents of this collection that stand in the texts of a chunk; see `Index.held`."""
@@ -389,6 +395,7 @@ class LocalIndex(Index):
         held = clue.held_of(np.sort(self.collection.masked_passages(pair.counted)))
         return [clue.span(*run) for run in clue.runs(held)] if len(held) else []
 
+    @traced("remove")
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents, a batch at a time; see `Index.remove_many`."""
         oldest = self._oldest()
@@ -400,6 +407,7 @@ class LocalIndex(Index):
         """Count the documents of each batch; see `Index.batches`."""
         return self._documents.batches(watch)
 
+    @traced("batches")
     def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
         """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
         return self._documents.batches_after(after, pages=pages)
@@ -407,6 +415,7 @@ class LocalIndex(Index):
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
         return self._documents.remove_batch(name, watch)
 
+    @traced("remove_batch")
     def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
         """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
 
@@ -414,10 +423,12 @@ class LocalIndex(Index):
         """
         return self._documents.remove_batch_after(checked_batch(name), after, pages=pages)
 
+    @traced("get")
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Return the records of ids; see `Index.get_many`."""
         return self._documents.records(checked_ids(ids))
 
+    @traced("copies")
     def copies(self, document_id: str) -> Copies | None:
         """List the duplicates of an original; see `Index.copies`."""
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
@@ -517,6 +528,7 @@ class LocalIndex(Index):
         """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
         return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge, server_clock=self._server_clock)
 
+    @traced("dedup")
     def dedup_entries(
         self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()
     ) -> list[Decision]:
@@ -526,6 +538,7 @@ class LocalIndex(Index):
         decisions = deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts)
         return list(map(as_given, decisions))
 
+    @traced("stats")
     def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
         """Count documents, rows and bytes; see `Index.stats`."""
         return read_stats(self.store, self.profile, exact=exact, watch=watch)
@@ -538,6 +551,7 @@ class LocalIndex(Index):
         """Return True: an index without documents is an index, too."""
         return True
 
+    @traced("verify")
     def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
         """Check that rows, members and document cells agree; to repair is to complete or remove those that do not."""
         # Damage of a mapped file may end the process that reads it, so another one reads it first.
@@ -555,6 +569,7 @@ class LocalIndex(Index):
         """
         return expiry_warning(self.store, self.profile, self._clock())
 
+    @traced("vacuum")
     def vacuum(self, *, yes: bool = False, watch: ProgressCallback | None = None) -> Vacuumed:
         """Delete expired documents, old removals, and members and rows that no answer needs any more.
 

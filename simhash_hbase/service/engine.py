@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+from simhash_hbase import tracing
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.chunks import Payload, analyse_chunk
@@ -147,7 +148,8 @@ class Engine:
             self._pool.close()
 
     def _begin(self, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
-        begun = threads.submit(call, on)
+        context = tracing.here()
+        begun = threads.submit(call, on) if context is None else threads.submit(context.run, call, on)
         self._calls.add(begun)
         begun.add_done_callback(self._calls.discard)
         return begun

@@ -8,6 +8,7 @@ search, are paid once.
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import Context
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -15,6 +16,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from simhash_hbase import tracing
 from simhash_hbase.errors import ClaimContended, Retryable, SimhashError
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.chunks import analyse_chunk, payload, whole_chunk
@@ -315,8 +317,8 @@ MOST_TOGETHER = 64  # Requests of one batch.
 LONGEST_WAIT_S = 0.05
 BATCHES = 4  # Batches of one operation at a time.
 
-# One request: its item, and the future that waits for its answer.
-_Single = tuple[Item | AnalysedChunk, asyncio.Future[ItemAnswer]]
+# One request: its item, the future that waits for its answer, and the context with its span.
+_Single = tuple[Item | AnalysedChunk, asyncio.Future[ItemAnswer], Context | None]
 
 
 class Batcher:
@@ -359,7 +361,7 @@ class _Queue:
 
     async def ask(self, item: Item | AnalysedChunk) -> ItemAnswer:
         answer: asyncio.Future[ItemAnswer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, answer))
+        self._waiting.append((item, answer, tracing.here()))
         self.schedule()
         return await answer
 
@@ -384,14 +386,15 @@ class _Queue:
 
         def work(index: LocalIndex) -> list[tuple[asyncio.Future[ItemAnswer], ItemAnswer | Exception]]:
             """Answer those who still wait."""
-            waiting = [(item, answer) for item, answer in batch if not answer.cancelled()]
-            answered = self._operation.outcomes(index, [item for item, _ in waiting])
-            return [(answer, outcome) for (_, answer), outcome in zip(waiting, answered, strict=True)]
+            waiting = [single for single in batch if not single[1].cancelled()]
+            outcomes = partial(self._operation.outcomes, index, [item for item, *_ in waiting])
+            answered = tracing.within([context for *_, context in waiting], outcomes)
+            return [(answer, outcome) for (_, answer, _), outcome in zip(waiting, answered, strict=True)]
 
         try:
             outcomes = await self._engine.run(work)
         except Exception as error:
-            outcomes = [(answer, error) for _, answer in batch]
+            outcomes = [(answer, error) for _, answer, _ in batch]
         finally:
             self._under_way -= 1
             if self._next is not None and not self._under_way:

@@ -5,8 +5,8 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from simhash_hbase import tracing
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import AnalysedChunk, Item, decode_body, document_or_id
@@ -34,6 +35,8 @@ T = TypeVar("T")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ID_BYTES = 8
 SERVER_ERRORS = 500
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+NO_ROUTE = "none"
 
 
 @dataclass(slots=True)
@@ -64,9 +67,14 @@ class Trail:
         return str(self.scope["method"])
 
     @property
+    def known_method(self) -> str | None:
+        """The HTTP method if it is one of HTTP's own; others could be of any number."""
+        return self.method if self.method in METHODS else None
+
+    @property
     def route(self) -> str:
         """The route's pattern, never the address itself: that may hold ids."""
-        return str(getattr(self.scope.get("route"), "path", "none"))
+        return str(getattr(self.scope.get("route"), "path", NO_ROUTE))
 
     @property
     def payer(self) -> str:
@@ -120,6 +128,32 @@ def framing_problem(headers: Headers, version: str) -> Problem | None:
     return None
 
 
+@contextmanager
+def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
+    """Give a request a span, below the one that its client names."""
+    if not tracing.is_on() or trail.scope["path"] in UNLOGGED:
+        yield
+        return
+    method = trail.known_method or "HTTP"
+    attributes = {
+        "http.request.method": trail.known_method or "_OTHER",
+        "url.scheme": trail.scope["scheme"],
+        "http.response.header.x-request-id": [trail.request_id],
+    }
+    span = tracing.begun(method, attributes, kind="SERVER", headers=headers)
+    try:
+        with tracing.active(span):
+            yield
+    finally:
+        if trail.route != NO_ROUTE:
+            # No route has parameters in its path. An address that has no route may hold anything.
+            span.update_name(f"{method} {trail.route}")
+            span.set_attributes({"http.route": trail.route, "url.path": trail.route})
+        if trail.status:
+            span.set_attribute("http.response.status_code", trail.status)
+        tracing.ended(span, str(trail.status) if trail.status >= SERVER_ERRORS else None)
+
+
 class Surround:
     """Middleware around the whole application.
 
@@ -144,14 +178,18 @@ class Surround:
             request_id = secrets.token_hex(ID_BYTES)
         trail = Trail(request_id, scope, client[0] if client else None)
         scope.setdefault("state", {})["trail"] = trail
+        with _traced(trail, headers):
+            await self._follow(scope, _Exchange(self, scope, receive, send, trail), trail)
+
+    async def _follow(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
+        """Answer one request, count it and log it."""
         try:
             with trail.slot:
-                await self._answer(scope, _Exchange(self, scope, receive, send, trail), trail)
+                await self._answer(scope, exchange, trail)
         except ClientDisconnect:
             trail.status = CLOSED_BY_CLIENT
         finally:
-            known = trail.method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-            self._metrics.requests.labels(trail.route, trail.method if known else "other", str(trail.status)).inc()
+            self._metrics.requests.labels(trail.route, trail.known_method or "other", str(trail.status)).inc()
             self._metrics.seconds.labels(trail.route, trail.media).observe(trail.seconds())
             if scope["path"] not in UNLOGGED:
                 logger.info("request", extra={"fields": trail.fields()})

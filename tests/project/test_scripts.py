@@ -145,7 +145,9 @@ def test_missing_debian_packages_are_installed_at_once(script, tmp_path):
     assert done.returncode == 0, done.stderr
     first, second = [call for call in calls if call.startswith(("apt-get update", "apt-get install"))]
     assert first == "apt-get update"
-    assert second.endswith(" redis-server chromium systemd haproxy stunnel4 krb5-kdc krb5-admin-server libkrb5-dev")
+    assert second.endswith(
+        " redis-server chromium systemd haproxy stunnel4 valgrind krb5-kdc krb5-admin-server libkrb5-dev"
+    )
 
 
 @pytest.mark.parametrize("name", [None, "chromium", "chromium-browser", "google-chrome"])

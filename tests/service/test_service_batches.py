@@ -9,8 +9,7 @@ from threading import Event
 import httpx
 import pytest
 from support.corpus import near_copies, text
-from support.patience import END_S
-from support.serving import NDJSON, lines, ndjson, wait_for
+from support.serving import NDJSON, come_true, lines, ndjson, wait_for
 
 from simhash_hbase import ClaimContended, LocalIndex, StoreUnavailable, create_index
 from simhash_hbase.index.forms import DECISION
@@ -23,13 +22,6 @@ from simhash_hbase.service.problems import Problem
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.anyio
-
-
-async def come_true(condition):
-    """Wait in the event loop until something holds."""
-    async with asyncio.timeout(END_S):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 class Work:

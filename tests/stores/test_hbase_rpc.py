@@ -4,12 +4,11 @@ import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 
 import pytest
-from opentelemetry import trace
 from support.certificates import make_certificate
 from support.patience import END_S
 from support.region_server import Cluster, failure, frame, response, serving
@@ -107,25 +106,6 @@ def test_a_connection_says_who_calls_and_which_version_it_speaks():
     assert (header.message(1).text(1), header.text(2)) == ("me", "ClientService")
     assert header.text(3) == "org.apache.hadoop.hbase.codec.KeyValueCodec"
     assert (header.message(5).number(7), header.message(5).number(8)) == (2, 6)
-
-
-def test_the_active_span_of_opentelemetry_is_passed_on_with_every_call():
-    span = trace.NonRecordingSpan(trace.SpanContext(0xABC, 0xDEF, False, trace.TraceFlags(1)))
-    traced = []
-
-    def note(connection):
-        for request in connection:
-            pairs = request.header.message(2).messages(3)
-            traced.append({pair.text(1): pair.text(2) for pair in pairs})
-            connection.send(response(request.number))
-
-    with serving(note) as options, closing(RpcConnection(options.gateways[0], CLIENT, options)) as connection:
-        for context in (nullcontext(), trace.use_span(span)):
-            with context:
-                [number] = connection.send([call(options)], END_S)
-            connection.answer(number, soon())
-
-    assert traced == [{}, {"traceparent": f"00-{0xABC:032x}-{0xDEF:016x}-01"}]
 
 
 UNREADABLE = {

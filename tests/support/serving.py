@@ -1,5 +1,6 @@
 """The service in a process of its own, on a free port of this machine."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -118,6 +119,13 @@ def lines(response: "httpx.Response") -> list[dict]:
 
 def ndjson(records: list[dict]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+async def come_true(condition: Callable[[], object]) -> None:
+    """Wait in the event loop until something holds."""
+    async with asyncio.timeout(END_S):
+        while not condition():
+            await asyncio.sleep(0.001)
 
 
 def wait_for(condition: Callable[[], T]) -> T:

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+from simhash_hbase import tracing
 from simhash_hbase.errors import StoreTimeout
+from simhash_hbase.stores.hbase.options import HBaseOptions
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -62,6 +64,9 @@ class PageSize:
 class Exchange(ABC):
     """Holds conversations, with gateways or with the servers themselves."""
 
+    def __init__(self, options: HBaseOptions) -> None:
+        self._options = options
+
     @abstractmethod
     def hold(
         self,
@@ -88,6 +93,52 @@ class Exchange(ABC):
         timeout_s : float, optional
             Seconds for an answer; that of the options if it is left out.
         """
+
+    def _traced(self, tasks: Sequence[Task[T]]) -> Sequence[Task[T]]:
+        """Return the tasks; in programs that trace, calls that are sent together have a span."""
+        return [partial(self._with_spans, task) for task in tasks] if tracing.is_on() else tasks
+
+    def _with_spans(self, task: Task[T]) -> Conversation[T]:
+        conversation = task()
+        advance = partial(next, conversation)
+        while True:
+            try:
+                calls = advance()
+            except StopIteration as finished:
+                result: T = finished.value
+                return result
+            method, table = calls[0].method, self._options.table
+            attributes = {
+                "db.system.name": "hbase",
+                "db.operation.name": method,
+                "db.collection.name": table,
+                "db.namespace": table.rpartition(":")[0] or "default",
+                **({"db.operation.batch.size": len(calls)} if len(calls) > 1 else {}),
+                **self._server_of(calls),
+            }
+            span = tracing.begun(f"{method} {table}", attributes, kind="CLIENT")
+            try:
+                answers = yield self._stamped(calls, span)
+            except GeneratorExit:
+                # Another conversation has failed, and nobody waits for the answers to this one.
+                tracing.ended(span, "abandoned")
+                conversation.close()
+                raise
+            except BaseException as error:
+                tracing.ended(span, error)
+                advance = partial(conversation.throw, error)
+            else:
+                tracing.ended(span)
+                advance = partial(conversation.send, answers)
+
+    def _server_of(self, calls: Sequence[Any]) -> tracing.Attributes:
+        """Return the attributes of the server that calls go to, where that is known before they are sent."""
+        gateways = self._options.gateways
+        return {"server.address": gateways[0].host, "server.port": gateways[0].port} if len(gateways) == 1 else {}
+
+    def _stamped(self, calls: Sequence[Any], span: tracing.Span) -> Sequence[Any]:
+        """Return calls that name their span to the server, where they can."""
+        return calls
 
     def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
         """Hold one conversation; see `hold`."""

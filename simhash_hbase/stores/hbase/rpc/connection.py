@@ -17,7 +17,6 @@ from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.rpc import messages
 from simhash_hbase.stores.hbase.rpc.errors import NotSent, ServerException
 from simhash_hbase.stores.hbase.rpc.sasl import authenticate
-from simhash_hbase.stores.hbase.rpc.tracing import trace_info
 from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
 
 _PREAMBLE = b"HBas\0"
@@ -117,7 +116,6 @@ class RpcConnection:
 
     def send(self, calls: Sequence[messages.RpcCall], timeout_s: float) -> list[int]:
         """Send calls, and return their numbers, by which `answer` finds the answers."""
-        trace = trace_info()
         with self._sending:
             with self._changed:
                 if self._failure is not None:
@@ -127,7 +125,7 @@ class RpcConnection:
                 self._awaited.update(dict.fromkeys(numbers))
             pieces = []
             for number, call in zip(numbers, calls, strict=True):
-                pieces.append(messages.request(number, call, round(1000 * (call.timeout_s or timeout_s)), trace))
+                pieces.append(messages.request(number, call, round(1000 * (call.timeout_s or timeout_s))))
                 pieces.append(call.cells)
             try:
                 self._push(self._sealed(b"".join(pieces)), time.monotonic() + timeout_s)

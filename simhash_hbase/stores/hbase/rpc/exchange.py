@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from simhash_hbase import tracing
 from simhash_hbase.errors import IndexClosed, Retryable, SimhashError, StoreBusy, StoreUnavailable
 from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase import exchange
@@ -14,7 +15,7 @@ from simhash_hbase.stores.hbase.backoff import Backoff
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
 from simhash_hbase.stores.hbase.rpc.connection import RpcConnection
 from simhash_hbase.stores.hbase.rpc.errors import NotDone, ServerException, connection_errors, of_exception
-from simhash_hbase.stores.hbase.rpc.messages import RpcAnswer, RpcCall
+from simhash_hbase.stores.hbase.rpc.messages import RpcAnswer, RpcCall, trace_info
 from simhash_hbase.stores.hbase.rpc.regions import Locator
 from simhash_hbase.stores.hbase.sockets import UnreadableAnswer
 
@@ -100,7 +101,7 @@ class RpcExchange(exchange.Exchange):
     """
 
     def __init__(self, options: HBaseOptions, locator: Locator) -> None:
-        self._options = options
+        super().__init__(options)
         self._locator = locator
         self._connections = Connections(options)
         self._retries = 0
@@ -125,6 +126,7 @@ class RpcExchange(exchange.Exchange):
         timeout_s: float | None = None,
     ) -> list[T]:
         """Hold many conversations, ``sockets * window`` of them at a time; a disabled table is noticed by itself."""
+        tasks = self._traced(tasks)
         retries = Backoff(self._options.deadline_s)
         results: dict[int, T] = {}
         while len(results) < len(tasks):
@@ -142,6 +144,17 @@ class RpcExchange(exchange.Exchange):
             # Threads share the count; a lost one does no harm.
             self._retries += 1
         return [results[number] for number in range(len(tasks))]
+
+    def _server_of(self, calls: Sequence[RpcCall]) -> tracing.Attributes:
+        servers = {call.server for call in calls}
+        return (
+            {"server.address": calls[0].server.host, "server.port": calls[0].server.port} if len(servers) == 1 else {}
+        )
+
+    def _stamped(self, calls: Sequence[RpcCall], span: tracing.Span) -> Sequence[RpcCall]:
+        headers: dict[str, str] = {}
+        tracing.inject(headers, span)
+        return [call._replace(trace=trace_info(headers)) for call in calls]
 
 
 class _Round(Generic[T]):

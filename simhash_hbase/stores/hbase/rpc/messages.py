@@ -45,6 +45,7 @@ class RpcCall(NamedTuple):
     cells: bytes = b""
     timeout_s: float | None = None  # Seconds until it must be answered; None: as the options say.
     priority: int = 0  # 0: that of ordinary calls.
+    trace: bytes = b""  # What `trace_info` returns.
 
 
 class RpcAnswer(NamedTuple):
@@ -64,9 +65,15 @@ def connection_header(user: str, service: str) -> bytes:
     return header + bytes_field(2, service.encode()) + bytes_field(3, _CODEC) + bytes_field(5, version)
 
 
-def request(number: int, call: RpcCall, timeout_ms: int, trace: bytes = b"") -> bytes:
-    """Return a call without its cells, from the length in front on; `trace` is what `trace_info` returns."""
-    header = number_field(1, number) + trace + bytes_field(3, call.method.encode()) + number_field(4, True)
+def trace_info(headers: Mapping[str, str]) -> bytes:
+    """Return the field of a ``RequestHeader`` that names a span, with which HBase 2.5 and later goes on."""
+    pairs = (bytes_field(1, name.encode()) + bytes_field(2, value.encode()) for name, value in headers.items())
+    return bytes_field(2, b"".join(bytes_field(3, pair) for pair in pairs)) if headers else b""
+
+
+def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
+    """Return a call without its cells, from the length in front on."""
+    header = number_field(1, number) + call.trace + bytes_field(3, call.method.encode()) + number_field(4, True)
     if call.cells:
         header += bytes_field(5, number_field(1, len(call.cells)))
     if call.priority:

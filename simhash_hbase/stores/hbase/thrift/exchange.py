@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Generic, TypeVar
 
-from simhash_hbase.errors import Retryable, SimhashError, StoreBusy, StoreRefused, StoreTimeout
+from simhash_hbase.errors import Retryable, SimhashError, StoreBusy, StoreRefused
 from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase.backoff import Backoff
 from simhash_hbase.stores.hbase.exchange import Conversation, Exchange, Task
@@ -23,8 +23,8 @@ class GatewayExchange(Exchange):
     """Holds conversations with gateways."""
 
     def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
+        super().__init__(options)
         self._pool = pool
-        self._options = options
         self._is_disabled = is_disabled
         self._retries = 0
 
@@ -45,7 +45,7 @@ class GatewayExchange(Exchange):
     ) -> list[T]:
         """Hold many conversations; see `Exchange.hold`."""
         retries = Backoff(self._options.deadline_s)
-        work = _TaskQueue(tasks)
+        work = _TaskQueue(self._traced(tasks))
         doubt = self._refuse_if_disabled if writes else None
         while waiting := work.start_over():
             answered = len(work.results)
@@ -139,7 +139,7 @@ class _Line(Generic[T]):
                 if self._doubt is not None and self.connection.is_silent_for(DOUBT_S):
                     self._doubt(self.connection.gateway)
                 answers = [self.connection.receive(timeout_s=self._timeout_s) for _ in calls]
-        except StoreTimeout as error:
+        except SimhashError as error:
             conversation.throw(error)
             raise
         try:

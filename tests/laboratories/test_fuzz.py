@@ -1,0 +1,50 @@
+"""The fuzz targets: short seeded runs of each, long ones in the slow tests, and that a fault is seen."""
+
+import random
+from importlib import import_module
+from itertools import islice
+from types import SimpleNamespace
+
+import pytest
+from fuzz import CHANGES, TARGETS, inputs, run
+
+INPUTS = {"fuzz_html": 60, "fuzz_kernel": 60, "fuzz_rpc": 200, "fuzz_thrift": 200, "fuzz_warc": 100}
+MINUTES = 10
+"""Of all targets together, in the slow tests."""
+
+
+def test_there_are_targets_of_crawls_pages_wire_and_kernel():
+    assert list(INPUTS) == TARGETS
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_no_input_of_a_seed_is_too_much(name):
+    assert run(import_module(f"fuzz.{name}"), seed=2, most=INPUTS[name]) == INPUTS[name]
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+# Some answers of gateways keep the reader busy for minutes (see `fuzz_thrift`), which no clock between inputs ends.
+@pytest.mark.parametrize("name", [name for name in TARGETS if name != "fuzz_thrift"])
+def test_no_input_of_two_and_a_half_minutes_is_too_much(name):
+    assert run(import_module(f"fuzz.{name}"), seed=random.SystemRandom().randrange(1 << 32), seconds=60 * MINUTES / 4)
+
+
+def test_inputs_are_those_of_the_seed_and_differ():
+    first, again, other = (
+        list(islice(inputs([b"some bytes", b"and others"], random.Random(n)), 200)) for n in (1, 1, 2)
+    )
+    assert first == again != other
+    assert len(set(first)) > 150
+    assert all(change(b"", random.Random(1), [b""]) is not None for change in CHANGES)
+
+
+def test_an_input_that_stops_a_target_is_shown_with_its_seed():
+    def stop(data):
+        if len(data) > 20:
+            raise KeyError("too long")
+
+    with pytest.raises(
+        AssertionError, match=r"input \d+ of seed 7: KeyError: 'too long'\nbytes.fromhex\('[0-9a-f]{42,}'\)"
+    ):
+        run(SimpleNamespace(__name__="t", SEEDS=[b"some bytes"], TestOneInput=stop), seed=7, most=1_000)

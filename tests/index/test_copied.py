@@ -8,12 +8,14 @@ from threading import Barrier, local
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from support.cost import count_cells
 from support.patience import END_S
 from support.places import Swapping
 from support.serving import serving
 
 from simhash_hbase import InvalidArgument, InvalidProfile, LocalIndex, Profile, create_index
 from simhash_hbase.client import RemoteIndex
+from simhash_hbase.index import search
 from simhash_hbase.index.claim import protocol
 from simhash_hbase.profile.matching import accept, hamming
 from simhash_hbase.rows.keys import unpack_simhashes
@@ -242,6 +244,19 @@ def test_rows_of_removed_documents_make_no_passage_common_at_the_limit_either():
         list(index.add_many((f"d{n}", repost(article, f"d{n}")) for n in range(RARE)))
         list(index.remove_many(f"d{n}" for n in range(1, RARE)))
         assert [match.id for match in index.query(repost(article, "asked")).matches] == ["d0"]
+
+
+@pytest.mark.slow
+def test_of_a_flood_of_one_text_few_documents_are_read_to_decide_a_repost(make_claiming_index, monkeypatch):
+    index, article, flood = make_claiming_index(**OPTIONS), paragraph(0, count=600), 1_500
+    list(index.add_many((f"d{number}", article) for number in range(flood)))
+    counts = count_cells(index.store, monkeypatch)
+    decision = index.claim("repost", repost(article, "repost"))
+    others = [each.of for _, each in index.dedup_many([("other", repost(article, "other"))])]
+
+    assert decision.of == others[0] is not None
+    # Twice the members, and of each first hundred the document cells.
+    assert sum(counts) < 2 * (flood + 4 * search.FIRST_MEMBERS)
 
 
 def test_filled_in_forms_are_kept_and_their_copies_found_after_examples_of_the_form():

@@ -266,7 +266,8 @@ class UndecidedBatch:
     def accept(self, at: int, hit: Hit) -> Further:
         """Remember an original of a store.
 
-        Returns ``done`` if it stays an original whatever the batch becomes, else ``more``: the search goes on.
+        Returns ``done`` if it stays an original whatever the batch becomes, ``other texts`` if all that is open is how
+        common its passages are by then, else ``more``: the search goes on.
         """
         state = hit.state
         if state.id == self.queries.entries.ids[at]:
@@ -289,7 +290,9 @@ class UndecidedBatch:
             else:
                 same_text, _ = self._open[at].get(hit.text, (None, None))
                 self._open[at][hit.text] = nearer(same_text, option) or option, passages
-        return "done" if turn == self._end and passages is None else "more"
+        if turn < self._end:
+            return "more"
+        return "done" if passages is None else "other texts"
 
     def _passages_that_decide(self, at: int, hit: Hit) -> Hashes | None:
         """Return the passages of an original that decide, at the document's turn; None where they do not."""

@@ -8,7 +8,6 @@ however many others share a part of it.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +32,10 @@ from simhash_hbase.stores.base import Store
 # Rows of one text that are followed to their documents, those of its rarest passages first: some seconds in a folder.
 MOST_ROWS = 100_000
 MEMBERS_AT_ONCE = 4_096
-# Hashes that documents have in common with one text, of all documents together: 128 MB.
+# Places in one text of the passages that documents have, of all documents together: some seconds, and 128 MB at most.
 MOST_HELD = 1 << 25
+# Spans in one answer to a clue, and to a text with items: some megabytes as JSON.
+MOST_SPANS = 1 << 17
 
 
 class Clue:
@@ -69,6 +70,9 @@ class Clue:
         """Whether the clue is so long that a document which holds it has all its kept hashes."""
         self.kept = np.isin(self.hashes, collection.masked_passages(kept.hashes)) & self.is_whole
         """True for each hash that every document has which holds the whole clue, shape (hashes,)."""
+        self._by_hash = np.argsort(self.numbers, kind="stable")
+        self._ends = np.searchsorted(self.numbers[self._by_hash], np.arange(len(self.hashes) + 1))
+        self._kept_before = np.concatenate([[0], np.cumsum(self.kept[self.numbers])])
 
     def held_of(self, passages: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Return the numbers of its hashes that are among those of a document, which ascend; they ascend, too."""
@@ -78,34 +82,40 @@ class Clue:
         held: NDArray[np.int32] = at[self.hashes[at] == passages[is_inside]].astype(np.int32)
         return held
 
-    def runs(self, held: NDArray[np.int32]) -> list[tuple[int, int]]:
+    def count_places(self, held: NDArray[np.int32]) -> int:
+        """Count the places of these hashes: of one that is repeated there are many."""
+        return int((self._ends[held + 1] - self._ends[held]).sum())
+
+    def _places(self, held: NDArray[np.int32]) -> NDArray[np.intp]:
+        """Return the positions in `places` where these hashes stand, ascending."""
+        sizes = self._ends[held + 1] - self._ends[held]
+        skipped = np.repeat(self._ends[held] - np.cumsum(sizes) + sizes, sizes)
+        return np.sort(self._by_hash[skipped + np.arange(len(skipped))])
+
+    def runs(self, held: NDArray[np.int32]) -> NDArray[np.intp]:
         """Return the first and last run of each stretch of the clue of which a document holds these hashes.
 
+        Shape (stretches, 2).
         Between two runs of a stretch the document has kept none that it lacks of the clue: it may differ there in less
         than a window.
         """
-        is_held = np.zeros(len(self.hashes), np.bool_)
-        is_held[held] = True
-        at = np.flatnonzero(is_held[self.numbers])
-        lacking = np.cumsum(self.kept[self.numbers] & ~is_held[self.numbers])
-        apart = (np.diff(self.places[at]) > self.window) | (np.diff(lacking[at]) > 0)
-        edges = [0, *(np.flatnonzero(apart) + 1).tolist(), len(at)]
-        return [(int(at[start]), int(at[stop - 1])) for start, stop in pairwise(edges) if start < stop]
+        at = self._places(held)
+        lacking = self._kept_before[at[1:]] - self._kept_before[at[:-1] + 1]
+        apart = (np.diff(self.places[at]) > self.window) | (lacking > 0)
+        firsts, lasts = np.append(True, apart)[: len(at)], np.append(apart, True)[: len(at)]
+        return np.column_stack((at[firsts], at[lasts]))
 
     def span(self, first: int, last: int) -> Span:
         """Return the part of the text from one run to another, in characters of the text as it came."""
         stop = self.stops[self.places[last] + self.gram - 1]
         return Span(int(self.starts[self.places[first]]), int(stop))
 
-    def characters(self, runs: Sequence[tuple[int, int]]) -> int:
-        """Count the letters, numbers and marks of stretches, which do not overlap."""
-        covered = np.zeros(len(self.starts) + 1, np.int64)
-        for first, last in runs:
-            covered[self.places[first]] += 1
-            covered[self.places[last] + self.gram] -= 1
-        return int((np.cumsum(covered) > 0).sum())
+    def characters(self, runs: NDArray[np.intp]) -> int:
+        """Count the letters, numbers and marks of stretches, which ascend."""
+        starts, stops = self.places[runs[:, 0]], self.places[runs[:, 1]] + self.gram
+        return int((stops - np.maximum(starts, np.append(0, stops)[:-1])).sum())
 
-    def share(self, held: NDArray[np.int32], runs: Sequence[tuple[int, int]]) -> float:
+    def share(self, held: NDArray[np.int32], runs: NDArray[np.intp]) -> float:
         """Return the share of the clue that a document with these hashes holds: 1 if it has all that are kept."""
         of_kept = float(self.kept[held].sum() / self.kept.sum()) if self.kept.any() else 0.0
         return max(of_kept, self.characters(runs) / len(self.starts))
@@ -178,7 +188,7 @@ def find_holders(store: Store, profile: Profile, clue: Clue, *, name: str, oldes
             member, state = document
             own = keys.unpack_simhashes(passages_of(member))
             held = clue.held_of(own)
-            size += len(held)
+            size += clue.count_places(held)
             if size > MOST_HELD:
                 return Holders(documents, crowded, is_cut=True)
             if len(held):
@@ -201,10 +211,14 @@ def find_clue(
         share = clue.share(holder.held, clue.runs(holder.held))
         ranked.append((-share, holder.added, own_id(holder.id), holder.held))
     ranked.sort(key=lambda each: each[:3])
-    matches = [
-        ClueMatch(name, rounded(-share), [clue.span(*run) for run in clue.runs(held)], rfc3339(added))
-        for share, added, name, held in ranked[:limit]
-    ]
+    matches: list[ClueMatch] = []
+    shown = 0
+    for share, added, name, held in ranked[:limit]:
+        runs = clue.runs(held)
+        shown += len(runs)
+        if matches and shown > MOST_SPANS:
+            break
+        matches.append(ClueMatch(name, rounded(-share), [clue.span(*run) for run in runs], rfc3339(added)))
     is_limited = len(matches) < len(ranked)
     # A document that holds all of it has the rows of each kept hash, so one that was read whole is enough.
     is_complete = bool((clue.kept & ~found.crowded).any()) and not (is_limited or found.is_cut)
@@ -250,7 +264,7 @@ def find_passages(
                 most=own_id(most.id),
             )
         )
-    share = rounded(clue.characters(stretches) / len(clue.starts))
+    share = rounded(clue.characters(np.array(stretches, np.intp).reshape(-1, 2)) / len(clue.starts))
     return PassagesAnswer(document.id, passages, share, found.is_cut or bool(found.crowded.any()))
 
 
@@ -266,13 +280,22 @@ def find_items(
     if not len(clue.hashes):
         return ItemsAnswer(document.id, [], truncated=False)
     found = find_holders(store, profile, clue, name=collection.stored_id(""), oldest=oldest)
-    items = [
-        HeldItem(own_id(item.id), rounded(share), [clue.span(*run) for run in clue.runs(item.held)])
+    ranked = [
+        (-rounded(share), own_id(item.id), item.held)
         for item in found.documents
         if (share := len(item.held) / item.passages) >= at_share
     ]
-    items.sort(key=lambda item: (-item.share, item.id))
-    return ItemsAnswer(document.id, items, found.is_cut or bool(found.crowded.any()))
+    ranked.sort(key=lambda each: each[:2])
+    items: list[HeldItem] = []
+    shown = 0
+    for opposite, name, held in ranked:
+        runs = clue.runs(held)
+        shown += len(runs)
+        if items and shown > MOST_SPANS:
+            break
+        items.append(HeldItem(name, -opposite, [clue.span(*run) for run in runs]))
+    is_cut = found.is_cut or len(items) < len(ranked)
+    return ItemsAnswer(document.id, items, is_cut or bool(found.crowded.any()))
 
 
 def _stretches(clue: Clue, holders: HoldersOfHashes, at_least: int) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ Sketches of members are compared first, many at a time; document cells are read 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -44,8 +45,8 @@ class Hit(NamedTuple):
     containment: float | None  # Share of the query's shingles that the document has.
 
 
-Further: TypeAlias = Literal["done", "more"]
-"""Whether a query needs hits of a larger distance than the one that it was given."""
+Further: TypeAlias = Literal["done", "other texts", "more"]
+"""Whether a query needs hits of a larger distance than the one that it was given, or of other texts at any distance."""
 
 AcceptHit: TypeAlias = Callable[[int, Hit], Further]
 """Takes a query's position and a document that the rule accepts; ``done``: no hit of a larger distance is needed."""
@@ -118,40 +119,65 @@ def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept:
 
     A flood of copies has more than `FIRST_MEMBERS` documents of one fingerprint. The first `FIRST_MEMBERS` of them, by
     the digests of their ids, are always read; all others only for a query that had no sufficient hit as near as they
-    are. So a flood costs a bounded number of reads, and *most similar* and *earliest* hold among its first hundred.
+    are, and no page of those that has only texts of which it has a hit. So a flood costs a bounded number of reads, and
+    *most similar* and *earliest* hold among its first hundred.
     """
     members = Members(store, queries.profile, counts, limit=FIRST_MEMBERS)
-    judged = PairJudge.of(store, queries)
-    # For each document the distance of its sufficient hit.
-    settled = np.full(len(queries.entries), FARTHEST, np.uint8)
-
-    def hand_on(near: CandidatePairs, page: MemberPage) -> None:
-        """Hand the hits of each query on, the best first, until one is enough."""
-        accepted, ranges = judged.accepted(near, page)
-        members.know(map(page.id_digest, set(accepted.at.tolist())))
-        for start, stop in ranges:
-            query = int(near.queries[accepted.pairs[start]])
-            enough: Hit | None = None
-            for hit in _counting(members, near, page, queries, accepted.listed(slice(start, stop))):
-                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
-                    break
-                if accept(query, hit) == "done":
-                    enough, settled[query] = hit, hit.distance
-
-    for near in judged.candidates(store, limit=UNLIMITED).parts():
+    nearest = _Nearest(queries, PairJudge.of(store, queries), members, accept)
+    for near in nearest.judged.candidates(store, limit=UNLIMITED).parts():
         simhashes = keys.distinct(near.simhashes)
-        hand_on(near, members.page(simhashes))
+        nearest.hand_on(near, members.page(simhashes))
         for simhash in filter(members.wide.__contains__, simhashes.tolist()):
             # The other members of this fingerprint, for queries without a sufficient hit as near as it.
             after: bytes | None = members.wide[simhash]
             unsettled = near.where(near.simhashes == np.uint64(simhash))
-            while after is not None:
-                unsettled = unsettled.where(unsettled.distances < settled[unsettled.queries])
-                if not len(unsettled.queries):
-                    break
+            while after is not None and len((unsettled := nearest.unsettled(unsettled)).queries):
                 page = members.next_page(simhash, after, MORE_MEMBERS)
-                hand_on(unsettled, page)
+                lacking = nearest.lacking(
+                    unsettled, {Text(simhash, page.text_digest(at)) for at in range(len(page.keys))}
+                )
+                if len(lacking.queries):
+                    nearest.hand_on(lacking, page)
                 after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
+
+
+class _Nearest:
+    """Hands the hits of `find_nearest` on, and knows which queries need more of them."""
+
+    def __init__(self, queries: Queries, judged: PairJudge, members: Members, accept: AcceptHit) -> None:
+        self.judged = judged
+        self._queries = queries
+        self._members = members
+        self._accept = accept
+        # For each document the distance of its sufficient hit.
+        self._settled = np.full(len(queries.entries), FARTHEST, np.uint8)
+        # For some documents the texts of which they need no other hit.
+        self._enough_of: defaultdict[int, set[Text]] = defaultdict(set)
+
+    def hand_on(self, near: CandidatePairs, page: MemberPage) -> None:
+        """Hand the hits of each query on, the best first, until one is enough."""
+        accepted, ranges = self.judged.accepted(near, page)
+        self._members.know(map(page.id_digest, set(accepted.at.tolist())))
+        for start, stop in ranges:
+            query = int(near.queries[accepted.pairs[start]])
+            enough: Hit | None = None
+            for hit in _counting(self._members, near, page, self._queries, accepted.listed(slice(start, stop))):
+                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
+                    break
+                further = self._accept(query, hit)
+                if further == "done":
+                    enough, self._settled[query] = hit, hit.distance
+                elif further == "other texts":
+                    self._enough_of[query].add(hit.text)
+
+    def unsettled(self, near: CandidatePairs) -> CandidatePairs:
+        """Return the pairs of queries that have no sufficient hit as near as the pair."""
+        return near.where(near.distances < self._settled[near.queries])
+
+    def lacking(self, near: CandidatePairs, texts: set[Text]) -> CandidatePairs:
+        """Return the pairs of queries that need hits of one of these texts."""
+        needed = [not texts <= self._enough_of.get(query, set()) for query in near.queries.tolist()]
+        return near.where(np.array(needed, np.bool_))
 
 
 def _slices(near: CandidatePairs, page: MemberPage) -> Iterator[CandidatePairs]:

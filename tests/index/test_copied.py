@@ -3,14 +3,19 @@
 import random
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from threading import Barrier, local
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from support.cost import count_cells
 from support.patience import END_S
 from support.places import Swapping
+from support.serving import serving
 
 from simhash_hbase import InvalidArgument, InvalidProfile, LocalIndex, Profile, create_index
+from simhash_hbase.client import RemoteIndex
+from simhash_hbase.index import search
 from simhash_hbase.index.claim import protocol
 from simhash_hbase.profile.matching import accept, hamming
 from simhash_hbase.rows.keys import unpack_simhashes
@@ -189,6 +194,36 @@ def test_of_reposts_that_are_claimed_at_the_same_moment_one_is_the_original(tmp_
     assert index.claim("later", repost(article, "later")).of == original
 
 
+CLAIMERS = 80  # More than rows of a passage are counted.
+
+
+@pytest.fixture(params=["folder", pytest.param("service", marks=pytest.mark.server)])
+def shared_index(request, tmp_path):
+    """Return an index of rule copied in a folder, or behind a service over one."""
+    with ExitStack() as stack:
+        index = stack.enter_context(create_index(f"file:{tmp_path / 'shared.index'}", **OPTIONS))
+        if request.param == "service":
+            server = stack.enter_context(serving(index.address, tmp_path))
+            index = stack.enter_context(RemoteIndex(server.address, key=server.keys["all"]))
+        yield index
+
+
+@pytest.mark.slow
+def test_of_more_reposts_at_once_than_rows_are_counted_one_is_the_original(shared_index):
+    article, together = paragraph(0, count=600), Barrier(CLAIMERS)
+
+    def claim(name):
+        together.wait(END_S)
+        return shared_index.claim(name, repost(article, name))
+
+    with ThreadPoolExecutor(CLAIMERS) as threads:
+        decided = list(threads.map(claim, [f"d{n}" for n in range(CLAIMERS)]))
+    later = shared_index.claim("later", repost(article, "later"))
+
+    [original] = [decision.id for decision in decided if decision.is_original]
+    assert {decision.of for decision in (*decided, later) if not decision.is_original} == {original}
+
+
 def test_earlier_texts_and_removed_documents_make_no_passage_common(make_claiming_index):
     index = make_claiming_index(**OPTIONS)
     article, other = paragraph(0, count=600), paragraph(1, count=600)
@@ -209,6 +244,19 @@ def test_rows_of_removed_documents_make_no_passage_common_at_the_limit_either():
         list(index.add_many((f"d{n}", repost(article, f"d{n}")) for n in range(RARE)))
         list(index.remove_many(f"d{n}" for n in range(1, RARE)))
         assert [match.id for match in index.query(repost(article, "asked")).matches] == ["d0"]
+
+
+@pytest.mark.slow
+def test_of_a_flood_of_one_text_few_documents_are_read_to_decide_a_repost(make_claiming_index, monkeypatch):
+    index, article, flood = make_claiming_index(**OPTIONS), paragraph(0, count=600), 1_500
+    list(index.add_many((f"d{number}", article) for number in range(flood)))
+    counts = count_cells(index.store, monkeypatch)
+    decision = index.claim("repost", repost(article, "repost"))
+    others = [each.of for _, each in index.dedup_many([("other", repost(article, "other"))])]
+
+    assert decision.of == others[0] is not None
+    # Twice the members, and of each first hundred the document cells.
+    assert sum(counts) < 2 * (flood + 4 * search.FIRST_MEMBERS)
 
 
 def test_filled_in_forms_are_kept_and_their_copies_found_after_examples_of_the_form():

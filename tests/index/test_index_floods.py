@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.bruteforce import Written, clustered, entries, flip, matches, similarity, sketch_near, written_entries
-from support.cost import peak_bytes
+from support.cost import count_cells, peak_bytes
 from support.places import Clock, IndexMaker, Memory, Swapping
 from support.server_doubles import SwappingOnly
 
@@ -39,23 +39,6 @@ def claim(index, name, simhash=BASE, sketch=SKETCH):
 
 def dedup(index, documents):
     return index.dedup_entries(documents, index.deduplicator())
-
-
-def count_cells(store, monkeypatch):
-    """Count the cells that a store is asked for, and those it answers with, in a list that grows."""
-    counts = []
-
-    def counted(method):
-        def call(*arguments, **named):
-            found = method(*arguments, **named)
-            counts.extend(len(one) if isinstance(one, list) else 1 for one in found)
-            return found
-
-        return call
-
-    for name in ("get", "get_rows", "read_row"):
-        monkeypatch.setattr(store, name, counted(getattr(store, name)))
-    return counts
 
 
 @pytest.mark.slow

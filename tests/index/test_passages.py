@@ -213,6 +213,30 @@ def test_a_text_that_shares_too_much_with_others_says_that_it_was_not_asked_whol
     assert (repeated.truncated, [each.at_least for each in repeated.passages]) == (True, [True])
 
 
+def test_a_text_that_repeats_a_passage_is_cut_before_its_spans_fill_the_memory(monkeypatch):
+    line = text(1, count=60)
+    asked = "".join(line + text(seed, count=40) for seed in range(2, 12))
+    monkeypatch.setattr(passages_module, "MOST_SPANS", 25)
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
+        list(made.add_many((f"d{number}", line + text(-number, count=10)) for number in range(4)))
+        answer, items = made.find(asked), made.items(asked)
+
+    assert [len(match.spans) for match in answer.matches] == [10, 10]
+    assert [len(item.spans) for item in items.items] == [10, 10]
+    assert (answer.truncated, answer.complete, items.truncated) == (True, False, True)
+
+
+def test_a_passage_that_is_repeated_counts_at_each_place(monkeypatch):
+    line = text(1, count=60)
+    asked = "".join(line + text(seed, count=40) for seed in range(2, 12))
+    with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:
+        list(made.add_many((f"d{number}", line + text(-number, count=10)) for number in range(4)))
+        places = passages_module.Clue(made.profile, made.collection, asked).places
+        monkeypatch.setattr(passages_module, "MOST_HELD", len(places))
+        assert not made.find(line).truncated
+        assert made.find(asked).truncated
+
+
 def test_a_long_text_takes_memory_by_what_it_shares_with_documents():
     shared = [text(seed, count=LENGTH) for seed in range(1_000)]
     with create_index("memory:", analyzer="shingle", passages=LENGTH) as made:

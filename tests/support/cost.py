@@ -43,3 +43,20 @@ def peak_bytes(act):
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
+
+
+def count_cells(store, monkeypatch):
+    """Count the cells that a store is asked for, and those it answers with, in a list that grows."""
+    counts = []
+
+    def counted(method):
+        def call(*arguments, **named):
+            found = method(*arguments, **named)
+            counts.extend(len(one) if isinstance(one, list) else 1 for one in found)
+            return found
+
+        return call
+
+    for name in ("get", "get_rows", "read_row"):
+        monkeypatch.setattr(store, name, counted(getattr(store, name)))
+    return counts

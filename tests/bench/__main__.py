@@ -33,7 +33,7 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "growth": measure_growth,
     "growth-hbase": measure_growth_in_hbase,
 }
-# `growth` takes hours and 20 GB of disk, `passages` half an hour and 10 GB; the others start an HBase.
+# `growth` takes hours and 20 GB of disk, `passages` some minutes and 3 GB; the others start an HBase.
 DEFAULT_PARTS = ("fingerprints", "queries", "load", "dedup", "text", "service")
 
 

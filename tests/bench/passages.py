@@ -2,10 +2,11 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from time import process_time
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.documents import document_id, load_made
 from bench.measuring import Table, count, fixed, percentile
@@ -16,6 +17,7 @@ from simhash_hbase.index.arguments import BATCH_DOCUMENTS
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.kernel.tables import jieba_file
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 PASSAGES = 50
@@ -25,6 +27,8 @@ LINE = (
     "违者将依法追究责任。"
 )
 """Stands below every document."""
+ANALYSED = 20_000
+"""Documents that are made of texts; larger indexes have copies of them with other hashes."""
 PROFILE = Profile.resolve(analyzer="shingle", passages=PASSAGES)
 
 COLUMNS = ("documents", "bytes a document", "mean", "median", "95 %", "documents or spans found")
@@ -47,28 +51,54 @@ def measure_passages(sizes: Sizes) -> list[Table]:
             title=f"Clues and passages in a folder, N {PASSAGES}",
             columns=["what", *COLUMNS],
             rows=rows,
-            notes=["Processor time of this process. Each document ends with the same line of 56 letters."],
+            notes=["Processor time of this process. Each document ends with the same line of 54 letters."],
         )
     ]
 
 
+def multiplied(base: Entries, documents: int) -> Iterator[Entries]:
+    """Yield so many documents: the ones that were analysed, then copies with other hashes.
+
+    A copy has the hashes of its document moved to another place of all spaces, all but those that half of the
+    documents have. So it has as many rows, and shares the common ones alone.
+    """
+    values, numbers = np.unique(_hashes(base), return_counts=True)
+    common = values[numbers > len(base) // 2]
+    masks = np.random.default_rng(9)
+    for made in range(0, documents, len(base)):
+        mask = masks.integers(0, 2**64, dtype=np.uint64) if made else np.uint64(0)
+        for start in range(0, min(len(base), documents - made), BATCH_DOCUMENTS):
+            few = base.take(range(start, min(start + BATCH_DOCUMENTS, len(base), documents - made)))
+            hashes = _hashes(few)
+            hashes = np.where(np.isin(hashes, common), hashes, hashes ^ mask)
+            owners = np.repeat(np.arange(len(few)), [len(packed) // 8 for packed in few.packed_passages])
+            order = np.lexsort([hashes, owners])
+            cuts = np.searchsorted(owners, np.arange(1, len(few)))
+            digests = masks.bytes(16 * len(few))
+            yield replace(
+                few,
+                ids=[document_id(made + start + at) for at in range(len(few))],
+                simhashes=few.simhashes ^ mask,
+                sketches=few.sketches ^ mask,
+                bands=few.segments ^ mask.astype(np.uint32),
+                digests=[digests[at : at + 16] for at in range(0, len(digests), 16)],
+                passages=[part.astype(">u8").tobytes() for part in np.split(hashes[order], cuts)],
+            )
+
+
+def _hashes(entries: Entries) -> NDArray[np.uint64]:
+    return np.frombuffer(b"".join(entries.packed_passages), ">u8").astype(np.uint64)
+
+
 def _measured(documents: int, queries: int) -> list[list[str]]:
-    analysis = Analysis(PROFILE)
-    spread = set(range(0, documents, max(1, documents // queries)))
-    asked = []
-
-    def batches() -> Iterator[Any]:
-        for number, texts in enumerate(made_texts(documents)):
-            first = number * BATCH_DOCUMENTS
-            asked.extend(text for at, text in enumerate(texts, first) if at in spread)
-            yield analysis.texts(
-                [document_id(first + at) for at in range(len(texts))], texts, [None] * len(texts)
-            ).entries
-
+    analysed = min(documents, ANALYSED)
+    texts = [text for batch in made_texts(analysed) for text in batch]
+    base = Analysis(PROFILE).texts(list(map(str, range(analysed))), texts, [None] * analysed).entries
+    asked = texts[:: max(1, analysed // queries)][:queries]
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         store = EmbeddedStore.create(f"{folder}/index")
         with LocalIndex.create(store, PROFILE) as index:
-            load_made(index, batches(), StoreWriter(store), process_time)
+            load_made(index, multiplied(base, documents), StoreWriter(store), process_time)
             size = store.size().bytes / documents
             rng = np.random.default_rng(8)
             kinds: list[tuple[str, Callable[[str], int], list[str]]] = [

@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-ON_HBASE = PARTS.keys() - {*DEFAULT_PARTS, "growth"}
+ON_HBASE = PARTS.keys() - {*DEFAULT_PARTS, "growth", "passages"}
 # This part takes two minutes; its tables are those of ``growth``, and the loading by files has tests of its own.
 LONG = "growth-hbase"
 

@@ -76,7 +76,7 @@ def test_the_template_of_a_site_is_cut_and_articles_stay():
     with create_index("memory:", analyzer="shingle", passages=20) as index:
         for _ in index.add_many((str(at), page) for at, page in enumerate(site.pages())):
             pass
-        cut = cut_site(index, site, 3)
+        cut = cut_site(index, site, 3, 4)
 
     assert not any("本文来自网络" in page for page in site.pages())
     assert cut.pages == 20

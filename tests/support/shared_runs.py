@@ -26,11 +26,13 @@ LENGTH, ITEM_LENGTH = 50, 20
 SITE_LENGTHS = (20, 30, 50)
 AT_LEAST = 3
 """Other pages that hold what is cut."""
+ASKED = 10
+"""Every so manieth page is asked: each reads a thousand others, as all have the same template."""
 DOCUMENTS = 2_000
 SETS = ("lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta")
 ARTICLES = SETS[0]
-ITEM_SETS = ("lctt_zh_edit", "laws_tw_versions", "graph_zh_v1_beta")
-"""Items are cut out of these, and hidden in others of them."""
+OTHER_TEXTS = ("laws_tw_versions", "graph_zh_v1_beta")
+"""Items are cut out of articles, and hidden in other articles and in these."""
 
 Truths = NDArray[np.bool_]
 
@@ -148,11 +150,15 @@ FOOT = (
 )
 
 
+def own_lines(texts: Sequence[str]) -> list[str]:
+    """Leave out the lines that three texts or more have, such as those about a translator."""
+    lines = Counter(line.strip() for text in texts for line in set(text.splitlines()))
+    return ["\n".join(line for line in text.splitlines() if lines[line.strip()] < 3) for text in texts]
+
+
 def made_site(texts: Sequence[str], pages: int) -> Site:
     """Put a header, a footer and links to five other articles around articles; lines that three texts have go."""
-    lines = Counter(line.strip() for text in texts for line in set(text.splitlines()))
-    own = ("\n".join(line for line in text.splitlines() if lines[line.strip()] < 3) for text in texts)
-    articles = list(islice((text for text in own if len(text) >= 500), pages))
+    articles = list(islice((text for text in own_lines(texts) if len(text) >= 500), pages))
     titles = [next(line for line in text.splitlines() if line.strip())[:40] for text in articles]
     chosen = random.Random(7)
     links = ([f"{title}（阅读全文）" for title in chosen.sample(titles, 5)] for _ in articles)
@@ -169,10 +175,13 @@ class Cut(NamedTuple):
     article_cut: float
 
 
-def cut_site(index: LocalIndex, site: Site, at_least: int) -> Cut:
-    """Ask an index that holds the pages for what stands in so many others; all characters count, blanks as well."""
+def cut_site(index: LocalIndex, site: Site, at_least: int, step: int) -> Cut:
+    """Ask an index that holds the pages what of every so manieth stands in so many others; blanks count as well."""
     parts = np.zeros((2, 2), np.int64)
-    for at, (page, head, article) in enumerate(zip(site.pages(), site.heads, site.articles, strict=True)):
+    pages = site.pages()
+    asked = range(0, len(pages), step)
+    for at in asked:
+        page, head, article = pages[at], site.heads[at], site.articles[at]
         is_cut = np.zeros(len(page), np.bool_)
         for passage in index.passages(page, document_id=str(at), at_least=at_least).passages:
             is_cut[passage.start : passage.stop] = True
@@ -181,8 +190,8 @@ def cut_site(index: LocalIndex, site: Site, at_least: int) -> Cut:
         for part, mask in enumerate((~is_article, is_article)):
             parts[part] += (int(mask.sum()), int((is_cut & mask).sum()))
     (frame, frame_cut), (article_all, article_cut) = parts.tolist()
-    pages = len(site.articles)
-    return Cut(pages, frame / pages, frame_cut / frame, article_all / pages, article_cut / article_all)
+    count = len(asked)
+    return Cut(len(pages), frame / count, frame_cut / frame, article_all / count, article_cut / article_all)
 
 
 class Hidden(NamedTuple):
@@ -197,6 +206,7 @@ KINDS = ("whole", "edited", "phrase", "absent")
 """What becomes of an item: it is put into a text as it is, with another character, its first part alone, or nowhere."""
 EACH = 500
 TEXTS = 20_000
+SOURCES = 600
 SHORTEST, LONGEST = 60, 150
 PHRASE = 0.3
 
@@ -304,22 +314,33 @@ def measure_sets(names: Sequence[str], folder: str) -> None:
 
 
 def measure_site(folder: str) -> None:
-    site = made_site([document["text"] for document in read_documents(ARTICLES)], DOCUMENTS)
+    # One version of each article.
+    articles = {document["group"]: document["text"] for document in read_documents(ARTICLES)}
+    site = made_site(list(articles.values()), DOCUMENTS)
     print_head("N", "pages", "boilerplate", "of it cut", "article", "of it cut")
     for length in SITE_LENGTHS:
         with create_index(f"file:{folder}/site-{length}.index", passages=length) as index:
             for _ in index.add_many((str(at), page) for at, page in enumerate(site.pages())):
                 pass
-            of = cut_site(index, site, AT_LEAST)
+            of = cut_site(index, site, AT_LEAST, ASKED)
         boilerplate, article = f"{of.boilerplate:,.0f}", f"{of.article:,.0f}"
         print_row(length, of.pages, boilerplate, f"{of.boilerplate_cut:.4f}", article, f"{of.article_cut:.4f}")
 
 
-def measure_items(folder: str) -> None:
+def items_in_texts() -> Hidden:
+    """Cut items out of articles of which no version is among the texts that they are hidden in."""
     chosen = random.Random(9)
-    every = [document["text"] for name in ITEM_SETS for document in read_documents(name)]
-    chosen.shuffle(every)
-    hidden = hide(every[TEXTS:], every[:TEXTS], EACH, chosen)
+    articles = list(read_documents(ARTICLES))
+    held_out = set(chosen.sample(sorted({document["group"] for document in articles}), SOURCES))
+    own = zip(articles, own_lines([document["text"] for document in articles]), strict=True)
+    sources = {document["group"]: text for document, text in own if document["group"] in held_out}
+    texts = [document["text"] for document in articles if document["group"] not in held_out]
+    texts += [document["text"] for name in OTHER_TEXTS for document in read_documents(name)]
+    return hide(list(sources.values()), chosen.sample(texts, TEXTS), EACH, chosen)
+
+
+def measure_items(folder: str) -> None:
+    hidden = items_in_texts()
     names = [*KINDS[:3], "held", "others"]
     with create_index(f"file:{folder}/items.index", passages=ITEM_LENGTH) as index:
         before = process_time()

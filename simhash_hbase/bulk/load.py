@@ -165,7 +165,7 @@ class _LoadPass:
             present.append(entries.sketched)
             places = np.unique(np.linspace(0, len(entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
             if len(entries):
-                keys.append(document_cells(entries.take(places), self._stamp, before).keys)
+                keys.append(document_cells(entries.take(places), self._stamp, before, checksum=profile.checksums).keys)
         found = np.concatenate(simhashes)
         if not len(found):
             return
@@ -178,7 +178,10 @@ class _LoadPass:
         def sorted_cells() -> Iterator[CellBlock]:
             # Only when the first cell is needed: a writer with a process of its own starts meanwhile.
             sorter = Sorter(self._spool.scratch(), bounds)
-            sorter.add_many(document_cells(entries, self._stamp, before) for before, entries in self._new_entries())
+            sorter.add_many(
+                document_cells(entries, self._stamp, before, checksum=profile.checksums)
+                for before, entries in self._new_entries()
+            )
             yield from sorter.blocks()
 
         cells = self._walk.pages(

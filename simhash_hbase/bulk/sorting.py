@@ -86,7 +86,7 @@ def added_ms(stamp: int) -> int:
     return stamp + timestamps.MARGIN_MS
 
 
-def document_cells(entries: Entries, stamp: int, first: int) -> CellBlock:
+def document_cells(entries: Entries, stamp: int, first: int, *, checksum: bool) -> CellBlock:
     """Make the member cell and the document cell of every document."""
     qualifiers = [id_digest(name) for name in entries.ids]
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
@@ -97,11 +97,12 @@ def document_cells(entries: Entries, stamp: int, first: int) -> CellBlock:
         encode(
             DocumentState(
                 name, text.simhash, "added", added, stamp, (added, place), digest=text.digest, batch=entries.batch
-            )
+            ),
+            checksum=checksum,
         )
         for place, (name, text) in enumerate(zip(entries.ids, entries.texts, strict=True), first)
     ]
-    values = [*documentrows.member_values(entries, repeat(added, len(entries))), *states]
+    values = [*documentrows.member_values(entries, repeat(added, len(entries)), checksum=checksum), *states]
     return CellBlock(np.array(members + documents, dtype=KEY), values)
 
 

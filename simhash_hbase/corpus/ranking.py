@@ -93,7 +93,7 @@ class RankedDocuments:
         for entries, documents in parts:
             self._ranks.append(ranks_of(self._preference, entries, documents))
             self._bands = max(self._bands, entries.segments.shape[1])
-            members = documentrows.member_values(entries, [0] * len(entries))
+            members = documentrows.member_values(entries, [0] * len(entries), checksum=False)
             for document, member, simhash in zip(documents, members, entries.simhashes.tolist(), strict=True):
                 text = (document.text or "") if self._with_texts else ""
                 row = _Row(member, simhash, document.raw, document.place, text, document.source, document.remainder)

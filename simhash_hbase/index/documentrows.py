@@ -96,7 +96,7 @@ def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], fields: RowFiel
 
 
 def member_values(
-    entries: Entries, added: Iterable[int], *, with_sketch: NDArray[np.bool_] | None = None
+    entries: Entries, added: Iterable[int], *, checksum: bool, with_sketch: NDArray[np.bool_] | None = None
 ) -> Iterator[bytes]:
     """Encode the member cell of each document; `added` says when each was added, ms since 1970."""
     sketches, passages = Sketches.of_entries(entries), entries.packed_passages
@@ -116,14 +116,19 @@ def member_values(
     for fields, packed in zip(columns, passages, strict=True):
         member = Member(*fields)
         yield documentcells.encode(
-            PassageMember(**msgspec.structs.asdict(member), passages=packed) if packed else member
+            PassageMember(**msgspec.structs.asdict(member), passages=packed) if packed else member, checksum=checksum
         )
 
 
 def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:
     """Make the cell that goes with the new document cell of each of the same documents."""
     is_found = np.array([not change.new.is_duplicate for change in changes], np.bool_)
-    values = member_values(entries, [change.new.order[0] for change in changes], with_sketch=is_found)
+    values = member_values(
+        entries,
+        [change.new.order[0] for change in changes],
+        checksum=any(change.checksum for change in changes),
+        with_sketch=is_found,
+    )
     return [Cell(*change.kept_key, value, change.new.stamp) for change, value in zip(changes, values, strict=True)]
 
 
@@ -189,7 +194,7 @@ class WriteBatch(NamedTuple):
                     state = known.state if new.state == "added" else new.state
                     # The document stays in the batch that brought its text.
                     new = msgspec.structs.replace(new, state=state, order=known.order, batch=known.batch)
-            changes.append(Change.of(at, self.entries.id_digests[at], stored, new))
+            changes.append(Change.of(at, self.entries.id_digests[at], stored, new, checksum=self.profile.checksums))
         return changes
 
     def apply(self, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
@@ -295,7 +300,7 @@ def refresh_within(
             if old.is_undecided:
                 # A document that moves is refreshed with the text that still counts.
                 new = msgspec.structs.replace(old, previous=new, stamp=stamp)
-            changes.append(Change.of(at, id_digest(old.id), (old, value), new))
+            changes.append(Change.of(at, id_digest(old.id), (old, value), new, checksum=profile.checksums))
     seen = [(state, change.digest) for change in changes if (state := change.new.shown())]
     kept = store.get(FAMILY_DOCUMENTS, [state.kept_key(digest) for state, digest in seen])
     pairs = [(state, cell) for (state, _), cell in zip(seen, kept, strict=True) if cell is not None]

@@ -62,7 +62,7 @@ from simhash_hbase.index.stored import StoredDocuments
 from simhash_hbase.index.timestamps import BatchClock, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum
-from simhash_hbase.index.upkeep.verification import Verified, verify
+from simhash_hbase.index.upkeep.verification import Times, Verified, verify
 from simhash_hbase.index.upkeep.walk import DamageCallback, ProgressCallback
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.inputs import Document
@@ -401,7 +401,9 @@ class LocalIndex(Index):
         oldest = self._oldest()
         for batch in batches(checked_ids(ids)):
             stored_ids = list(map(self.collection.stored_id, batch))
-            yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
+            checksum = self.profile.checksums
+            removed = remove_documents(self.store, stored_ids, checksum=checksum, oldest=oldest)
+            yield from zip(batch, removed, strict=True)
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Count the documents of each batch; see `Index.batches`."""
@@ -552,14 +554,25 @@ class LocalIndex(Index):
         return True
 
     @traced("verify")
-    def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
-        """Check that rows, members and document cells agree; to repair is to complete or remove those that do not."""
+    def verify(
+        self, *, repair: bool = False, watch: ProgressCallback | None = None, on_damage: DamageCallback | None = None
+    ) -> Verified:
+        """Check that rows, members and document cells agree.
+
+        Parameters
+        ----------
+        repair : bool
+            Complete or remove what does not agree.
+        watch : callable, optional
+            Is told how far it is.
+        on_damage : callable, optional
+            Is called with the row of each damaged cell, and with an error that says what is wrong.
+        """
         # Damage of a mapped file may end the process that reads it, so another one reads it first.
         if isinstance(self.store, OnDisk):
             self.store.check_readable()
-        return verify(
-            self.store, self.profile, server_clock=self._server_clock, now=self._now(), repair=repair, watch=watch
-        )
+        times = Times.of(self._server_clock, self._now()) if repair else None
+        return verify(self.store, self.profile, times=times, watch=watch, on_damage=on_damage)
 
     def expiry_warning(self) -> str | None:
         """Return a warning where all documents have expired by this machine's clock, which may be ahead; else None.

@@ -131,5 +131,6 @@ class StoredDocuments:
         own = [state.id for state in page.states if is_in(name, state) and self.collection.holds(state.id)]
         for ids in batches(own):
             # Other writers may have changed them since they were read.
-            removed = remove_documents(self.store, ids, oldest=self.oldest(), batch=name)
+            checksum = self.profile.checksums
+            removed = remove_documents(self.store, ids, checksum=checksum, oldest=self.oldest(), batch=name)
             yield from map(own_id, compress(ids, removed))

@@ -86,7 +86,9 @@ def write_documents(
     raise _lost(len(pending), entries.ids[pending[0]])
 
 
-def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0, batch: str | None = None) -> list[bool]:
+def remove_documents(
+    store: Store, ids: Sequence[str], *, checksum: bool, oldest: int = 0, batch: str | None = None
+) -> list[bool]:
     """Remove documents, or those of them that are in a batch; return for each whether it was removed.
 
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
@@ -100,7 +102,7 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0, batch
             states = read_states(store, [ids[at] for at in pending])
             attempt.cells_were_read()
             changes = [
-                removal(at, stored)
+                removal(at, stored, checksum=checksum)
                 for at, stored in zip(pending, states, strict=True)
                 if stored is not None and stored[0].state != "removed" and (batch is None or is_in(batch, stored[0]))
             ]

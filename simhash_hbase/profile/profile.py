@@ -25,10 +25,10 @@ WHOLE: Literal[5] = 5
 TAKEN_FROM_MACHINE = ("fold_table", "jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 # Fields that 1.0.0 did not know, as its indexes have them: so a profile is written without them.
 LATER_FIELDS = {
-    **{"agree": None, "fold": None, "fold_table": None, "idf_name": None, "near": None, "passage_gram": None},
-    **{"passages": None, "secret": None, "share": None, "text_form": 1, "whole": None},
+    **{"agree": None, "checksums": False, "fold": None, "fold_table": None, "idf_name": None, "near": None},
+    **{"passage_gram": None, "passages": None, "secret": None, "share": None, "text_form": 1, "whole": None},
 }
-NEVER_COMPARED = ("versions", "extractor", "secret")  # Fields that decide no fingerprint by themselves.
+NEVER_COMPARED = ("versions", "extractor", "secret", "checksums")  # Fields that decide no fingerprint by themselves.
 
 # The choices of the fields that name one of several ways.
 NAMES = {
@@ -178,6 +178,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     agree: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     """Field of the metadata, such as the site: near copies have equal values there, or one of them has none. Of URLs
     the hosts are compared. None: near copies may come from anywhere."""
+    checksums: bool = False
+    """Whether each cell of a document ends with a checksum; False, as in indexes of 1.0.0: none has one."""
     max_rows_per_prefix: Positive = defaults.MAX_ROWS_PER_PREFIX
     """Block rows of one prefix that a query reads at most; more is said as ``truncated``. With 10,000, 13
     of 200 answers were cut among 516,000 pages of the same templates; with 25,000 and more none."""
@@ -240,6 +242,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         given = {**_band_fields(given), **(defaults.SHORT_DEFAULTS if bands else {}), **given}
         if analyzer == "learned":
             given["whole"] = WHOLE
+        given["checksums"] = True
         given.setdefault("text_form", defaults.TEXT_FORM)
         if analyzer in defaults.FOLDING:
             given["fold"] = defaults.FOLD

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows import clock
+from simhash_hbase.rows import checksums, clock
 from simhash_hbase.rows.keys import copies_row, document_key, id_digest, member_key, member_row, row_digest, row_simhash
 from simhash_hbase.rows.layout import (
     COUNT_BYTES,
@@ -231,12 +231,13 @@ class Change(NamedTuple):
     old: DocumentState | None
     old_value: bytes | None
     new: DocumentState
+    checksum: bool  # Whether cells of the index have checksums.
 
     @classmethod
-    def of(cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState) -> "Change":
+    def of(cls, at: int, digest: bytes, stored: StoredState | None, new: DocumentState, *, checksum: bool) -> "Change":
         """Make the change of a document cell that was read, or is not there."""
         old, old_value = stored or (None, None)
-        return cls(at, digest, old, old_value, new)
+        return cls(at, digest, old, old_value, new, checksum)
 
     @property
     def key(self) -> tuple[bytes, bytes]:
@@ -251,7 +252,7 @@ class Change(NamedTuple):
     @property
     def value(self) -> bytes:
         """The bytes of the new document cell."""
-        return encode(self.new)
+        return encode(self.new, checksum=self.checksum)
 
     @property
     def outdated(self) -> Sequence[tuple[bytes, bytes]]:
@@ -279,11 +280,11 @@ class Change(NamedTuple):
         return self.before is not None and self.before.is_found and self.before.simhash == self.new.simhash
 
 
-def removal(at: int, stored: StoredState) -> Change:
+def removal(at: int, stored: StoredState, *, checksum: bool) -> Change:
     """Make the change that takes a document out of the index."""
     old, _ = stored
     gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
-    return Change.of(at, id_digest(old.id), stored, gone)
+    return Change.of(at, id_digest(old.id), stored, gone, checksum=checksum)
 
 
 def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
@@ -294,32 +295,42 @@ def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
     return standing is None or not (of_text is None or of_text.is_same(standing))
 
 
+class _Named(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    id: str
+
+
 _encode = msgspec.msgpack.Encoder().encode
 _PREVIOUS: Final = DocumentState.__struct_fields__.index("previous")
 
 
-def encode(record: Member | DocumentState) -> bytes:
+def encode(record: Member | DocumentState, *, checksum: bool) -> bytes:
     """Encode a member or a document state; equal records have equal bytes, as compare-and-set needs.
 
-    Cells without a batch have the bytes that they had before there were batches.
+    A cell with a checksum has all fields. Without one it has the bytes that it had before there were batches, passages
+    and checksums, if it has none of these.
     """
-    return _encode(_written_fields(record) if isinstance(record, DocumentState) else record)
+    fields = _written_fields(record, whole=checksum)
+    return checksums.sealed(_encode((*fields, checksums.PLACEHOLDER))) if checksum else _encode(fields)
 
 
-def _written_fields(state: DocumentState) -> tuple[Any, ...]:
-    """List the fields of a document cell in their order; the batch is left out where there is none."""
-    fields = msgspec.structs.astuple(state)
-    if state.previous is not None:
-        fields = (*fields[:_PREVIOUS], _written_fields(state.previous), *fields[_PREVIOUS + 1 :])
-    return fields if state.batch is not None else fields[:-1]
+def _written_fields(record: Member | DocumentState, *, whole: bool) -> tuple[Any, ...]:
+    """List the fields of a cell in their order; if not `whole`, passages or batch are left out where there are none."""
+    fields = msgspec.structs.astuple(record)
+    if isinstance(record, Member):
+        return (*fields, b"") if whole and not isinstance(record, PassageMember) else fields
+    if record.previous is not None:
+        previous = _written_fields(record.previous, whole=False)
+        fields = (*fields[:_PREVIOUS], previous, *fields[_PREVIOUS + 1 :])
+    return fields if whole or record.batch is not None else fields[:-1]
 
 
 _documents = msgspec.msgpack.Decoder(DocumentState)
 _members = msgspec.msgpack.Decoder(Member)
 _passage_members = msgspec.msgpack.Decoder(PassageMember)
+_named = msgspec.msgpack.Decoder(_Named)
 _many_members = msgspec.msgpack.Decoder(list[PassageMember])
-# First byte of a member cell with passages: a MessagePack array of eight.
-_EIGHT: Final = b"\x98"
+# First byte of a member cell with the field of passages: a MessagePack array of eight, or of nine with a checksum.
+_WITH_PASSAGES: Final = (b"\x98", b"\x99")
 # First byte of a MessagePack array whose length takes four bytes.
 _MANY: Final = b"\xdd"
 # Cells that are decoded at a time: some megabytes, of which the sketches are kept.
@@ -333,7 +344,7 @@ def sketch_bytes(bands: int) -> int:
 
 def decode_member(value: bytes, *, bands: int) -> Member:
     """Decode a member cell of an index with so many bands."""
-    decoder = _passage_members if value[:1] == _EIGHT else _members
+    decoder = _passage_members if value[:1] in _WITH_PASSAGES else _members
     try:
         member = decoder.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -343,6 +354,11 @@ def decode_member(value: bytes, *, bands: int) -> Member:
     if len(passages_of(member)) % PASSAGE_BYTES:
         raise CorruptIndex(f"a member cell has passages of {len(passages_of(member))} bytes, not of whole hashes")
     return member
+
+
+def id_of(value: bytes) -> str:
+    """Return the stored id that a cell has, of any kind, if it decodes."""
+    return _named.decode(value).id
 
 
 def passages_of(member: Member) -> bytes:

@@ -176,7 +176,8 @@ def _cells(
             entries = collection.stored(entries_of(batch, profile.bands)).in_batch(batch_name)
             numbers = integers(batch["number"])
             for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) != 1) + 1):
-                block = sorting.document_cells(entries.take(run), stamp, int(numbers[run[0]]))
+                first = int(numbers[run[0]])
+                block = sorting.document_cells(entries.take(run), stamp, first, checksum=profile.checksums)
                 yield keyed(block.keys.tobytes(), sorting.KEY_BYTES, block.values)
             yield keyed(pack_rows(documentrows.entry_rows(profile, entries)), BLOCK_ROW_BYTES, None)
 

@@ -205,6 +205,19 @@ def test_stats_of_a_sample_are_said_to_be_estimates(cli, filled, monkeypatch):
     assert '<dt>documents</dt><dd class="number">about ' in page
 
 
+def test_verify_names_each_damaged_cell_by_its_row_and_id(cli, url):
+    cli("create", url, "--analyzer", "shingle")
+    with open_index(url) as index:
+        index.add("train", "the train from the north is late today", metadata={"source": "north"})
+        [cell] = [cell for cell in all_cells(index.store) if b"north" in cell.value]
+        index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=cell.value.replace(b"north", b"nprtj"))])
+
+    found = cli("verify", url)
+
+    assert (found.code, found.record["wrong_checksums"]) == (1, 1)
+    assert f"simhash-hbase: row {cell.row.hex()}: the checksum of a member cell is wrong: 'train'\n" in found.err
+
+
 def test_vacuum_deletes_what_was_removed(cli, url, corpus_file):
     cli("create", url, "--analyzer", "shingle", "--grace", 0)
     cli("add", url, corpus_file)

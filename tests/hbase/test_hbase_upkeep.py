@@ -71,7 +71,7 @@ def test_a_removal_by_a_clock_that_is_ahead_is_kept_until_its_deletes_are_old(ma
     # The server stamped the cell a minute ago; the member was deleted up to the time of the writer's clock.
     removed = DocumentState("a", BASE, "removed", seen=clock() - 1_000, stamp=clock() - 1_000)
     row, digest = document_row(id_digest("a")), id_digest("a")
-    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode(removed), clock() - 61_000)])
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode(removed, checksum=True), clock() - 61_000)])
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), digest, b"", removed.stamp)])
     clock.advance(ms=60_000)
     index.vacuum()

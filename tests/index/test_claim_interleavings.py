@@ -137,7 +137,7 @@ def test_a_lost_answer_of_a_compare_and_set_is_looked_up(stage, steps):
 
 def change(store, name, changed):
     [(state, value)] = read_states(store, [name])
-    swap = Swap(document_row(id_digest(name)), STATE_QUALIFIER, value, encode(changed(state)))
+    swap = Swap(document_row(id_digest(name)), STATE_QUALIFIER, value, encode(changed(state), checksum=True))
     assert store.compare_and_set([swap]) == [True]
 
 
@@ -212,7 +212,9 @@ class Meddling(SwappingOnly):
         if self.left and swaps:
             self.left -= 1
             changes = [(swap, decode_document(swap.value)) for swap in swaps]
-            gone = [(s, encode(DocumentState(d.id, 0, "removed", self.left, d.stamp))) for s, d in changes]
+            gone = [
+                (s, encode(DocumentState(d.id, 0, "removed", self.left, d.stamp), checksum=True)) for s, d in changes
+            ]
             self.behind.put(FAMILY_DOCUMENTS, [Cell(swap.row, swap.qualifier, value) for swap, value in gone])
         return super().compare_and_set(swaps)
 

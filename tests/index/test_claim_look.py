@@ -31,13 +31,17 @@ class Scene:
         profile = Profile.resolve(analyzer="shingle", match="distance", ttl_days=1, lease_s=30.0)
         own = DocumentState("me", OWN, state, seen=NOW, stamp=NOW, order=ORDER, token=b"own")
         self.write(own)
-        self.claim = Claim(0, "me", Text(OWN), ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own))
+        self.claim = Claim(
+            0, "me", Text(OWN), ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own, checksum=True)
+        )
         timer = Timer(lambda: self.seconds, None)
         batch = entries({"me": OWN, "other": OWN})
         self.run = ClaimBatch(self.store, profile, batch, lambda: NOW, timer, Watched(30.0, timer), [self.claim])
 
     def write(self, state):
-        self.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest(state.id)), STATE_QUALIFIER, encode(state))])
+        self.store.put(
+            FAMILY_DOCUMENTS, [Cell(document_row(id_digest(state.id)), STATE_QUALIFIER, encode(state, checksum=True))]
+        )
 
     def neighbour(self, state, *, name="n", simhash=NEAR, distance=1, **fields):
         if state is not None:
@@ -191,7 +195,7 @@ def test_claims_of_one_batch_are_judged_each_by_its_own_neighbours():
     scene.neighbour("original")
     other = Claim(1, "other", Text(OWN), LATER, token=b"o", step=Step.LOOK)
     other.state = DocumentState("other", OWN, "pending", seen=NOW, stamp=NOW, order=LATER, token=b"o")
-    other.value = encode(other.state)
+    other.value = encode(other.state, checksum=True)
     scene.write(other.state)
 
     look(scene.run, [scene.claim, other])

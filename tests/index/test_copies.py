@@ -7,6 +7,7 @@ import pytest
 from support.bruteforce import BASE, FAR, entries
 from support.cost import NotingStore
 from support.places import HBASE_PLACES, SERVERLESS_PLACES, IndexMaker
+from support.rows import sealed_fields
 from support.server_doubles import SwappingOnly
 
 from simhash_hbase import LocalIndex, Profile
@@ -186,7 +187,7 @@ def test_a_copy_that_is_offered_again_is_written_anew_where_documents_expire(mak
 
 def renamed(cell, name):
     """Make the entry of another copy."""
-    value = msgspec.msgpack.encode([name, *msgspec.msgpack.decode(cell.value)[1:]])
+    value = sealed_fields(name, *msgspec.msgpack.decode(cell.value)[1:])
     return cell._replace(qualifier=id_digest(name), value=value)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.bruteforce import BASE, FAR, answered, entries
 from support.places import index_at
-from support.rows import block_rows_of
+from support.rows import block_rows_of, sealed_fields
 from support.server_doubles import TombstoneStore
 
 from simhash_hbase import CorruptIndex, IndexMissing, InvalidArgument, LocalIndex, Profile, StoreBusy, create_index
@@ -34,13 +34,13 @@ def index(make_index):
 
 def member(name, simhash, ms):
     value = Member(id=name, added=ms, length=0, features=0, digest=b"", sketch=b"")
-    return Cell(member_row(simhash), id_digest(name), encode(value), ms)
+    return Cell(member_row(simhash), id_digest(name), encode(value, checksum=True), ms)
 
 
 def document(name, state, stamp, *, seen=None, timestamp=None):
     """Make a document cell that was written when it was seen, or before."""
     held = DocumentState(name, BASE, state, seen=seen or stamp, stamp=stamp)
-    return Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(held), timestamp)
+    return Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(held, checksum=True), timestamp)
 
 
 def test_a_member_that_no_document_names_is_left_over_but_not_wrong(index, make_index):
@@ -164,7 +164,7 @@ def test_a_duplicate_of_nothing_or_of_itself_is_wrong(index, of):
     row = document_row(id_digest("copy"))
     [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
     fields = msgspec.msgpack.decode(cell.value)
-    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode_fields([*fields[:7], of, *fields[8:]]))])
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, sealed_fields(*fields[:7], of, *fields[8:]))])
 
     assert index.verify().undecodable == 1
 
@@ -175,7 +175,7 @@ def test_a_duplicate_whose_original_nobody_has_is_counted(index, make_index):
     [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
     fields = msgspec.msgpack.decode(cell.value)
     assert index.verify().without_original == 0
-    value = encode_fields([*fields[:7], "nobody", *fields[8:]])
+    value = sealed_fields(*fields[:7], "nobody", *fields[8:])
     index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, value)])
 
     found = index.verify()
@@ -191,7 +191,7 @@ def test_a_changed_bit_of_a_duplicates_fingerprint_or_distance_is_found(index, f
     fields = msgspec.msgpack.decode(cell.value)
     assert index.verify().wrong == 0
     fields[field] ^= 2
-    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode_fields(fields))])
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, sealed_fields(*fields))])
 
     found, repaired = index.verify(), index.verify(repair=True)
 
@@ -363,7 +363,7 @@ def test_a_document_that_agrees_with_nothing_is_left_and_said(index):
     row = document_row(id_digest("a"))
     [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
     fields = msgspec.msgpack.decode(cell.value)
-    changed = encode_fields([fields[0], fields[1] ^ 1 << 40, *fields[2:]])
+    changed = sealed_fields(fields[0], fields[1] ^ 1 << 40, *fields[2:])
     index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, changed)])
     key = member_row(BASE), id_digest("a")
     [lost] = index.store.get(FAMILY_DOCUMENTS, [key])
@@ -378,7 +378,7 @@ def test_a_document_that_agrees_with_nothing_is_left_and_said(index):
 def test_a_member_of_another_id_than_its_key_is_found(index):
     [cell] = index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("a"))])
     fields = msgspec.msgpack.decode(cell.value)
-    index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=encode_fields(["x", *fields[1:]]), timestamp=None)])
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=sealed_fields("x", *fields[1:]), timestamp=None)])
 
     assert index.verify().undecodable == 1
 
@@ -478,7 +478,7 @@ def test_an_index_whose_profile_is_lost_is_not_made_again_over_its_documents(mak
 def test_an_original_of_another_document_is_damage(index):
     [[state, _]] = read_states(index.store, ["a"])
     other = msgspec.structs.replace(state, of="b")
-    index.store.put(FAMILY_DOCUMENTS, [Cell(*state.key, encode(other))])
+    index.store.put(FAMILY_DOCUMENTS, [Cell(*state.key, encode(other, checksum=True))])
     assert index.verify().undecodable == 1
 
 

@@ -71,7 +71,7 @@ def test_a_copy_that_is_offered_again_names_its_original_unless_that_has_expired
     watch = Watch(PROFILES["distance", TTL_DAYS], documents, lambda: first + 26 * hour_ms, lambda document: True)
 
     def change(before, after):
-        cells = [each and Cell(b"row", b"s", encode(each)) for each in (before, after)]
+        cells = [each and Cell(b"row", b"s", encode(each, checksum=True)) for each in (before, after)]
         return watch.changed(Operation("claim", "writer"), *cells, is_late=False)
 
     again = replace(copy, seen=first + offered_again * hour_ms)

@@ -317,3 +317,12 @@ def test_bands_are_given_up_and_taken_up_while_a_chosen_limit_of_short_stays():
     assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
     assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)
     assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
+
+
+def test_an_index_without_checksums_is_taken_for_one_with_them():
+    with_checksums = Profile.resolve(analyzer="shingle")
+    without = with_checksums.replace(checksums=False)
+
+    without.check_same(with_checksums)
+    assert with_checksums.checksums
+    assert b"checksums" not in without.encode()

@@ -31,7 +31,7 @@ TAKEN = {
         "idf_name",
         "jieba_idf",
     ),
-    *("probe", "versions", "extractor"),
+    *("probe", "versions", "extractor", "checksums"),
 }
 
 

@@ -89,7 +89,7 @@ def test_cells_are_read_as_they_are_written():
     held = DocumentState(
         "a", 2**64 - 1, "duplicate", 1, 2, (3, 4), b"token", "b", 3, 0.5, 0.625, before, b"8 bytes.", of_text
     )
-    assert decode_document(encode(held)) == held
+    assert decode_document(encode(held, checksum=False)) == held
 
 
 @pytest.mark.parametrize("decode", [decode_document, partial(decode_member, bands=0)])
@@ -99,14 +99,12 @@ def test_what_does_not_decode_is_damage(decode, value):
         decode(value)
 
 
-SKETCHED = encode(Member("a", 5, 10, 3, bytes(16), bytes(range(68)), {"source": "x"}))
-BARE = encode(Member("b", 5, 0, 0, b"", b""))
+SKETCHED = encode(Member("a", 5, 10, 3, bytes(16), bytes(range(68)), {"source": "x"}), checksum=False)
+UNFIT = encode(Member("c", 5, 10, 3, bytes(16), bytes(67)), checksum=False)
+BARE = encode(Member("b", 5, 0, 0, b"", b""), checksum=False)
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [None, b"", b"\xff", SKETCHED[:-1], SKETCHED + b"\xc0", encode(Member("c", 5, 10, 3, bytes(16), bytes(67)))],
-)
+@pytest.mark.parametrize("damaged", [None, b"", b"\xff", SKETCHED[:-1], SKETCHED + b"\xc0", UNFIT])
 def test_sketches_of_many_cells_are_those_of_each_and_a_damaged_cell_has_none(damaged):
     cells = [SKETCHED, BARE, *([] if damaged is None else [damaged]), SKETCHED]
     found = decode_sketches(cells, bands=0)
@@ -175,5 +173,10 @@ def test_a_reader_of_fourteen_fields_passes_the_batch_over():
     plain = DocumentState("b", 7, "original", seen=5, stamp=5, digest=b"text")
     brought = msgspec.structs.replace(plain, batch="monday")
 
-    assert former.decode(encode(brought)) == former.decode(encode(plain))
-    assert decode_document(encode(plain)) == plain != brought == decode_document(encode(brought))
+    assert former.decode(encode(brought, checksum=False)) == former.decode(encode(plain, checksum=False))
+    assert (
+        decode_document(encode(plain, checksum=False))
+        == plain
+        != brought
+        == decode_document(encode(brought, checksum=False))
+    )

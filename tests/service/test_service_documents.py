@@ -74,7 +74,7 @@ def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(cl
     name = "https://example.org/asked"
     other = DocumentState(id="https://example.org/held", simhash=0, state="added", seen=0, stamp=0)
     with open_index(url) as index:
-        cell = Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(other))
+        cell = Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(other, checksum=True))
         index.store.put(FAMILY_DOCUMENTS, [cell])
 
     alone = client.get("/v1/documents", params={"id": name})

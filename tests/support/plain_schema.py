@@ -355,6 +355,21 @@ def msgpack(value):
     return msgspec.msgpack.encode(value)
 
 
+def with_checksum(fields):
+    """Write a cell with a checksum behind its fields."""
+    encoded = bytes(msgpack([*fields, 2**32 - 1]))[:-4]
+    return encoded + crc32(encoded).to_bytes(4, "big")
+
+
+def crc32(data):
+    remainder = 2**32 - 1
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (0xEDB88320 if remainder & 1 else 0)
+    return remainder ^ 2**32 - 1
+
+
 def similarity(a, b):
     differing = (int.from_bytes(a, "big") ^ int.from_bytes(b, "big")).bit_count()
     return max(0.0, 1 - differing / 256)

@@ -44,6 +44,7 @@ from simhash_hbase.rows.keys import (
 from support.sketching import shingle_hashes, slow_minima
 from support.words import idf_of, tokens, word_tokens
 
+CELL_VALUES = {"value": False, "with_checksum": True}
 ADDED = 1_700_000_000_000
 DIGEST = bytes(range(8))
 OF = Text(2**64 - 8, bytes(range(248, 256)))
@@ -253,7 +254,8 @@ def stored(profile, name, entries):
     simhash = int(entries.simhashes[0])
     [text] = entries.texts
     state = DocumentState(name, simhash, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 0), digest=text.digest)
-    [member] = document_cells(entries, [Change.of(0, id_digest(name), None, state)])
+    checksum = profile.checksums
+    [member] = document_cells(entries, [Change.of(0, id_digest(name), None, state, checksum=checksum)])
     [packed] = Sketches.of_entries(entries).packed()
     prefixes = asked_prefixes(profile, entries, profile.rule)[0, len(profile.blocks.tables) :]
     bands = [key.hex() + f"{simhash:016x}" for key in pack_prefixes(prefixes)]
@@ -266,7 +268,7 @@ def stored(profile, name, entries):
         "block_rows": [key.hex() for key in row_keys(profile.blocks, simhash)],
         "sketch_rows": bands if packed else [],
         "member": shown_cell(member),
-        "document": {"row": document_row(id_digest(name)).hex(), "value": encode(state).hex()},
+        "document": {"row": document_row(id_digest(name)).hex(), "value": encode(state, checksum=checksum).hex()},
     }
 
 
@@ -292,7 +294,7 @@ def copy_vector(profile, original, name):
     decided = DocumentState(
         name, int(entries.simhashes[0]), "duplicate", ADDED, ADDED, (ADDED, 0), of=original, distance=0
     )
-    [cell] = document_cells(entries, [Change.of(0, id_digest(name), None, decided)])
+    [cell] = document_cells(entries, [Change.of(0, id_digest(name), None, decided, checksum=profile.checksums)])
     return {"ids": [original, name], **shown_cell(cell)}
 
 
@@ -301,7 +303,8 @@ def passage_vector(name, length, gram, collection):
     entries = Collection(collection).stored(Analysis(profile).texts([name], [TEXTS[name]]).entries)
     [stored_id], simhash = entries.ids, int(entries.simhashes[0])
     state = DocumentState(stored_id, simhash, "added", ADDED, ADDED)
-    [member] = document_cells(entries, [Change.of(0, id_digest(stored_id), None, state)])
+    change = Change.of(0, id_digest(stored_id), None, state, checksum=profile.checksums)
+    [member] = document_cells(entries, [change])
     [packed] = entries.packed_passages
     return {
         "text": name,
@@ -312,7 +315,7 @@ def passage_vector(name, length, gram, collection):
         "hashes": [packed[at : at + 8].hex() for at in range(0, len(packed), 8)],
         "rows": [key.hex() for key in packed_rows(passage_rows([packed], entries.simhashes))],
         "fields": len(msgspec.msgpack.decode(member.value)),
-        "last": msgspec.msgpack.decode(member.value)[-1].hex() if packed else None,
+        "last": msgspec.msgpack.decode(member.value)[7].hex(),
     }
 
 
@@ -416,7 +419,8 @@ def cell_vector(record):
     kind = type(record).__name__
     at = document_row(id_digest(record.id)) if kind == "DocumentState" else member_row(0)
     fields = msgspec.to_builtins(msgspec.structs.asdict(record), builtin_types=(bytes,))
-    return {"kind": kind, "row": at.hex(), "fields": shown(fields, kind), "value": encode(record).hex()}
+    values = {name: encode(record, checksum=checksum).hex() for name, checksum in CELL_VALUES.items()}
+    return {"kind": kind, "row": at.hex(), "fields": shown(fields, kind), **values}
 
 
 def shown(fields, kind):

@@ -14,7 +14,7 @@ from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.commands.costs import HBASE_BYTES, PlannedScheme, plan_scheme
 from simhash_hbase.cli.help import REPEAT, command, option
 from simhash_hbase.cli.screen.terminal import secretless
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.profile.defaults import BANDS
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.stores.hbase.table import TableSchema, shell_script, thrift2_script
@@ -208,9 +208,16 @@ def stats(url: str, exact: bool, output: options.Output) -> None:
 @option("--repair", is_flag=True, help="Complete or remove rows that do not agree.")
 @options.output
 def verify(url: str, repair: bool, output: options.Output) -> int:
-    """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
+    """Check that block rows, members and document cells agree; exit code 1 when something is wrong.
+
+    Damaged cells are named by their rows, in hex, and by their ids if these can be read.
+    """
+
+    def name_damage(row: bytes, error: CorruptIndex) -> None:
+        output.error(f"simhash-hbase: row {row.hex()}: {error}")
+
     with output, options.open_local_index(url, readonly=not repair) as index, output.walk("verify") as watch:
-        result = index.verify(repair=repair, watch=watch)
+        result = index.verify(repair=repair, watch=watch, on_damage=name_damage)
         output.record(asdict(result))
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
     if result.without_original:

@@ -209,7 +209,7 @@ class ClaimBatch:
 
     def change(self, claim: Claim, new: DocumentState, stored: StoredState | None = None) -> Change:
         """Make the change of a claim's own cell; `stored` is the decision that it replaces."""
-        return Change.of(claim.at, self.entries.id_digests[claim.at], stored, new)
+        return Change.of(claim.at, self.entries.id_digests[claim.at], stored, new, checksum=self.profile.checksums)
 
     def answer(self, claim: Claim, state: DocumentState) -> None:
         """Set the answer of a claim from its decided cell."""
@@ -313,22 +313,22 @@ class ClaimBatch:
     def give_up(self, cells: Iterable[StoredState]) -> None:
         """Put back the cells of crashed writers; whether it was done is seen by the next look."""
         swaps = [
-            Swap(*state.key, value, encode(state.abandoned()))
+            Swap(*state.key, value, encode(state.abandoned(), checksum=self.profile.checksums))
             for state, value in {state.id: (state, value) for state, value in cells}.values()
         ]
         self._swap(swaps)
 
     def bury(self, cells: Iterable[StoredState]) -> None:
         """Remove originals that have expired: only then are they no obstacle, to this writer and to others."""
-        changes = []
+        changes, checksum = [], self.profile.checksums
         for at, stored in enumerate({cell[0].id: cell for cell in cells}.values()):
             state, _ = stored
             if state.is_undecided:
                 # The decision before it has expired; the claim goes on.
                 going_on = msgspec.structs.replace(state, previous=None)
-                changes.append(Change.of(at, id_digest(state.id), stored, going_on))
+                changes.append(Change.of(at, id_digest(state.id), stored, going_on, checksum=checksum))
             else:
-                changes.append(removal(at, stored))
+                changes.append(removal(at, stored, checksum=checksum))
         swapped = self._swap([Swap(*change.key, change.old_value, change.value) for change in changes])
         buried = [change for change, done in zip(changes, swapped, strict=True) if done]
         self._follow(buried)

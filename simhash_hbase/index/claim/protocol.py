@@ -43,7 +43,9 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
                 if plan.expired:
                     # A document that has expired by this clock must not come back by another one, which is behind.
                     expired = enumerate(read_states(store, plan.expired))
-                    burials = [removal(at, stored) for at, stored in expired if stored is not None]
+                    burials = [
+                        removal(at, stored, checksum=profile.checksums) for at, stored in expired if stored is not None
+                    ]
                     documentrows.commit(store, burials)
                     documentrows.drop_members(store, burials)
                     # A buried document may be one of this batch.

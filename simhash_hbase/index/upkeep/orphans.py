@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.timestamps import MARGIN_MS
+from simhash_hbase.index.upkeep.walk import with_wrong_checksum
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import documentcells, keys, layout
@@ -89,12 +90,25 @@ def _are_there(store: Store, rows: keys.BlockRows) -> NDArray[np.bool_]:
 
 
 def doubtful(store: Store, profile: Profile, orphans: keys.BlockRows) -> NDArray[np.bool_]:
-    """Return a mask of the orphans that may be right: a row that a member lacks is one bit apart."""
+    """Return a mask of the orphans that may be right: their fingerprint has a member that is not sure to be.
+
+    A member is not if its checksum is wrong; without checksums, if a row that it lacks is one bit apart.
+    """
     # Most orphans are of documents that were removed: nobody has their fingerprint any more.
     simhashes, where = np.unique(orphans.simhashes, return_inverse=True)
     mask = ~_without_member(store, simhashes)[where]
-    mask[mask] = has_twin(store, profile, orphans.where(mask), standing=False)
+    if profile.checksums:
+        mask[mask] = np.isin(orphans.simhashes[mask], _with_altered_member(store, profile, orphans.simhashes[mask]))
+    else:
+        mask[mask] = has_twin(store, profile, orphans.where(mask), standing=False)
     return mask
+
+
+def _with_altered_member(store: Store, profile: Profile, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Select the fingerprints of which a member has a wrong checksum."""
+    asked = np.unique(simhashes)
+    rows = store.get_rows(layout.FAMILY_DOCUMENTS, keys.member_rows(asked), limit=profile.max_members)
+    return asked[np.array([bool(with_wrong_checksum(profile, cells)) for cells in rows], np.bool_)]
 
 
 def _without_member(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:

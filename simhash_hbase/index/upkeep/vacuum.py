@@ -9,7 +9,16 @@ from simhash_hbase.index.arguments import ASKED_DOCUMENTS, ASKED_SHARE
 from simhash_hbase.index.copies import stale_copies
 from simhash_hbase.index.timestamps import ServerClock
 from simhash_hbase.index.upkeep.orphans import cutoff_of, doubtful, is_member, memberless, stale_members
-from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows, decode_cells, up_to_date
+from simhash_hbase.index.upkeep.walk import (
+    PAGE,
+    ProgressCallback,
+    Walk,
+    all_rows,
+    decode_cells,
+    up_to_date,
+    with_sound_document,
+    with_wrong_checksum,
+)
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
@@ -129,18 +138,25 @@ def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
     cutoff = cutoff_of(store, profile, now)
     doomed: list[Cell] = []
+    # What a cell with a wrong checksum says is no reason to delete anything.
+    altered = set(with_wrong_checksum(profile, cells))
     # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
     old = [
         (cell, state)
         for cell, state in decode_cells(cells, profile.bands)[0]
-        if max(cell.timestamp or 0, state.stamp) <= cutoff
+        if max(cell.timestamp or 0, state.stamp) <= cutoff and cell not in altered
     ]
     # The timestamp of a claim's cell may be no time.
     undecided = [(c, state) for c, state in old if state.is_undecided and state.seen <= cutoff]
     if undecided:
         # The decision before it returns; a live writer starts again.
         swaps = [
-            Swap(cell.row, cell.qualifier, cell.value, documentcells.encode(state.abandoned()))
+            Swap(
+                cell.row,
+                cell.qualifier,
+                cell.value,
+                documentcells.encode(state.abandoned(), checksum=profile.checksums),
+            )
             for cell, state in undecided
         ]
         result.abandoned += sum(store.compare_and_set(swaps))
@@ -152,12 +168,13 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
             result.expired += 1
             doomed += [cell, Cell(*keys.member_key(state.text, keys.row_digest(cell.row)), b"", state.stamp)]
     members = [cell for cell in cells if is_member(cell)]
-    stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
+    unnamed = with_sound_document(store, profile, stale_members(store, members))
+    stale = [cell for cell in unnamed if (cell.timestamp or 0) <= cutoff]
     result.stale_members += len(stale)
     copies = [
         cell for cell in cells if keys.row_flag(cell.row) == layout.FLAG_COPIES and (cell.timestamp or 0) <= cutoff
     ]
-    idle = stale_copies(store, copies, profile.oldest(now))
+    idle = with_sound_document(store, profile, stale_copies(store, copies, profile.oldest(now)))
     result.stale_copies += len(idle)
     if doomed or stale or idle:
         # Up to the timestamp that was read: a cell that another writer put there since is newer and stays.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from itertools import compress
 from typing import NamedTuple
 
 import msgspec
@@ -13,9 +14,21 @@ from simhash_hbase.index import documentrows, indexrows
 from simhash_hbase.index.copies import count_without_original, missing_copies, stale_copies
 from simhash_hbase.index.timestamps import ServerClock, stamp_above
 from simhash_hbase.index.upkeep.orphans import cutoff_of, has_twin, is_member, memberless, stale_members
-from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk, all_rows, decode_cells, up_to_date
+from simhash_hbase.index.upkeep.restoration import damage, restore_documents, still_there, without_document
+from simhash_hbase.index.upkeep.walk import (
+    PAGE,
+    DamageCallback,
+    ProgressCallback,
+    Walk,
+    all_rows,
+    decode_cells,
+    up_to_date,
+    with_sound_document,
+    with_wrong_checksum,
+)
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows import clock, documentcells, keys, layout
+from simhash_hbase.rows import documentcells, keys, layout
+from simhash_hbase.rows.collections import own_id
 from simhash_hbase.stores.base import Cell, Store, Swap, Transactional, atomically
 
 
@@ -48,6 +61,9 @@ class Verified:
     undecodable: int = 0
     """Cells that do not decode, or cannot be of their row; repairing removes them, and with a document's cell the
     document."""
+    wrong_checksums: int = 0
+    """Cells that decode, and whose checksum is not that of their bytes: more than one bit changed, where it was to be
+    repaired. Nothing says what they were, so they stay: remove the document and add it again."""
     without_original: int = 0
     """Duplicates whose original no query finds: it was removed, has expired, or never was there, as after damage."""
     wrong_distances: int = 0
@@ -61,7 +77,8 @@ class Verified:
     repaired: int = 0  # Completed or removed by `repair`: what it reads back afterwards.
     restored: int = 0
     """Documents whose damaged or lost cell was written anew from their member, or put back into its row, before all
-    else was counted; one that was the original of others may be ``added`` then."""
+    else was counted; one that was the original of others may be ``added`` then. Also cells of which one bit had
+    changed, which their checksum names: these are again what they were."""
     without_sketch: int = 0
     """Repaired members that were made again: their sketch is lost, so their documents are judged by distance alone;
     add them again with their texts."""
@@ -78,19 +95,21 @@ class Verified:
     def wrong(self) -> int:
         """Number of things wrong that were not repaired."""
         found = self.missing_documents + self.missing_members + self.incomplete + self.malformed_rows
-        return found + self.undecodable + self.wrong_distances - self.repaired
+        return found + self.undecodable + self.wrong_checksums + self.wrong_distances - self.repaired
 
 
 def verify(
     store: Store,
     profile: Profile,
     *,
-    server_clock: ServerClock,
-    now: int,
-    repair: bool,
+    times: "Times | None",
     watch: ProgressCallback | None = None,
+    on_damage: DamageCallback | None = None,
 ) -> Verified:
     """Check that rows, members and document cells agree.
+
+    With `times` it repairs. `on_damage` is called with the row of each damaged cell, and with an error that says what
+    is wrong.
 
     Memory is bounded by a page, in an index of passages by 500,000 rows (100 MB), and where it repairs by the number of
     documents without a member. While others write, their unfinished documents may be counted.
@@ -101,12 +120,12 @@ def verify(
         When the index's own rows are damaged: its profile, idf table or secret. Nothing can repair those.
     """
     indexrows.check_own_rows(store)
-    times = Times(server_clock.writing_time(now), server_clock.cleaning_time(now)) if repair else None
+    repair = times is not None
     result = Verified()
     both = Walk(watch, passes=3 if repair else 2)
     if times is not None:
-        result.restored = _restore_documents(store, profile, both)
-    verification = _Verification(store, profile, times, result)
+        result.restored = restore_documents(store, profile, both, on_damage)
+    verification = _Verification(store, profile, times, result, on_damage)
     pages = store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)
     for cells in both.cells(pages, before=int(repair)):
         with atomically(store) if repair else nullcontext():
@@ -122,6 +141,11 @@ class Times(NamedTuple):
     writing: int
     cleaning: int
 
+    @classmethod
+    def of(cls, server_clock: ServerClock, now: int) -> "Times":
+        """Return them by the server's clock, or by this machine's, `now`, where there is no server."""
+        return cls(server_clock.writing_time(now), server_clock.cleaning_time(now))
+
 
 class _Verification(NamedTuple):
     """Checks an index page by page, counts, and repairs if it is given the times for that."""
@@ -130,41 +154,62 @@ class _Verification(NamedTuple):
     profile: Profile
     times: Times | None
     result: Verified
+    on_damage: DamageCallback | None
 
     def check_cells(self, cells: Sequence[Cell]) -> None:
         """Check a page of document cells, members and copies, and the rows that its documents need."""
         result, store = self.result, self.store
-        decoded, damaged = decode_cells(cells, self.profile.bands)
-        states = [state for _, document in decoded if (state := document.in_force())]
+        decoded, damaged = decode_cells(cells, self.profile.bands, self.on_damage)
+        doubtful = {(cell.row, cell.qualifier) for cell in damaged}
+        sound = [cell for cell in cells if (cell.row, cell.qualifier) not in doubtful]
+        altered = self._altered(sound)
+        in_force = [(cell, state) for cell, document in decoded if (state := document.in_force())]
+        states = [state for cell, state in in_force if cell not in altered]
         result.undecided += sum(document.is_undecided for _, document in decoded)
         result.undecodable += len(damaged)
         if self.times and damaged:
             latest = self.times.cleaning
             store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
-            result.count_repairs(len(damaged), len(damaged) - len(_still_there(store, damaged)))
+            result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
             # The page of a document may be an earlier one than that of its member.
-            self._check_found(_owners(store, [cell for cell in damaged if is_member(cell)]))
+            self._check_found(_owners(store, self.profile, [cell for cell in damaged if is_member(cell)]))
         found = [state for state in states if state.is_found]
-        result.documents += len(found)
-        result.duplicates += sum(state.is_duplicate for state in states)
-        contradictory = sum(map(_has_wrong_distance, states))
-        result.wrong_distances += contradictory
+        result.documents += sum(state.is_found for _, state in in_force)
+        result.duplicates += sum(state.is_duplicate for _, state in in_force)
+        contradictory = list(filter(_has_wrong_distance, states))
+        for state in contradictory:
+            self._tell(state, "the distance of a duplicate is not that of its fingerprints")
+        result.wrong_distances += len(contradictory)
         if self.times:
-            result.count_repairs(contradictory, 0)
+            result.count_repairs(len(contradictory), 0)
         self._check_found(found)
-        doubtful = {(cell.row, cell.qualifier) for cell in damaged}
-        sound = [cell for cell in cells if (cell.row, cell.qualifier) not in doubtful]
         members = [cell for cell in sound if is_member(cell)]
-        lonely = _without_document(store, self.profile, members)
+        lonely = without_document(store, self.profile, members)
         result.members += len(members)
         result.missing_documents += len(lonely)
-        result.stale_members += len(_still_there(store, stale_members(store, members))) - len(lonely)
+        result.stale_members += len(still_there(store, stale_members(store, members))) - len(lonely)
         self._check_copies([cell for cell in sound if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
+
+    def _tell(self, state: documentcells.DocumentState, problem: str) -> None:
+        """Say what is wrong with a document whose cells decode."""
+        if self.on_damage is not None:
+            self.on_damage(state.key[0], CorruptIndex(problem, named=f": {own_id(state.id)!r}"))
+
+    def _altered(self, cells: Sequence[Cell]) -> set[Cell]:
+        """Count cells that decode and have a wrong checksum; return them."""
+        altered = with_wrong_checksum(self.profile, cells)
+        self.result.wrong_checksums += len(altered)
+        if self.times:
+            self.result.count_repairs(len(altered), 0)
+        if self.on_damage is not None:
+            for cell in altered:
+                self.on_damage(cell.row, damage(cell, "the checksum of a {} is wrong"))
+        return set(altered)
 
     def _check_copies(self, copies: Sequence[Cell], states: Sequence[documentcells.DocumentState]) -> None:
         """Compare the lists of copies with the decisions."""
         result, store = self.result, self.store
-        stale = _still_there(store, stale_copies(store, copies))
+        stale = still_there(store, with_sound_document(store, self.profile, stale_copies(store, copies)))
         missing = missing_copies(store, states)
         result.without_original += count_without_original(store, states)
         result.copies += len(copies)
@@ -177,7 +222,7 @@ class _Verification(NamedTuple):
             latest = latest if isinstance(store, Transactional) else cutoff_of(store, self.profile, latest)
             store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
             made = self._make_cells(missing, self.times)
-            result.repaired_copies += len(stale) - len(_still_there(store, stale)) + made
+            result.repaired_copies += len(stale) - len(still_there(store, stale)) + made
 
     def _check_found(self, found: Sequence[documentcells.DocumentState]) -> None:
         """Look for the members of documents, and for the rows that these call for."""
@@ -189,13 +234,7 @@ class _Verification(NamedTuple):
         now = [cell and documentcells.decode_document(cell.value).in_force() for cell in again]
         missing = [state for state, present in zip(lacking, now, strict=True) if state == present]
         result.missing_members += len(missing)
-        # Where no block row has the fingerprint either, the document cell itself may be damaged. Without transactions
-        # that is what a snapshot of a table in use has of a document that was being added.
-        doubtful: list[int] = []
-        if missing and isinstance(store, Transactional):
-            blocks = keys.block_rows(self.profile.blocks, np.array([state.simhash for state in missing], np.uint64))
-            standing = set(blocks.simhashes[store.has_rows(blocks)].tolist())
-            doubtful = [state.simhash for state in missing if state.simhash not in standing]
+        doubtful = self._doubtful(found, cells, missing)
         if self.times and missing:
             lost = [state for state in missing if state.simhash not in doubtful]
             made = self._make_cells(lost, self.times) if lost else 0
@@ -211,13 +250,34 @@ class _Verification(NamedTuple):
         result.incomplete += int(incomplete.sum())
         if self.times and incomplete.any():
             left = np.isin(simhashes, self._complete_rows(absent, doubtful, self.times))
+            for state in compress(found, incomplete & left):
+                self._tell(state, "a document lacks rows, and its cells are not sure to be right, so none was made")
             result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
+
+    def _doubtful(
+        self,
+        found: Sequence[documentcells.DocumentState],
+        members: Sequence[Cell | None],
+        missing: Sequence[documentcells.DocumentState],
+    ) -> list[int]:
+        """List the fingerprints for which nothing is made: a cell of their documents is not sure to be right."""
+        # Not a member whose bytes are not those that were written.
+        altered = set(with_wrong_checksum(self.profile, [cell for cell in members if cell is not None]))
+        doubtful = [state.simhash for state, cell in zip(found, members, strict=True) if cell in altered]
+        # Where no block row has the fingerprint either, the document cell itself may be damaged. Without transactions
+        # that is what a snapshot of a table in use has of a document that was being added.
+        if missing and isinstance(self.store, Transactional):
+            blocks = keys.block_rows(self.profile.blocks, np.array([state.simhash for state in missing], np.uint64))
+            standing = set(blocks.simhashes[self.store.has_rows(blocks)].tolist())
+            doubtful += [state.simhash for state in missing if state.simhash not in standing]
+        return doubtful
 
     def _complete_rows(self, absent: keys.BlockRows, doubtful: Sequence[int], times: Times) -> list[int]:
         """Write absent rows but of doubtful fingerprints; return the fingerprints of which rows are absent still."""
-        # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
-        changed = absent.simhashes[has_twin(self.store, self.profile, absent, standing=True)].tolist()
-        doubtful = [*doubtful, *changed]
+        if not self.profile.checksums:
+            # Where a row stands with one bit changed, nothing says whether it or its member is damaged: both are left.
+            changed = absent.simhashes[has_twin(self.store, self.profile, absent, standing=True)].tolist()
+            doubtful = [*doubtful, *changed]
         absent = absent.where(~np.isin(absent.simhashes, np.array(doubtful, np.uint64)))
         self.store.put_rows(absent, timestamp=times.writing)
         return [*absent.simhashes[~self.store.has_rows(absent)].tolist(), *doubtful]
@@ -247,8 +307,10 @@ class _Verification(NamedTuple):
         changes = []
         for at, old in enumerate(states):
             new = msgspec.structs.replace(old, stamp=stamp_above(times.writing, old.stamp))
-            stored = old, documentcells.encode(old)
-            changes.append(documentcells.Change.of(at, keys.id_digest(old.id), stored, new))
+            stored = old, documentcells.encode(old, checksum=self.profile.checksums)
+            changes.append(
+                documentcells.Change.of(at, keys.id_digest(old.id), stored, new, checksum=self.profile.checksums)
+            )
         made = documentrows.document_cells(documentrows.bare_entries(states), changes)
         self.store.put(layout.FAMILY_DOCUMENTS, made)
         held = self.store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
@@ -263,110 +325,14 @@ def _has_wrong_distance(state: documentcells.DocumentState) -> bool:
     return (state.simhash ^ state.of_text.simhash).bit_count() != state.distance
 
 
-def _restore_documents(store: Store, profile: Profile, walk: Walk) -> int:
-    """Write damaged and lost document cells anew from their members, where all rows of a member are there.
-
-    Return how many. A document cell is damaged if it does not decode, is in another row than that of its id, or names a
-    fingerprint under which it has no member. Member and rows are then several witnesses against one. The document is
-    ``added`` where its cell does not tell the decision. A cell in another row goes back into its own.
-    """
-    restored = 0
-    # By the digest of the id: the value of the document cell, and the decoded cell.
-    lost: dict[bytes, tuple[bytes | None, documentcells.DocumentState | None]] = {}
-    for cells in walk.cells(store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)):
-        decoded, damaged = decode_cells(cells, profile.bands)
-        found = [(cell, state) for cell, state in decoded if state.is_found]
-        members = store.get(
-            layout.FAMILY_DOCUMENTS, [state.kept_key(keys.row_digest(cell.row)) for cell, state in found]
-        )
-        for (cell, state), member in zip(found, members, strict=True):
-            if member is None:
-                lost[keys.row_digest(cell.row)] = cell.value, state
-        for cell in damaged:
-            digest = keys.row_digest(cell.row)
-            if (cell.row, cell.qualifier) == keys.document_key(digest):
-                lost[digest] = cell.value, None
-        restored += _put_back(store, damaged)
-        for cell in _without_document(store, profile, [cell for cell in cells if is_member(cell)]):
-            lost[cell.qualifier[: layout.ID_DIGEST_BYTES]] = None, None
-    for cells in store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE) if lost else ():
-        for cell in cells:
-            digest = cell.qualifier[: layout.ID_DIGEST_BYTES]
-            if is_member(cell) and digest in lost:
-                restored += _restore_document(store, profile, cell, *lost[digest])
-    return restored
-
-
-def _put_back(store: Store, damaged: Sequence[Cell]) -> int:
-    """Write document cells that are in another row than that of their id into their own, if nothing is there.
-
-    Only cells that have a member or an entry among copies are written: without one the id itself may be damaged.
-    """
-    misplaced = []
-    for cell in damaged:
-        with suppress(CorruptIndex):
-            state = documentcells.decode_document(cell.value)
-            if state.key != (cell.row, cell.qualifier):
-                misplaced.append((cell, state))
-    kept_keys = [state.kept_key(keys.id_digest(state.id)) for _, state in misplaced]
-    kept = store.get(layout.FAMILY_DOCUMENTS, kept_keys)
-    pairs = [pair for pair, member in zip(misplaced, kept, strict=True) if member is not None]
-    return sum(store.compare_and_set([Swap(*state.key, None, cell.value) for cell, state in pairs]))
-
-
-def _restore_document(
-    store: Store, profile: Profile, cell: Cell, value: bytes | None, old: documentcells.DocumentState | None
-) -> bool:
-    member = _whole_member(store, profile, cell)
-    if member is None:
-        return False
-    stamp = min(max(old.stamp if old else 0, cell.timestamp or 0), clock.LAST_MS)
-    simhash, digest = keys.row_simhash(cell.row), cell.qualifier[layout.ID_DIGEST_BYTES :]
-    made = documentcells.DocumentState(member.id, simhash, "added", member.added, stamp, (member.added, 0))
-    new = msgspec.structs.replace(old or made, simhash=simhash, digest=digest, stamp=stamp)
-    return store.compare_and_set([Swap(*made.key, value, documentcells.encode(new))]) == [True]
-
-
-def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.Member | None:
-    """Decode a member that is in its place and has all its rows; else None."""
-    try:
-        member = documentcells.decode_member(cell.value, bands=profile.bands)
-    except CorruptIndex:
-        return None
-    if not documentcells.is_member_of((cell.row, cell.qualifier), member):
-        return None
-    simhash = np.array([keys.row_simhash(cell.row)], np.uint64)
-    fields = documentcells.RowFields([member.sketch], [documentcells.passages_of(member)])
-    rows = documentrows.stored_rows(profile, simhash, fields)
-    return member if store.has_rows(rows).all() else None
-
-
-def _without_document(store: Store, profile: Profile, members: Sequence[Cell]) -> list[Cell]:
-    """Select the members with all their rows whose document cell is lost.
-
-    None in a store without transactions, or while a load is not finished: a crash leaves such members there.
-    """
-    if not members or not isinstance(store, Transactional) or indexrows.read_open_load(store) is not None:
-        return []
-    cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]
-    documents = store.get(layout.FAMILY_DOCUMENTS, cell_keys)
-    lonely = [cell for cell, document in zip(members, documents, strict=True) if document is None]
-    # Not those that a writer has removed since they were read.
-    return [cell for cell in _still_there(store, lonely) if _whole_member(store, profile, cell) is not None]
-
-
-def _owners(store: Store, members: Sequence[Cell]) -> list[documentcells.DocumentState]:
-    """Read the documents that queries find under the ids that the keys of members have."""
+def _owners(store: Store, profile: Profile, members: Sequence[Cell]) -> list[documentcells.DocumentState]:
+    """Read the documents that queries find under the ids of members' keys, and whose checksums are not wrong."""
     digests = sorted({cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in members})
     owners = []
     for cell in store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests))):
         with suppress(CorruptIndex):
-            if cell is not None and (state := documentcells.document_at(cell[:2], cell.value).found()):
+            if cell is None or with_wrong_checksum(profile, [cell]):
+                continue
+            if state := documentcells.document_at(cell[:2], cell.value).found():
                 owners.append(state)
     return owners
-
-
-def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells that no writer has changed since they were read."""
-    again = store.get(layout.FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
-    return [cell for cell, now in zip(cells, again, strict=True) if now == cell]

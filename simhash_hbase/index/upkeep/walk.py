@@ -11,7 +11,7 @@ import numpy as np
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows import documentcells, keys, layout
+from simhash_hbase.rows import checksums, documentcells, keys, layout
 from simhash_hbase.stores.base import Cell, Store, Transactional
 
 PAGE = 10_000  # Cells or rows that are read at a time.
@@ -100,7 +100,7 @@ def scan_documents(
 
 
 def decode_cells(
-    cells: Sequence[Cell], bands: int
+    cells: Sequence[Cell], bands: int, on_damage: DamageCallback | None = None
 ) -> tuple[list[tuple[Cell, documentcells.DocumentState]], list[Cell]]:
     """Decode documents, and try members and copies; return apart the cells that do not decode or are in a wrong row."""
     decoded, damaged = [], []
@@ -114,10 +114,25 @@ def decode_cells(
             is_member = flag == layout.FLAG_MEMBERS and documentcells.is_member_of(key, member)
             is_copy = flag == layout.FLAG_COPIES and documentcells.is_copy_of(key, member)
             if not (is_member or is_copy):
-                damaged.append(cell)
-        except CorruptIndex:
+                raise CorruptIndex("a cell is not in the row of its id")  # noqa: TRY301
+        except CorruptIndex as error:
             damaged.append(cell)
+            if on_damage is not None:
+                on_damage(cell.row, error)
     return decoded, damaged
+
+
+def with_wrong_checksum(profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
+    """Select the cells whose checksum is not that of their bytes; none in an index without checksums."""
+    return [cell for cell in cells if profile.checksums and not checksums.is_sealed(cell.value)]
+
+
+def with_sound_document(store: Store, profile: Profile, cells: Sequence[Cell]) -> list[Cell]:
+    """Select the members and copies whose document cell has the right checksum or is not there."""
+    digests = [cell.qualifier[: layout.ID_DIGEST_BYTES] for cell in cells]
+    documents = store.get(layout.FAMILY_DOCUMENTS, list(map(keys.document_key, digests)))
+    pairs = zip(cells, documents, strict=True)
+    return [cell for cell, document in pairs if document is None or not with_wrong_checksum(profile, [document])]
 
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:

@@ -1,0 +1,61 @@
+"""The checksum at the end of a cell: a CRC-32, which tells that a bit of the cell has changed, and which one it was."""
+
+import zlib
+from typing import Final
+
+PLACEHOLDER: Final = 2**32 - 1
+"""The last field of a cell before its checksum is known: MessagePack takes five bytes for it, of which four are the
+number."""
+
+_BYTES: Final = 4
+_POLYNOMIAL: Final = 0xEDB88320
+"""Of the CRC-32 of zlib, without its highest term; the lowest bit is that of the highest power."""
+_MOST_BITS: Final = 91_607
+"""In a longer cell, two changed bits may look like another one that has changed."""
+
+
+def sealed(encoded: bytes) -> bytes:
+    """Return a cell that ends with a checksum in place of `PLACEHOLDER`."""
+    covered = encoded[:-_BYTES]
+    return covered + zlib.crc32(covered).to_bytes(_BYTES, "big")
+
+
+def is_sealed(value: bytes) -> bool:
+    """Return whether the last bytes of a cell are the checksum of those before.
+
+    Examples
+    --------
+    >>> value = sealed(b"of these bytes" + bytes(4))
+    >>> is_sealed(value), is_sealed(value.replace(b"these", b"those"))
+    (True, False)
+    """
+    return len(value) > _BYTES and _difference(value) == 0
+
+
+def mended(value: bytes) -> bytes | None:
+    """Put back the one bit of a cell that has changed; return None if more have, as far as its checksum tells.
+
+    Examples
+    --------
+    >>> value = sealed(b"of these bytes" + bytes(4))
+    >>> mended(value.replace(b"these", b"thesd")) == value, mended(value.replace(b"these", b"those"))
+    (True, None)
+    """
+    covered = 8 * (len(value) - _BYTES)
+    if not 0 < covered <= _MOST_BITS:
+        return None
+    difference = _difference(value)
+    if difference.bit_count() == 1:
+        return sealed(value)
+    # The difference that each bit makes, from the last covered one to the first.
+    changed = _POLYNOMIAL
+    for place in reversed(range(covered)):
+        if changed == difference:
+            at = place // 8
+            return value[:at] + bytes([value[at] ^ 1 << place % 8]) + value[at + 1 :]
+        changed = changed >> 1 ^ (_POLYNOMIAL if changed & 1 else 0)
+    return None
+
+
+def _difference(value: bytes) -> int:
+    return zlib.crc32(value[:-_BYTES]) ^ int.from_bytes(value[-_BYTES:], "big")

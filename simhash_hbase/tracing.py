@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 P = ParamSpec("P")
 T = TypeVar("T")
 Attributes: TypeAlias = Mapping[str, str | int | Sequence[str]]
-Span: TypeAlias = Any
+TraceSpan: TypeAlias = Any
 """A span of OpenTelemetry, which type checkers need not know."""
 
 _API = "opentelemetry.trace"
@@ -30,7 +30,7 @@ def is_on() -> bool:
 
 def begun(
     name: str, attributes: Attributes, *, kind: str = "INTERNAL", headers: Mapping[str, str] | None = None
-) -> Span:
+) -> TraceSpan:
     """Begin a span below the active one, or below the one that headers of a request name; see `ended`."""
     from opentelemetry import propagate, trace  # noqa: PLC0415
 
@@ -38,7 +38,7 @@ def begun(
     return trace.get_tracer(_SCOPE).start_span(name, parent, trace.SpanKind[kind], attributes)
 
 
-def ended(span: Span, error: BaseException | str | None = None) -> None:
+def ended(span: TraceSpan, error: BaseException | str | None = None) -> None:
     """End a span, with the class of the error that ended it, or with a word for it."""
     from opentelemetry.trace import StatusCode  # noqa: PLC0415
 
@@ -49,16 +49,16 @@ def ended(span: Span, error: BaseException | str | None = None) -> None:
     span.end()
 
 
-def active(span: Span) -> AbstractContextManager[Span]:
+def active(span: TraceSpan) -> AbstractContextManager[TraceSpan]:
     """Make a span the active one within the block, which does not end it."""
     from opentelemetry import trace  # noqa: PLC0415
 
     return cast(
-        "AbstractContextManager[Span]", trace.use_span(span, record_exception=False, set_status_on_exception=False)
+        "AbstractContextManager[TraceSpan]", trace.use_span(span, record_exception=False, set_status_on_exception=False)
     )
 
 
-def inject(headers: MutableMapping[str, str], span: Span = None) -> None:
+def inject(headers: MutableMapping[str, str], span: TraceSpan = None) -> None:
     """Add the headers that name a span, or the active one, to those of a request."""
     if not is_on():
         return

@@ -24,8 +24,8 @@ except ImportError as error:
 
 from simhash_hbase.index.answers import Removed
 from simhash_hbase.index.arguments import LEASES
-from simhash_hbase.index.forms import COPIES, DECISION, FOUND, REMOVED, answer_record
 from simhash_hbase.index.index import Index
+from simhash_hbase.index.jsonforms import COPIES, DECISION, FOUND, REMOVED, answer_record
 
 MATCHES = 10
 INSTRUCTIONS = (

@@ -26,8 +26,8 @@ from simhash_hbase.index.answers import (
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged
 from simhash_hbase.index.copies import Copies
-from simhash_hbase.index.forms import hex_simhash
 from simhash_hbase.index.index import Index
+from simhash_hbase.index.jsonforms import hex_simhash
 from simhash_hbase.index.operations import (
     ADD,
     BATCHES,

@@ -12,7 +12,7 @@ import msgspec
 from simhash_hbase.corpus.options import EncodedLines, Lines
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_growing, open_temporary, replacing, to_disk
-from simhash_hbase.index.forms import json_line
+from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.inputs import Sources
 from simhash_hbase.report.duplicates import duplicate_table, read_decisions
 from simhash_hbase.rows.digests import blake2b

@@ -27,8 +27,8 @@ from simhash_hbase.files.remote import is_remote
 from simhash_hbase.index import exact, indexrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Deduplicator
-from simhash_hbase.index.forms import DECISION
 from simhash_hbase.index.gathering import WriteGroups
+from simhash_hbase.index.jsonforms import DECISION
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, Sources, are_files_here, total_bytes
 from simhash_hbase.profile import Profile

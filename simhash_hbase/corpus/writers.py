@@ -24,7 +24,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import followed, open_growing, open_temporary, replacing, target_of, to_disk, write_below
 from simhash_hbase.files.remote import created, is_remote
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.forms import plain
+from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.inputs import Place
 from simhash_hbase.inputs.lines import DELIMITERS
 from simhash_hbase.inputs.records import text_of

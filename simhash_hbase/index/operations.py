@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from simhash_hbase.index import forms
+from simhash_hbase.index import jsonforms
 from simhash_hbase.index.answers import (
     Added,
     Answer,
@@ -16,7 +16,7 @@ from simhash_hbase.index.answers import (
 )
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval
 from simhash_hbase.index.copies import Copies
-from simhash_hbase.index.forms import Form
+from simhash_hbase.index.jsonforms import Form
 
 T = TypeVar("T")
 
@@ -36,17 +36,17 @@ class Operation(Generic[T]):
     """Whether a document must have an id of its own."""
 
 
-ADD: Operation[Added] = Operation("add", "/v1/documents", forms.ADDED, documents=True)
-CLAIM: Operation[Decision] = Operation("claim", "/v1/claims", forms.DECISION, documents=True)
-QUERY: Operation[Answer] = Operation("query", "/v1/queries", forms.ANSWER, documents=True, ids=True, needs_id=False)
-REMOVE: Operation[Removed] = Operation("remove", "/v1/removals", forms.REMOVED, ids=True)
-GET: Operation[Stored] = Operation("get", "/v1/lookups", forms.STORED, ids=True)
-COPIES: Operation[Copies] = Operation("copies", "/v1/documents/copies", forms.COPIES, ids=True)
-FIND: Operation[ClueAnswer] = Operation("find", "/v1/clues", forms.FOUND, documents=True, needs_id=False)
+ADD: Operation[Added] = Operation("add", "/v1/documents", jsonforms.ADDED, documents=True)
+CLAIM: Operation[Decision] = Operation("claim", "/v1/claims", jsonforms.DECISION, documents=True)
+QUERY: Operation[Answer] = Operation("query", "/v1/queries", jsonforms.ANSWER, documents=True, ids=True, needs_id=False)
+REMOVE: Operation[Removed] = Operation("remove", "/v1/removals", jsonforms.REMOVED, ids=True)
+GET: Operation[Stored] = Operation("get", "/v1/lookups", jsonforms.STORED, ids=True)
+COPIES: Operation[Copies] = Operation("copies", "/v1/documents/copies", jsonforms.COPIES, ids=True)
+FIND: Operation[ClueAnswer] = Operation("find", "/v1/clues", jsonforms.FOUND, documents=True, needs_id=False)
 PASSAGES: Operation[PassagesAnswer] = Operation(
-    "passages", "/v1/passages", forms.REPEATED, documents=True, needs_id=False
+    "passages", "/v1/passages", jsonforms.REPEATED, documents=True, needs_id=False
 )
-ITEMS: Operation[ItemsAnswer] = Operation("items", "/v1/items", forms.ITEMS, documents=True, needs_id=False)
-BATCHES: Operation[BatchCounts] = Operation("batches", "/v1/batches", forms.BATCHES)
-REMOVE_BATCH: Operation[BatchRemoval] = Operation("remove_batch", "/v1/batches/removals", forms.BATCH_REMOVAL)
+ITEMS: Operation[ItemsAnswer] = Operation("items", "/v1/items", jsonforms.ITEMS, documents=True, needs_id=False)
+BATCHES: Operation[BatchCounts] = Operation("batches", "/v1/batches", jsonforms.BATCHES)
+REMOVE_BATCH: Operation[BatchRemoval] = Operation("remove_batch", "/v1/batches/removals", jsonforms.BATCH_REMOVAL)
 OPERATIONS = (ADD, CLAIM, QUERY, REMOVE, GET, COPIES, FIND, PASSAGES, ITEMS, BATCHES, REMOVE_BATCH)

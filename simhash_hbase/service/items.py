@@ -10,7 +10,7 @@ import msgspec
 
 from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analysis import Analysed
-from simhash_hbase.index.forms import ANY_HEX
+from simhash_hbase.index.jsonforms import ANY_HEX
 from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.rows.analysed import Entries, metadata_problem

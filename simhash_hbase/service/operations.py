@@ -23,7 +23,7 @@ from simhash_hbase.features.chunks import analyse_chunk, payload, whole_chunk
 from simhash_hbase.index import operations
 from simhash_hbase.index.answers import Added, Removed
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES, PassageSearch, Search
-from simhash_hbase.index.forms import answer_record
+from simhash_hbase.index.jsonforms import answer_record
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.operations import Operation
 from simhash_hbase.inputs import Document

@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError, StoreFull, StoreReadonly
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.arguments import MOST_MATCHES, PASSAGE_DOCUMENTS, PassageSearch, Search
-from simhash_hbase.index.forms import plain
+from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.operations import BATCHES, FIND, ITEMS, PASSAGES, QUERY, REMOVE_BATCH
 from simhash_hbase.inputs.records import checked_text

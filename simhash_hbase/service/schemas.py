@@ -1,6 +1,6 @@
 """The JSON forms in the OpenAPI description.
 
-Answers are described by `simhash_hbase.index.forms`, which writes them, too; all other objects by the structs
+Answers are described by `simhash_hbase.index.jsonforms`, which writes them, too; all other objects by the structs
 below. The forms of documents are written by hand: a document holds exactly one of three contents, which neither msgspec
 nor pydantic can say, and its text is checked by the same rules as that of a file. The tests send requests made from
 this description, and compare the answers with it.
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, defstruct
 from msgspec.json import schema_components
 
-from simhash_hbase.index.forms import ANY_HEX, FORMS, Distance, Id, KeptMetadata, Similarity, said
+from simhash_hbase.index.jsonforms import ANY_HEX, FORMS, Distance, Id, KeptMetadata, Similarity, said
 from simhash_hbase.service.problems import PROBLEM_TYPE
 
 LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.

@@ -16,7 +16,7 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index import candidates, documentrows
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.dedup import Rank, rank_of
-from simhash_hbase.index.forms import DECISION, json_line
+from simhash_hbase.index.jsonforms import DECISION, json_line
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.members import found_since
 from simhash_hbase.index.search import Further, Hit, find_nearest

@@ -6,7 +6,7 @@ from support.corpus import text
 from support.serving import serving
 
 from simhash_hbase import open_index
-from simhash_hbase.index.forms import plain
+from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.report.differences import word_differences
 from simhash_hbase.report.explain import ComparedDocument, compare
 from simhash_hbase.service.schemas import LONGEST_COMPARED

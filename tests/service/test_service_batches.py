@@ -12,7 +12,7 @@ from support.corpus import near_copies, text
 from support.serving import NDJSON, come_true, lines, ndjson, wait_for
 
 from simhash_hbase import ClaimContended, LocalIndex, StoreUnavailable, create_index
-from simhash_hbase.index.forms import DECISION
+from simhash_hbase.index.jsonforms import DECISION
 from simhash_hbase.index.operations import REMOVE
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import Limits, create_app, operations

@@ -14,7 +14,7 @@ from support.duplex import Duplex
 from support.serving import JSON, NDJSON, lines, serving
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.index.forms import DECISION, answer_record
+from simhash_hbase.index.jsonforms import DECISION, answer_record
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.schemas import LONGEST_COMPARED
 

@@ -11,7 +11,7 @@ from support.hbase_server import hbase_options
 from support.serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import open_index
-from simhash_hbase.index.forms import STORED, answer_record, hex_simhash
+from simhash_hbase.index.jsonforms import STORED, answer_record, hex_simhash
 from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER

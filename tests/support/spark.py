@@ -14,7 +14,7 @@ import pytest
 from simhash_hbase.api import create_index
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load as load_alone
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Surroundings
-from simhash_hbase.index.forms import json_line
+from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import InputOptions, scan
 from simhash_hbase.spark import session

@@ -46,7 +46,7 @@ def add(
     FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. Whatever was
     printed, or counted in the summary, is durable.
     """
-    from simhash_hbase.index.forms import ADDED
+    from simhash_hbase.index.jsonforms import ADDED
 
     counts: Counter[str] = Counter()
     with (
@@ -112,7 +112,7 @@ def _remove_ids(index: Index, ids: Sequence[str], source: str | None, output: Ou
     """Remove documents by id; return how many ids there were, and how many were removed."""
     from simhash_hbase.index.answers import Removed
     from simhash_hbase.index.arguments import BATCH_DOCUMENTS
-    from simhash_hbase.index.forms import REMOVED
+    from simhash_hbase.index.jsonforms import REMOVED
 
     consumed = inputs.Progress()
 
@@ -148,7 +148,7 @@ def _remove_ids(index: Index, ids: Sequence[str], source: str | None, output: Ou
 def _remove_batch(index: Index, choice: Choice, output: Output) -> int:
     """Remove the documents of a batch; return how many there were."""
     from simhash_hbase.index.answers import Removed
-    from simhash_hbase.index.forms import REMOVED
+    from simhash_hbase.index.jsonforms import REMOVED
 
     count = 0
     with output.walk("remove") as watch:
@@ -243,7 +243,7 @@ def query(
 
 
 def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str, Answer]]:
-    from simhash_hbase.index.forms import hex_simhash
+    from simhash_hbase.index.jsonforms import hex_simhash
 
     for text in choice.texts:
         yield text, index.query(text, **search.options)
@@ -258,7 +258,7 @@ def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str
 
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:
-    from simhash_hbase.index.forms import answer_record
+    from simhash_hbase.index.jsonforms import answer_record
 
     output.line(answer_record(name, answer), rows=lambda: _answer_rows(name, answer))
 
@@ -283,7 +283,7 @@ def _answer_rows(name: str, answer: Answer) -> Iterator[Mapping[str, object]]:
 @options.output
 def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print stored documents by their ids; an id that is not in the index is reported, with exit code 1."""
-    from simhash_hbase.index.forms import STORED
+    from simhash_hbase.index.jsonforms import STORED
 
     with output, options.open_index(url, collection=collection, readonly=True) as index:
         found = index.get_many(ids)
@@ -301,7 +301,7 @@ def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) 
 @options.output
 def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print the duplicates of an original, as claim and dedup decided; an ID may be that of a copy, too."""
-    from simhash_hbase.index.forms import COPIES
+    from simhash_hbase.index.jsonforms import COPIES
 
     missing = []
     with output, options.open_index(url, collection=collection, readonly=True) as index:
@@ -343,7 +343,7 @@ def export(url: str, batch: str | None, collection: str | None, output: Output) 
 
     Damaged cells are named by their rows, in hex, and left out; the exit code is 3 then.
     """
-    from simhash_hbase.index.forms import STORED
+    from simhash_hbase.index.jsonforms import STORED
 
     count = damaged = 0
 

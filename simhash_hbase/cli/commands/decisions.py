@@ -137,7 +137,7 @@ def claim(
     the same text gets the same answer, now and later: repeat a command that was interrupted. Without URL the index is
     a temporary one, with an idf that is learned from FILEs.
     """
-    from simhash_hbase.index.forms import DECISION
+    from simhash_hbase.index.jsonforms import DECISION
 
     places.check_batch(batch)
     originals, unlike = 0, corpus.tally.UnlikeRemainders()

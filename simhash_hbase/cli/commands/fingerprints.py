@@ -92,7 +92,7 @@ def _analysis_for(prints: Choice, learn_from: Sequence[str], settings: inputs.In
 
 
 def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:
-    from simhash_hbase.index.forms import hex_simhash
+    from simhash_hbase.index.jsonforms import hex_simhash
 
     record: dict[str, object] = {"id": name, "simhash": hex_simhash(simhash)}
     if text is None:

@@ -75,7 +75,7 @@ def find(
 
 
 def _print_found(output: Output, name: str, answer: ClueAnswer) -> None:
-    from simhash_hbase.index.forms import FOUND
+    from simhash_hbase.index.jsonforms import FOUND
 
     output.line({**FOUND.write(answer), "query": name}, rows=lambda: _found_rows(name, answer))
 
@@ -137,7 +137,7 @@ def passages(
     """
     from simhash_hbase.files.local import replacing
     from simhash_hbase.index.arguments import PassageSearch
-    from simhash_hbase.index.forms import REPEATED, json_line
+    from simhash_hbase.index.jsonforms import REPEATED, json_line
     from simhash_hbase.index.passages import check_kept
 
     _check_alone(choice, collection)
@@ -229,7 +229,7 @@ def _print_items(url: str, files: tuple[str, ...], choice: Choice, reading: corp
     from simhash_hbase.cli.screen.terminal import secretless
     from simhash_hbase.corpus.contamination import Decontamination, Suite
     from simhash_hbase.files.local import replacing
-    from simhash_hbase.index.forms import json_line
+    from simhash_hbase.index.jsonforms import json_line
     from simhash_hbase.stores.addresses import folder_of, looks_like_address
 
     run = Decontamination(

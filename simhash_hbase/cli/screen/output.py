@@ -23,7 +23,7 @@ import msgspec
 from simhash_hbase.cli import exits
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless
 from simhash_hbase.corpus.options import RunListener
-from simhash_hbase.index.forms import plain
+from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.inputs.meter import Meter, Unit, counted, per_second, silent
 from simhash_hbase.signals import whole
 

@@ -136,7 +136,7 @@ class Exchange(ABC):
         gateways = self._options.gateways
         return {"server.address": gateways[0].host, "server.port": gateways[0].port} if len(gateways) == 1 else {}
 
-    def _stamped(self, calls: Sequence[Any], span: tracing.Span) -> Sequence[Any]:
+    def _stamped(self, calls: Sequence[Any], span: tracing.TraceSpan) -> Sequence[Any]:
         """Return calls that name their span to the server, where they can."""
         return calls
 

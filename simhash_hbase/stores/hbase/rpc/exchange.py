@@ -151,7 +151,7 @@ class RpcExchange(exchange.Exchange):
             {"server.address": calls[0].server.host, "server.port": calls[0].server.port} if len(servers) == 1 else {}
         )
 
-    def _stamped(self, calls: Sequence[RpcCall], span: tracing.Span) -> Sequence[RpcCall]:
+    def _stamped(self, calls: Sequence[RpcCall], span: tracing.TraceSpan) -> Sequence[RpcCall]:
         headers: dict[str, str] = {}
         tracing.inject(headers, span)
         return [call._replace(trace=trace_info(headers)) for call in calls]

@@ -26,7 +26,7 @@ from simhash_hbase.index.answers import (
 )
 from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
-from simhash_hbase.index.forms import FORMS
+from simhash_hbase.index.jsonforms import FORMS
 from simhash_hbase.index.operations import OPERATIONS
 from simhash_hbase.rows.clock import rfc3339
 

@@ -335,10 +335,11 @@ class LocalIndex(Index):
         find = partial(find_passages, self.store, self.profile, self.collection, search=search, oldest=self._oldest())
         yield from self._of_texts(find, chunk.kept)
 
+    @traced("items")
     def held(self, chunk: "Chunk", *, at_share: float) -> Iterator[tuple[Document, ItemsAnswer | SimhashError]]:
         """Find the documents of this collection that stand in the texts of a chunk; see `Index.held`."""
         find = partial(find_items, self.store, self.profile, self.collection, at_share=at_share, oldest=self._oldest())
-        return self._of_texts(find, chunk.kept)
+        yield from self._of_texts(find, chunk.kept)
 
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
         """Count the documents of this collection that stand in a text if it has them; see `Index.count_items`."""

@@ -144,6 +144,7 @@ def use(index):
     index.query(TEXT)
     index.find(TEXT[:40])
     index.passages(TEXT)
+    index.items(TEXT)
     index.get("a")
     index.copies("a")
     index.batches_after(None, pages=1)

@@ -41,10 +41,10 @@ def skipped_records(skipped: Counter[str]) -> str | None:
 
 
 def left_out_files(left_out: Counter[str]) -> str | None:
-    """Write a sentence with the files of folders that are no documents."""
+    """Write a sentence with the files, and the folders in folders, that are no documents."""
     if not left_out:
         return None
-    were = "file was" if left_out.total() == 1 else "files were"
+    were = "file or folder was" if left_out.total() == 1 else "files or folders were"
     return f"{left_out.total():,} {were} left out as marks or descriptions of data: {_most_common(left_out, 'names')}"
 
 

@@ -227,8 +227,9 @@ _SENTENCE_BYTES = 30
 _JSON_LD = "application/ld+json"
 _POSTING = "Posting"
 _SCHEMA_PLACES = ("", "schema:", "http://schema.org/", "https://schema.org/")
-_ARTICLE_BODY = tuple(f"{place}{name}" for name in ("articleBody", "reviewBody") for place in _SCHEMA_PLACES)
-_POSTING_BODY = (*_ARTICLE_BODY, *(f"{place}text" for place in _SCHEMA_PLACES))
+_ARTICLE_BODY = tuple(f"{place}articleBody" for place in _SCHEMA_PLACES)
+_REVIEW_BODY = tuple(f"{place}reviewBody" for place in _SCHEMA_PLACES)
+_POSTING_BODY = (*_REVIEW_BODY, *(f"{place}text" for place in _SCHEMA_PLACES))
 # A text without which no page is an article, and one after which a text is the article whatever else is there.
 _ARTICLE_BYTES = 100
 _SHORT_BYTES = 1_500
@@ -295,9 +296,11 @@ def main_text(html: str) -> MainText:
         # The main part of a deep page may be its innermost one for trafilatura: 2,000 of a million characters.
         if not is_deep and sum(1 for _ in root.iter()) <= _MAX_ELEMENTS:
             text = trafilatura.extract(root, fast=True, include_comments=False, config=_CONFIG)
-        paragraphs, declared = list(_paragraphs(root)), list(_declared_articles(root))
+        paragraphs, declared = list(_paragraphs(root)), _declared(root)
         text = _article(text or trafilatura.html2txt(root), paragraphs, declared)
-        remainder = _remainder(text, [*paragraphs, *chain.from_iterable(map(_SENTENCES.findall, declared))])
+        remainder = _remainder(
+            text, [*paragraphs, *chain.from_iterable(map(_SENTENCES.findall, chain.from_iterable(declared)))]
+        )
         return MainText(_legible(text), title, href or _property(root, "og:url"), remainder)
     except (InvalidInput, MemoryError):
         raise
@@ -328,7 +331,14 @@ def _asks_for_consent(paragraph: str) -> bool:
     return all(term.search(paragraph) for term in (_CONSENT, _PERSONAL, _ADVERTISEMENTS))
 
 
-def _article(text: str, paragraphs: Sequence[str], declared: Sequence[str]) -> str:
+class _Declared(NamedTuple):
+    """The texts in the JSON-LD of a page."""
+
+    articles: list[str]
+    parts: list[str]  # Reviews and postings: parts of a page, such as that of a product, unless nothing else is there.
+
+
+def _article(text: str, paragraphs: Sequence[str], declared: _Declared) -> str:
     """Return the extracted text, or the article of the page where that text is a notice or a small part of the page.
 
     The article is then declared in JSON-LD, or in paragraphs that the extractor takes for comments or asides.
@@ -339,7 +349,7 @@ def _article(text: str, paragraphs: Sequence[str], declared: Sequence[str]) -> s
     )
     if size > _SHORT_BYTES and not is_notice:
         return text
-    longest = max(declared, key=len, default="")
+    longest = max([*declared.articles, *(declared.parts if is_notice else [])], key=len, default="")
     if len(longest.encode()) >= (_ARTICLE_BYTES if is_notice else size):
         return longest
     sentences = [paragraph for paragraph in paragraphs if _SENTENCE_END.search(paragraph)]
@@ -368,8 +378,9 @@ def _squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _declared_articles(root: HtmlElement) -> Iterator[str]:
-    """Yield the articles in the JSON-LD of a page."""
+def _declared(root: HtmlElement) -> _Declared:
+    """List the articles, reviews and postings in the JSON-LD of a page."""
+    declared = _Declared([], [])
     for script in root.iterfind(".//script[@type]"):
         if script.get("type").partition(";")[0].strip().lower() != _JSON_LD:
             continue
@@ -379,14 +390,17 @@ def _declared_articles(root: HtmlElement) -> Iterator[str]:
         while values:
             value = values.pop()
             if isinstance(value, dict):
-                # Other things than postings have a text that is a part of the page, such as an answer.
+                # The text of an answer, and of other things that are no posting, stands in the page itself.
                 is_posting = any(kind.endswith(_POSTING) for kind in _texts([value.get("@type")]))
-                for body in _texts(map(value.get, _POSTING_BODY if is_posting else _ARTICLE_BODY)):
+                fields = _ARTICLE_BODY, _POSTING_BODY if is_posting else _REVIEW_BODY
+                for texts, names in zip(declared, fields, strict=True):
                     # The text may have markup and entities.
-                    yield fromstring(f"<div>{body}</div>").text_content().strip()
+                    bodies = (fromstring(f"<div>{body}</div>") for body in _texts(map(value.get, names)))
+                    texts += [body.text_content().strip() for body in bodies]
                 values.extend(value.values())
             elif isinstance(value, list):
                 values.extend(value)
+    return declared
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:

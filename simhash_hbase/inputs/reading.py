@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import cast
 
 from simhash_hbase.errors import InvalidInput, SimhashError
-from simhash_hbase.files.local import is_descriptor
 from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import (
@@ -21,7 +20,7 @@ from simhash_hbase.inputs.records import (
     id_in_file,
     source_in,
 )
-from simhash_hbase.inputs.sources import STDIN, Part, Source, Sources, as_sources, is_marker, shown
+from simhash_hbase.inputs.sources import STDIN, Part, Source, Sources, as_sources, is_marker, is_open_file, shown
 from simhash_hbase.inputs.streams import Progress, ReadRequest
 from simhash_hbase.plugins import INPUTS, offered, offered_names
 from simhash_hbase.rows.analysed import metadata_problem
@@ -170,8 +169,9 @@ def check_readable(listed: Sources, options: InputOptions) -> None:
     """
     names = set()
     for source in listed.files(options.stdin):
-        if options.id_prefix is not None and source.name == STDIN:
-            raise InvalidInput("standard input has no name for `id_prefix`: read a file")
+        if options.id_prefix is not None and is_open_file(source.name):
+            shown_name = "standard input" if source.name == STDIN else source.name
+            raise InvalidInput(f"{shown_name} has no name for `id_prefix`: read a file")
         if not source.has_name or source.fault is not None:
             continue
         try:
@@ -224,19 +224,21 @@ def _records(
             yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)
 
 
-NO_LASTING_ID = (
-    "the record has no id, and standard input has no name to make one of; name the field of the id with `id_field`, "
-    "or read a file"
+_NO_LASTING_ID = (
+    "the record has no id, and an open file, such as standard input, has no name to make one of; name the field of the "
+    "id with `id_field`, or read a file"
 )
-_NO_LASTING_ID_OF_TEXT = "the record has no id, and standard input has no name to make one of; read a file"
+_NO_LASTING_ID_OF_TEXT = (
+    "the record has no id, and an open file, such as standard input, has no name to make one of; read a file"
+)
 
 
 def _with_lasting_id(record: Scanned | JsonLine, progress: Progress, name: str) -> Scanned | JsonLine:
     """Refuse a record of standard input or another open file without an id; remember the first of a named file."""
     if not isinstance(record, Document | Page) or record.id != str(record.place):
         return record
-    if record.place.file in (STDIN, "/dev/stdin") or is_descriptor(record.place.file):
-        reason = NO_LASTING_ID if has_fields(name) else _NO_LASTING_ID_OF_TEXT
+    if is_open_file(record.place.file):
+        reason = _NO_LASTING_ID if has_fields(name) else _NO_LASTING_ID_OF_TEXT
         return Reject(record.place, reason, record.raw or b"")
     if record.place.line and progress.unnamed is None:
         progress.unnamed, progress.unnamed_has_fields = record.place, has_fields(name)

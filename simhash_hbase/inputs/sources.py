@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple, Self
 from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.files.local import open_temporary
+from simhash_hbase.files.local import is_descriptor, open_temporary
 from simhash_hbase.files.remote import is_folder, is_remote, remote_files
 
 STDIN = "-"
@@ -163,14 +163,20 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
+def is_open_file(name: str) -> bool:
+    """Return whether a source is standard input or another file that this process inherited: neither has a name."""
+    path = re.sub("^/+", "/", os.path.normpath(name))
+    return name == STDIN or path == "/dev/stdin" or is_descriptor(path)
+
+
 _RECORDS = frozenset({".jsonl", ".ndjson", ".jsonlines", ".jl", ".json", ".csv", ".tsv", ".parquet", ".warc", ".wet"})
 _PART = re.compile(r"(part-([mr]-)?\d{5}|\d{6}_\d)[^.]*")
 _MARKERS = re.compile(
     r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata|\..*\.crc"
 )
 """Names of files that Spark, Hadoop, Delta and Parquet write beside data."""
-_BESIDE_RECORDS = re.compile(
-    r"[._].*|(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|(authors|manifest|checksums?)(\.(txt|md))?"
+_DESCRIPTIONS = re.compile(
+    r"(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|(authors|manifest|checksums?)(\.(txt|md))?"
     r"|dataset_(infos?|dict)\.json|(md5|sha\d+)sums?(\.txt)?|.*\.(md5|sha\d+)",
     re.I,
 )
@@ -180,13 +186,20 @@ _PROSE = frozenset({".md", ".mdx", ".markdown", ".rst", ".adoc", ".html", ".htm"
 """Suffixes of prose: sites have it in ``_posts`` and ``_index.md``, but no tool of data sets writes it into ``_…``."""
 
 
-def is_marker(name: str, *, beside_records: bool) -> bool:
+def is_marker(name: str, *, beside_records: bool, is_folder: bool = False) -> bool:
     """Return whether a file or folder of this name is no document: one beside records may also describe them."""
-    return bool(_MARKERS.fullmatch(name) or (beside_records and _BESIDE_RECORDS.fullmatch(name)))
+    if _MARKERS.fullmatch(name):
+        return True
+    # A folder is called by what it holds: texts of authors, notices of offices.
+    return beside_records and (name.startswith((".", "_")) or (not is_folder and _is_description(name)))
+
+
+def _is_description(name: str) -> bool:
+    return _DESCRIPTIONS.fullmatch(name) is not None
 
 
 def _is_prose(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() in _PROSE and _BESIDE_RECORDS.fullmatch(name.lstrip("_")) is None
+    return os.path.splitext(name)[1].lower() in _PROSE and not _is_description(name.lstrip("_"))
 
 
 def without_markers(paths: Sequence[str], left_out: Counter[str]) -> list[str]:
@@ -203,12 +216,14 @@ def without_markers(paths: Sequence[str], left_out: Counter[str]) -> list[str]:
 
 def has_records(names: Iterable[str], folder: str = "") -> bool:
     """Return whether one of the files, named below a folder, holds records, not one text, by its name."""
-    paths = ((name, os.path.join(folder, name)) for name in names)
-    return any(
-        Source(path, path, name).suffix in _RECORDS
-        and not any(is_marker(part, beside_records=True) for part in name.split("/"))
-        for name, path in paths
-    )
+    for name in names:
+        path = os.path.join(folder, name)
+        if Source(path, path, name).suffix in _RECORDS:
+            *folders, file = name.split("/")
+            markers = (is_marker(part, beside_records=True, is_folder=True) for part in folders)
+            if not is_marker(file, beside_records=True) and not any(markers):
+                return True
+    return False
 
 
 @dataclass
@@ -222,7 +237,7 @@ class _Folder:
     def has_records(self) -> bool:
         """Whether there is a file of records below; looked up only where a name depends on it."""
         for path, folders, names in os.walk(self.path):
-            folders[:] = [name for name in folders if not is_marker(name, beside_records=True)]
+            folders[:] = [name for name in folders if not is_marker(name, beside_records=True, is_folder=True)]
             if has_records(names, path):
                 return True
         return False
@@ -231,11 +246,11 @@ class _Folder:
         """Return whether a file or folder is hidden, or no document, which is counted."""
         if name.startswith("."):
             return True
-        beside_records = bool(_BESIDE_RECORDS.fullmatch(name)) and self.has_records
+        beside_records = (name.startswith("_") or _is_description(name)) and self.has_records
         if beside_records and name.startswith("_"):
             below = chain((name,), *(names for _, _, names in os.walk(path)))
             beside_records = not any(map(_is_prose, below))
-        if not is_marker(name, beside_records=beside_records):
+        if not is_marker(name, beside_records=beside_records, is_folder=beside_records and os.path.isdir(path)):
             return False
         self.left_out[name] += 1
         return True
@@ -278,7 +293,11 @@ def _remote_files(url: str, left_out: Counter[str]) -> Iterator[Source]:
         markers = (
             part
             for part, path in parts
-            if is_marker(part, beside_records=beside_records and not (part.startswith("_") and path in prose))
+            if is_marker(
+                part,
+                beside_records=beside_records and not (part.startswith("_") and path in prose),
+                is_folder=path != file.name,
+            )
         )
         if (marker := next(markers, None)) is not None:
             left_out[marker] += 1

@@ -17,7 +17,7 @@ from simhash_hbase.inputs.compression import GZIP_MAGIC, ZSTD_FRAME, gunzip, unz
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Place
-from simhash_hbase.inputs.sources import STDIN, FileChanged, Part, Source
+from simhash_hbase.inputs.sources import FileChanged, Part, Source, is_open_file
 
 # Lone surrogates pass in both directions: they are refused with their line, not with the file,
 # and the line's own bytes come back exactly.
@@ -198,7 +198,7 @@ def packed_fault(head: bytes, name: str) -> str | None:
     is_text = packer == "bzip2" and not any(byte > 127 or byte == 0 for byte in head)  # noqa: PLR2004 - ASCII
     if packer is None or is_text:
         return None
-    if name == STDIN and packer in _COMMANDS:
+    if is_open_file(name) and packer in _COMMANDS:
         return f"the content is compressed by {packer}: pass what `{_COMMANDS[packer]}` makes of it"
     advice = f"add {_NAMES[packer]} to its name, or " if packer in _NAMES else ""
     return f"the content is compressed by {packer}: {advice}decompress it first"

@@ -206,7 +206,7 @@ def test_what_marks_or_describes_data_in_a_folder_is_left_out_in_one_line(cli, f
     done = cli("query", filled, folder)
 
     assert [record["query"] for record in done.records] == ["a"]
-    assert "2 files were left out as marks or descriptions of data: 1 × README.md, 1 × _SUCCESS" in done.err
+    assert "2 files or folders were left out as marks or descriptions of data: 1 × README.md, 1 × _SUCCESS" in done.err
 
 
 ROWS = [{"url": f"https://a.example/{number}", "text": text(number)} for number in range(3)]
@@ -362,7 +362,10 @@ def test_standard_input_without_ids_is_refused_where_they_would_last(
 
     assert done.code == 3
     advice = "read a file" if form == "text" else "name the field of the id with --id-field, or read a file"
-    assert f"the record has no id, and standard input has no name to make one of; {advice}\n" in done.err
+    assert (
+        f"the record has no id, and an open file, such as standard input, has no name to make one of; {advice}\n"
+        in done.err
+    )
     assert text(0) in json.loads((tmp_path / "rejects").read_text())["raw"]
     assert cli("get", filled, "--", "-:1").code == 1
 
@@ -381,7 +384,10 @@ def test_another_name_of_an_open_file_makes_no_id_that_would_last(cli, filled, t
         os.close(standard_input)
 
     assert (done.code, done.records) == (3, [])
-    assert "refused: the record has no id, and standard input has no name to make one of; " in done.err
+    assert (
+        "refused: the record has no id, and an open file, such as standard input, has no name to make one of; "
+        in done.err
+    )
 
 
 @pytest.mark.parametrize(

@@ -355,6 +355,21 @@ def test_reviews_and_postings_in_json_ld_are_the_main_text_where_none_is_shown(g
         assert main_text(f"<html><head>{script}</head><body>{shown}</body></html>").text == " ".join(article)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"@type": "Product", "review": [{"@type": "Review", "reviewBody": JAPANESE * 9}]},
+        {"@type": "SocialMediaPosting", "sharedContent": {"@type": "SocialMediaPosting", "text": JAPANESE * 9}},
+    ],
+)
+def test_a_review_or_a_posting_in_json_ld_is_not_the_main_text_of_a_short_page(part):
+    script = f'<script type="application/ld+json">{json.dumps(part)}</script>'
+    described = f"<h1>{CHINESE[:6]}</h1><p>{CHINESE}</p>"
+    text = main_text(f"<html><head>{script}</head><body><main>{described}</main></body></html>").text
+    assert CHINESE in text
+    assert JAPANESE not in text
+
+
 def test_the_answers_of_a_list_of_questions_in_json_ld_are_not_its_main_text():
     answers = [{"@type": "Question", "acceptedAnswer": {"@type": "Answer", "text": JAPANESE * 30}}]
     script = f'<script type="application/ld+json">{json.dumps({"mainEntity": answers})}</script>'

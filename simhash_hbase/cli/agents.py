@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from inspect import getdoc
 from io import TextIOWrapper
@@ -23,9 +24,10 @@ except ImportError as error:
     raise missing_extra("tools for agents need mcp", "mcp") from error
 
 from simhash_hbase.index.answers import Removed
-from simhash_hbase.index.arguments import LEASES
+from simhash_hbase.index.arguments import LEASES, PASSAGE_DOCUMENTS
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import COPIES, DECISION, FOUND, REMOVED, answer_record
+from simhash_hbase.index.jsonforms import COPIES, DECISION, FOUND, ITEMS, REMOVED, REPEATED, answer_record
+from simhash_hbase.profile.defaults import ITEM_SHARE
 
 MATCHES = 10
 INSTRUCTIONS = (
@@ -41,6 +43,11 @@ TextArgument = Annotated[str, Field(description="The whole text of the document,
 ClueArgument = Annotated[str, Field(description="A sentence or a longer part of a text, as plain text.")]
 IdArgument = Annotated[str, Field(description="Id of the document, such as its URL.", min_length=1)]
 LimitArgument = Annotated[int, Field(description="Most matches to return.", ge=1, le=1000)]
+OwnIdArgument = Annotated[str, Field(description="Id of the text, if it may be stored: that document is not counted.")]
+AtLeastArgument = Annotated[
+    int, Field(description="Least number of other documents that hold a passage.", ge=1, le=PASSAGE_DOCUMENTS)
+]
+AtShareArgument = Annotated[float, Field(description="Least share of an item that the text has.", gt=0, le=1)]
 
 
 def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
@@ -126,7 +133,9 @@ class _Tools:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.reading: tuple[Callable[..., dict[str, object]], ...] = (self.have_i_seen, self.copies, self.find)
+        self.reading: tuple[Callable[..., dict[str, object]], ...] = (
+            self.have_i_seen, self.copies, self.find, self.passages, self.items
+        )  # fmt: skip
         self.writing: tuple[Callable[..., dict[str, object]], ...] = (self.remember, self.forget)
 
     def have_i_seen(self, text: TextArgument, limit: LimitArgument = MATCHES) -> dict[str, object]:
@@ -158,6 +167,31 @@ class _Tools:
         """
         with _sentences():
             return FOUND.write(self._index.find(clue, limit=limit))
+
+    def passages(self, text: TextArgument, id: OwnIdArgument = "", at_least: AtLeastArgument = 1) -> dict[str, object]:
+        """Find the passages of a text that stand in other documents, such as quotations; changes nothing.
+
+        Each passage is a span of the text (`start` and `stop`, counted in characters) with the number of other
+        documents that hold some of it, the one that was added first, and the one that holds most of it; `at_least` says
+        that there may be more documents. `share` is the part of the text in such passages (0 to 1). The memory must
+        have been made to keep passages.
+        """
+        with _sentences():
+            return REPEATED.write(self._index.passages(text, document_id=id, at_least=at_least))
+
+    def items(
+        self, text: TextArgument, at_share: AtShareArgument = ITEM_SHARE, limit: LimitArgument = MATCHES
+    ) -> dict[str, object]:
+        """Find the documents that stand inside a text, such as questions of an evaluation set; changes nothing.
+
+        Each item has its id, the share of it that the text has (0 to 1, most first), and its spans in the text (`start`
+        and `stop`, counted in characters). `truncated` says that there are more. The memory must have been made to keep
+        passages.
+        """
+        with _sentences():
+            answer = self._index.items(text, at_share=at_share)
+            cut = answer.truncated or len(answer.items) > limit
+            return ITEMS.write(replace(answer, items=answer.items[:limit], truncated=cut))
 
     def remember(self, id: IdArgument, text: TextArgument) -> dict[str, object]:
         """Store a document unless a near copy of it is known.

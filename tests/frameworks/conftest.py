@@ -9,10 +9,16 @@ from simhash_hbase.stores.hbase.options import format_url
 
 
 @pytest.fixture
-def url(request, tmp_path):
+def passages(request):
+    """Return the length of the passages that the index keeps; none unless a test asks for them."""
+    return getattr(request, "param", None)
+
+
+@pytest.fixture
+def url(request, passages, tmp_path):
     """Return the address of an empty index, in a folder unless a test asks for HBase."""
     if getattr(request, "param", "file") == "file":
-        return new_index(tmp_path)
+        return new_index(tmp_path, passages=passages)
     url = format_url(hbase_options(2, tables().take()))
     create_index(url, analyzer="shingle", if_not_exists=True).close()
     return url

@@ -16,14 +16,18 @@ from support.results import command
 
 from simhash_hbase import open_index
 
-TOOLS = {"have_i_seen", "copies", "find", "remember", "forget"}
 HINTS = {
     "have_i_seen": (True, None),
     "copies": (True, None),
     "find": (True, None),
+    "passages": (True, None),
+    "items": (True, None),
     "remember": (False, False),
     "forget": (False, True),
 }
+TOOLS = HINTS.keys()
+READING = {name for name, (only_reads, _) in HINTS.items() if only_reads}
+NOTICE = "Trams of line 4 stop at the harbour bridge until the end of May."
 
 
 def asked(address, *calls, options=()):
@@ -48,7 +52,7 @@ def test_an_agent_is_told_of_the_tools_that_it_has_and_of_no_others(url, options
 
     # A server that only reads has no tool that changes.
     assert answer.is_error == bool(options)
-    assert {tool.name for tool in tools} == ({"have_i_seen", "copies", "find"} if options else TOOLS)
+    assert {tool.name for tool in tools} == (READING if options else TOOLS)
     told = " ".join([instructions, *(tool.description for tool in tools)])
     assert {name for name in TOOLS if name in told} <= {tool.name for tool in tools}
     assert ("remember" in instructions) == (not options)
@@ -99,12 +103,75 @@ def test_an_agent_lists_the_copies_of_a_document(address, url):
     assert "does not hold a document with the id 'wire/2'" in of_nothing.content[0].text
 
 
-def test_an_error_is_a_sentence_for_the_agent(url):
-    *_, answers = asked(url, ("remember", {"id": "a", "text": "…"}), ("have_i_seen", {"text": "…", "limit": 0}))
+@pytest.mark.parametrize("passages", [30], indirect=True)
+def test_an_agent_learns_which_parts_of_a_text_stand_elsewhere(address, url):
+    with open_index(url) as index:
+        for name, text in (("wire/1", f"{METRO} {NOTICE}"), ("paper/7", f"{NOTICE} {HEAT}"), ("blog/2", HEAT)):
+            index.add(name, text)
+    text = f"Good morning! {NOTICE} That is all."
 
-    assert [answer.is_error for answer in answers] == [True, True]
+    *_, [stored, known, twice, unknown] = asked(
+        address,
+        ("passages", {"text": text}),
+        ("passages", {"text": HEAT, "id": "paper/7"}),
+        ("passages", {"text": f"{NOTICE} {METRO}", "at_least": 2}),
+        ("passages", {"text": "Nobody has heard of this sentence, and nobody will."}),
+        options=["--read-only"],
+    )
+
+    [passage] = stored.structured_content["passages"]
+    assert text[passage["start"] : passage["stop"]] in NOTICE
+    assert passage["stop"] - passage["start"] > len(NOTICE) / 2
+    assert (passage["documents"], passage["first"], passage["at_least"]) == (2, "wire/1", False)
+    assert 0.5 < stored.structured_content["share"] < 1
+    [other] = known.structured_content["passages"]
+    assert (other["documents"], other["most"]) == (1, "blog/2")
+    [common] = twice.structured_content["passages"]
+    assert common["stop"] <= len(NOTICE)
+    assert unknown.structured_content == {"id": None, "passages": [], "share": 0, "truncated": False}
+
+
+@pytest.mark.parametrize("passages", [30], indirect=True)
+def test_an_agent_finds_the_items_that_stand_in_a_text(address, url):
+    with open_index(url) as index:
+        for name, item in (("q1", NOTICE), ("q2", HEAT), ("q3", f"{NOTICE} {HEAT}")):
+            index.add(name, item)
+    text = f"Good morning! {HEAT} That is all."
+
+    *_, [most, all_of_it, one, nothing] = asked(
+        address,
+        ("items", {"text": text}),
+        ("items", {"text": text, "at_share": 1}),
+        ("items", {"text": text, "limit": 1}),
+        ("items", {"text": METRO}),
+        options=["--read-only"],
+    )
+
+    found = [(item["id"], item["share"] == 1) for item in most.structured_content["items"]]
+    assert found == [("q2", True), ("q3", False)]
+    [span] = most.structured_content["items"][0]["spans"]
+    assert text[span["start"] : span["stop"]] in HEAT
+    assert not most.structured_content["truncated"]
+    for answer, truncated in ((all_of_it, False), (one, True)):
+        assert [item["id"] for item in answer.structured_content["items"]] == ["q2"]
+        assert answer.structured_content["truncated"] == truncated
+    assert nothing.structured_content == {"id": None, "items": [], "truncated": False}
+
+
+def test_an_error_is_a_sentence_for_the_agent(url):
+    *_, answers = asked(
+        url,
+        ("remember", {"id": "a", "text": "…"}),
+        ("have_i_seen", {"text": "…", "limit": 0}),
+        ("passages", {"text": METRO}),
+        ("items", {"text": METRO, "at_share": 0}),
+    )
+
+    assert [answer.is_error for answer in answers] == [True] * 4
     assert "the text of 'a' has no usable words" in answers[0].content[0].text
     assert "greater than or equal to 1" in answers[1].content[0].text
+    assert "the index keeps no passages" in answers[2].content[0].text
+    assert "greater than 0" in answers[3].content[0].text
 
 
 def call(name, **arguments):

@@ -2,7 +2,7 @@
 
 import re
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from itertools import groupby
@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from support.chromium import IN_LATIN, NARROW, WIDE, open_page
+from support.console import PATIENCE_MS, console, fits_and_has_no_barrier, focused, settled, tab_to
 from support.corpus import text
 from support.serving import new_index, serving
 
@@ -22,7 +23,6 @@ from simhash_hbase.report.differences import word_differences
 from simhash_hbase.service import pages
 from simhash_hbase.stores.embedded import EmbeddedStore
 
-PATIENCE_MS = 60_000
 FOLDER = Path(pages.__file__).parent / "console"
 SHARED = Path(report_package.__file__).parent / "static"
 HOSTILE_ID = "<img src=x onerror=window.pwned=1>\"'&</li>"
@@ -77,25 +77,10 @@ def guarded(url, tmp_path_factory):
         yield running
 
 
-@contextmanager
-def console(browser, server, *, counts=True, **options):
-    with open_page(browser, **options) as page:
-        page.set_default_timeout(PATIENCE_MS)
-        page.goto(server.address)
-        if counts:
-            page.wait_for_selector("#charts figure")
-        yield page
-
-
 def look_up(page, words):
     page.fill("#text", words)
     page.click("#query-form button.main")
     settled(page, "verdict")
-
-
-def settled(page, status):
-    """Wait until a line says more than that it is being worked on."""
-    expect(page.locator(f"#{status}")).to_have_text(re.compile(r"[^…]{2}"), timeout=PATIENCE_MS)
 
 
 def shown_matches(page):
@@ -265,24 +250,6 @@ def test_what_looks_like_markup_is_shown_as_text(browser, server):
         assert page.evaluate("window.pwned") is None
 
 
-def focused(page):
-    return page.evaluate(
-        "(() => { const e = document.activeElement;"
-        " return {id: e.id, label: e.getAttribute('aria-label'), outline: getComputedStyle(e).outlineStyle}; })()"
-    )
-
-
-def tab_to(page, **wanted):
-    """Press Tab until something has the focus, which must be seen at every step."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        here = focused(page)
-        assert here["outline"] != "none", here
-        if all(here[name] == value for name, value in wanted.items()):
-            return
-    raise AssertionError(f"Tab never comes to {wanted}")
-
-
 def test_everything_can_be_done_with_the_keyboard_alone(browser, server):
     a, b = text(3, changed=1), text(3, changed=0)
     with console(browser, server) as page:
@@ -425,9 +392,3 @@ def test_the_pages_fit_their_window_and_have_no_barrier_that_axe_finds(browser, 
         fits_and_has_no_barrier(page)
         page.goto(f"{server.address}/docs")
         fits_and_has_no_barrier(page)
-
-
-def fits_and_has_no_barrier(page):
-    assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()

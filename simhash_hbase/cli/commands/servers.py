@@ -119,7 +119,8 @@ def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, .
 def mcp(url: str, read_only: bool, collection: str | None) -> None:
     """Offer an index to an agent as tools, by the Model Context Protocol on standard input and output.
 
-    The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
+    The tools are have_i_seen, copies, find, passages, items, remember and forget. The command ends when its standard
+    input ends.
     """
     from importlib.util import find_spec
 

@@ -78,6 +78,16 @@ const PHRASES = {
   "Hottest prefixes": "热点前缀", "Crowding": "拥挤程度", "prefixes by the number of their rows": "前缀，按所含行数",
   "rows that a query of this table reads; table · segment": "查询这张表时读的行数；表 · 段",
   "rows and cells of each, by its first key": "各 Region 的行和单元格，按起始行键",
+  "Find a clue": "查线索", "Passages": "段落", "Clue": "线索", "Limit": "上限", "Documents at most": "最多列出的文档",
+  "Find documents": "查找文档", "Filter": "筛选", "Documents at least": "所在文档不少于", "Find passages": "查找段落",
+  "The documents that hold a sentence, or a part of it. What a document is known to hold is marked; some characters at each end may be missing.":
+    "查出含有一句话或其中一部分的文档。标出的是文档里确知有的，两端可能少标几个字。",
+  "The parts of a text that stand in other documents, coloured by their number.":
+    "正文里哪些段落也出现在别的文档中，按所在文档的篇数着色。",
+  "Ctrl + Enter finds them. Nothing is stored.": "按 Ctrl + Enter 查找。不会存下任何内容。",
+  "Type a clue, such as a sentence.": "请输入线索，例如一句话。",
+  "Not found: no document holds a part of it.": "没找到：没有一篇文档含有其中的任何部分。",
+  "No passage of the text stands in other documents.": "正文里没有一段出现在别的文档中。",
 };
 
 const BARS = { "a bar a day": "一柱一天", "a bar for seven days": "一柱七天", "a bar for 30 days": "一柱三十天",
@@ -92,6 +102,9 @@ const MORE = {
   "A query for one does not find the other.": "查一篇找不到另一篇。",
   "Whether a query for one finds the other depends on which of their passages are rare in the index.": "查一篇能否找到另一篇，取决于索引里哪些段落罕见。",
   "Their words are the same.": "两篇的词完全相同。",
+  "Complete: every document that holds the whole clue is here.": "完整：含有整条线索的文档全在这里。",
+  "A limit was reached: documents that hold a part of it may be missing.": "已达上限：只含线索一部分的文档可能有遗漏。",
+  "Not complete: the clue is short, and documents that hold it may be missing.": "不完整：线索太短，含有它的文档可能有遗漏。",
 };
 const COUNTED = { "every row was counted": "已逐行统计", "estimated from a sample of the rows": "由部分行抽样估计" };
 const RULES = { first: "第一篇", longest: "最长的一篇" };
@@ -176,6 +189,12 @@ const SENTENCES = [
     (index, format, analyzer, scheme, limit, value, counted) =>
       `${index}：格式 ${format}，分析器 ${analyzer}，方案 ${scheme}，${LIMITS[limit]} ${value}；${COUNTED[counted]}。`],
   [/^Seen: ([\d,]+) near-duplicates?\.$/, (n) => `见过：${n} 篇近重复的文档。`],
+  [/^Found: ([\d,]+) documents?\.$/, (n) => `找到：${n} 篇文档。`],
+  [/^share ([\d.]+%)( or more)?$/, (share, more) => `占线索的 ${share}${more ? " 或更多" : ""}`],
+  [/^(\d+) letters, numbers and marks at least; from (\d+) on, every document that holds all of them is found\.$/,
+    (least, n) => `不少于 ${least} 个字（不计标点和空格）；不少于 ${n} 个字的，含有整条线索的文档全都找得到。`],
+  [/^([\d,]+) passages? in other documents: ([\d.]+%) of the text\.$/, (n, share) => `${n} 段出现在别的文档中，占正文的 ${share}。`],
+  [/^Show ([\d,]+) characters$/, (n) => `展开略去的 ${n} 个字符`],
   [/^Compare with (.+)$/s, (id) => `与 ${id} 对照`],
   [/^Look up (.+)$/s, (id) => `查 ${id}`],
   [/^Text of (.+)$/s, (id) => `${id} 的正文`],

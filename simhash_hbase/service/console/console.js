@@ -1,4 +1,4 @@
-// The console: looking up, comparing, the figures, and the key for all of them.
+// The console: looking up, clues and passages, comparing, the figures, and the key for all of them.
 
 import { bits } from "./bits.js";
 import "./chinese.js";
@@ -6,6 +6,7 @@ import { followWidth } from "./charts.js";
 import { markedTexts } from "./differences.js";
 import { $, button, element, idOf, plural, shape, similarity, time } from "./elements.js";
 import { forgetFigures, showFigures } from "./figures.js";
+import { partsOfClue, passagesOf, percent } from "./passages.js";
 import { Refused, ask, hasKey, mayAsk, needsKey, useKey } from "./service.js";
 
 // One piece of work at a time on a form or button; what goes wrong is said where the answer would stand.
@@ -57,7 +58,9 @@ function changeKey(event) {
 }
 
 function forgetAnswers() {
-  for (const id of ["verdict", "matches", "compared", "comparison"]) $(id).replaceChildren();
+  const answers = ["verdict", "matches", "clue-verdict", "clue-matches", "passages-verdict", "passaged", "compared", "comparison"];
+  for (const id of answers) $(id).replaceChildren();
+  showPassageForms({});
   forgetFigures();
 }
 
@@ -106,23 +109,25 @@ function judged({ matches, truncated, complete, short }) {
 function drawMatch(match, query) {
   const more = element("div", { class: "more", hidden: "" });
   const badge = match.exact ? element("span", { class: "badge" }, "exact copy") : null;
-  const added = element("p", { class: "facts" }, "added ", element("time", { datetime: match.added }, time(match.added)));
   const actions = element(
     "div",
     { class: "actions" },
     button("Compare", () => compareWith(match.id, query, more), { "aria-label": `Compare with ${match.id}` }),
-    button("Look up", () => lookUpId(match.id), { "aria-label": `Look up ${match.id}` }),
+    lookUpButton(match),
   );
   const distance = element("span", { class: "figure" }, plural(match.distance, "bit"));
-  const what = element("div", { class: "what" }, element("h3", {}, idOf(match.id), badge), added);
-  return element("li", {}, distance, gauge(match), what, actions, more);
+  const what = element("div", { class: "what" }, element("h3", {}, idOf(match.id), badge), added(match));
+  return element("li", {}, distance, gauge(`similarity ${similarity(match.similarity)}`, match.similarity ?? 0), what, actions, more);
 }
 
-function gauge(match) {
+const lookUpButton = ({ id }) => button("Look up", () => lookUpId(id), { "aria-label": `Look up ${id}` });
+const added = (match) => element("p", { class: "facts" }, "added ", element("time", { datetime: match.added }, time(match.added)));
+
+function gauge(caption, share) {
   const bar = shape("svg", { class: "gauge", viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true" });
   bar.append(shape("rect", { class: "bed", width: 100, height: 5 }));
-  bar.append(shape("rect", { class: "fill", width: 100 * (match.similarity ?? 0), height: 5 }));
-  return element("span", { class: "figure" }, `similarity ${similarity(match.similarity)}`, bar);
+  bar.append(shape("rect", { class: "fill", width: 100 * share, height: 5 }));
+  return element("span", { class: "figure" }, caption, bar);
 }
 
 function lookUpId(id) {
@@ -131,6 +136,68 @@ function lookUpId(id) {
   $("id").value = id;
   $("id").focus();
   return lookUp();
+}
+
+// --- clues and passages ---------------------------------------------------------------------------------------------
+
+// The profile of an index that keeps no passages does not name them, and the service answers neither form.
+function showPassageForms({ passages, passage_gram: gram }) {
+  for (const node of document.querySelectorAll("[data-needs=passages]")) node.hidden = !passages;
+  const promise = `from ${passages} on, every document that holds all of them is found.`;
+  $("clue-hint").textContent = passages ? `${gram} letters, numbers and marks at least; ${promise}` : "";
+}
+
+function findClue(event) {
+  event.preventDefault();
+  const verdict = $("clue-verdict");
+  const clue = $("clue").value;
+  $("clue-matches").replaceChildren();
+  if (!clue.trim()) return complain(verdict, "Type a clue, such as a sentence.", $("clue"));
+  if (lacksKey(verdict)) return undefined;
+  return working(submitOf("find-form"), verdict, async () => {
+    const answer = await ask("v1/clues", { body: { text: clue }, parameters: { limit: $("clue-limit").value } });
+    say(verdict, ...judgedClue(answer));
+    $("clue-matches").replaceChildren(...answer.matches.map((match) => drawClueMatch(match, clue, answer)));
+  });
+}
+
+function judgedClue({ matches, truncated, complete }) {
+  const text = matches.length ? `Found: ${plural(matches.length, "document")}.` : "Not found: no document holds a part of it.";
+  const more = [
+    complete && "Complete: every document that holds the whole clue is here.",
+    truncated && complete && "A limit was reached: documents that hold a part of it may be missing.",
+    truncated && !complete && "A limit cut this answer: there may be more.",
+    !truncated && !complete && "Not complete: the clue is short, and documents that hold it may be missing.",
+  ];
+  return [text, { more: more.filter(Boolean).join(" ") }];
+}
+
+function drawClueMatch(match, clue, { complete }) {
+  const caption = `share ${percent(match.share)}${complete ? "" : " or more"}`;
+  const what = element("div", { class: "what" }, element("h3", {}, idOf(match.id)), added(match));
+  const actions = element("div", { class: "actions" }, lookUpButton(match));
+  const parts = element("div", { class: "more" }, partsOfClue(clue, match.spans));
+  return element("li", {}, gauge(caption, match.share), what, actions, parts);
+}
+
+function findPassages(event) {
+  event.preventDefault();
+  const verdict = $("passages-verdict");
+  const text = $("passages-text").value;
+  $("passaged").replaceChildren();
+  if (!text.trim()) return complain(verdict, "Paste a text.", $("passages-text"));
+  if (lacksKey(verdict)) return undefined;
+  return working(submitOf("passages-form"), verdict, async () => {
+    const answer = await ask("v1/passages", { body: { text }, parameters: { at_least: $("at-least").value } });
+    say(verdict, ...judgedPassages(answer));
+    if (answer.passages.length) $("passaged").replaceChildren(passagesOf(text, answer.passages));
+  });
+}
+
+function judgedPassages({ passages, share, truncated }) {
+  const figures = `${plural(passages.length, "passage")} in other documents: ${percent(share)} of the text.`;
+  const text = passages.length ? figures : "No passage of the text stands in other documents.";
+  return [text, { more: truncated ? "A limit cut this answer: there may be more." : "" }];
 }
 
 // --- comparing ------------------------------------------------------------------------------------------------------
@@ -201,7 +268,9 @@ async function compared() {
 function loadFigures() {
   if (!mayAsk()) return say($("counted"), "Figures come with a key.");
   return working($("refresh"), $("counted"), async () => {
-    const [stats, profile] = await Promise.all([ask("v1/stats"), ask("v1/profile")]);
+    const profile = await ask("v1/profile");
+    showPassageForms(profile);
+    const stats = await ask("v1/stats");
     say($("counted"), stats.exact ? "Every row was counted." : "Estimated from a sample of the rows.");
     showFigures(stats, profile);
   });
@@ -217,10 +286,14 @@ function onCtrlEnter(area, action) {
 
 $("key-form").addEventListener("submit", changeKey);
 $("query-form").addEventListener("submit", lookUp);
+$("find-form").addEventListener("submit", findClue);
+$("passages-form").addEventListener("submit", findPassages);
 $("compare-form").addEventListener("submit", compareTexts);
 $("refresh").addEventListener("click", loadFigures);
 for (const choice of document.querySelectorAll("input[name=by]")) choice.addEventListener("change", showBy);
 onCtrlEnter($("text"), lookUp);
+onCtrlEnter($("clue"), findClue);
+onCtrlEnter($("passages-text"), findPassages);
 for (const id of ["left", "right"]) onCtrlEnter($(id), compareTexts);
 followWidth($("charts"));
 showKey();

@@ -120,12 +120,13 @@ def with_sources(sentence: str, error: BaseException, context: click.Context) ->
     for item in context.command.params:
         if not isinstance(item, click.Option) or context.get_parameter_source(item.name or "") not in _OUTSIDE:
             continue
-        shown = str(context.params.get(item.name or ""))
-        names = [max(item.opts, key=len)]
-        if len(shown) >= TELLING_CHARACTERS:
-            names.append(shown)
-        if isinstance(error, InvalidProfile) and item.name:
-            names.append(item.name)
+        value = context.params.get(item.name or "")
+        shown = map(str, value if item.multiple and isinstance(value, tuple) else [value])
+        option = max(item.opts, key=len)
+        names = [option, *(each for each in shown if len(each) >= TELLING_CHARACTERS)]
+        if isinstance(error, InvalidProfile):
+            # Of --lease the field is lease_s, and of --scheme, which may come twice, the parameter is schemes.
+            names += [item.name or option, option.lstrip("-").replace("-", "_")]
         if _has_name(sentence, *names) or (isinstance(error, SimhashError) and error.parameter == item.name):
             sources.append(item.get_error_hint(context))
     return f"{sentence} (set by {' and '.join(sources)})" if sources else sentence

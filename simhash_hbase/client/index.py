@@ -203,7 +203,8 @@ class RemoteIndex(Index):
         """Count the documents that queries find, also those too short to have passages; see `Index.count_items`."""
         check_kept(self.profile)
         batches = self.batches(watch=watch)
-        return ItemCounts(sum(each.originals for each in batches), sum(each.duplicates for each in batches))
+        originals, duplicates = sum(each.originals for each in batches), sum(each.duplicates for each in batches)
+        return ItemCounts(originals, duplicates, has_seen_passages=False)
 
     def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""

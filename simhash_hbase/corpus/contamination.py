@@ -49,13 +49,18 @@ class Suite:
         self._found: set[bytes] = set()
         counts = index.count_items()
         if not counts.found:
-            others = "no documents" if not counts.without_passages else "no document with passages"
+            others = "no documents" if not counts.without_passages else "no documents with passages"
             raise InvalidArgument(f"`against` {name}: there are {others} to look for: add the items first")
         self.items = counts.found
         if counts.without_passages:
             listener.note(
                 f"warning: {counts.without_passages:,} of the documents of {name} have no passages, so no text is found"
                 " to hold them: they are duplicates, too short, or came without a text"
+            )
+        if not counts.has_seen_passages:
+            listener.note(
+                f"note: items of {name} that are too short to have a passage, or came without a text, count among its "
+                f"{counts.found:,}, since a service does not tell them apart: no text is found to hold them"
             )
 
     @property

@@ -154,7 +154,9 @@ class ItemCounts(NamedTuple):
 
     found: int
     without_passages: int
-    """Duplicates, documents shorter than a hashed run, and those without a text; of a service duplicates alone."""
+    """Duplicates, documents shorter than a hashed run, and those without a text."""
+    has_seen_passages: bool = True
+    """Whether the passages were looked at: a service counts all originals as found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,6 +286,8 @@ def test_items_behind_a_service_are_found_as_in_its_index(cli, crawl, tmp_path, 
     assert there.records == here.records
     assert [len(line["items"]) for line in there.records] == [1, 1, 1, 0, 0, 0]
     assert report.read_bytes() == reported
+    assert "no text is found to hold them" in there.err
+    assert "no text is found to hold them" not in here.err
     assert "maths2: there are no documents to look for" in missing.usage_error
 
 

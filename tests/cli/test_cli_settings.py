@@ -202,6 +202,7 @@ def test_an_error_names_the_place_of_a_setting_that_it_is_about(name, value, err
     "words",
     [
         ("create {0} --analyzer shingle", "scheme", "9z"),
+        ("plan --documents 10", "scheme", "9z"),
         ("create {0} --analyzer shingle", "shingle", "65"),
         ("create {0} --analyzer shingle", "distance", "9"),
         ("create {0} --analyzer shingle --hash md5", "seed", "7"),

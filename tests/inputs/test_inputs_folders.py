@@ -205,6 +205,17 @@ def test_lists_of_files_checksums_and_authors_beside_records_are_no_documents(tm
     assert sources.left_out == Counter([name])
 
 
+@pytest.mark.parametrize("name", ["authors", "manifest", "checksums", "notice", "2024.md5"])
+def test_a_folder_beside_records_is_read_whatever_it_is_called(tmp_path, name):
+    (tmp_path / "part-0.jsonl").write_text(LINES)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "z.jsonl").write_text(LINES.replace("a", "z", 1))
+    sources = Sources([str(tmp_path)])
+
+    assert {source.id for source in sources.files()} == {"part-0.jsonl", f"{name}/z.jsonl"}
+    assert not sources.left_out
+
+
 def test_texts_of_a_folder_without_records_are_all_documents_but_markers(tmp_path):
     names = ["MANIFEST", "README.md", "_index.md", "_posts/a.md", "b/LICENSE", "c.sha256"]
     write_texts(tmp_path, *names, "_SUCCESS")

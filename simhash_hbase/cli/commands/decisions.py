@@ -223,7 +223,7 @@ def _opened(places: GivenPlaces, reading: Reading, output: Output) -> Iterator[t
            help="Write the decisions to FILE, with a checkpoint; not for standard input."),
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
     option("--memory", "memory_mb", type=int, default=GROUP_MB, show_default=True, metavar="MB", help="Memory for rows"
-           " that are not written yet; for millions of documents more of it writes fewer bytes."),
+           " that are not yet written to a folder; for millions of documents more of it writes fewer bytes."),
     options.batch,
     make=lambda create, report, **rest: options.Choice(create=create, report=report, options=DedupOptions(**rest)),
 )  # fmt: skip

@@ -43,6 +43,15 @@ def test_a_workflow_calls_scripts_that_are_there_with_options_that_they_name(wor
         assert option in (ROOT / name).read_text(encoding="utf-8"), (name, option)
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_an_action_of_others_is_named_by_a_commit_and_its_version(workflow):
+    used = re.findall(r"uses: (\S+)(.*)", workflow.read_text(encoding="utf-8"))
+    others = [(name, version) for name, version in used if not name.startswith("./")]
+    assert others
+    pinned = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [name + version for name, version in others if not pinned.fullmatch(name + version)] == []
+
+
 def test_only_the_job_that_publishes_may_ask_for_an_identity_and_it_has_no_password():
     text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
     jobs = yaml.safe_load(text)["jobs"]

@@ -24,10 +24,11 @@ def pass_time(seconds):
     return NOW[0]
 
 
-# Before the package takes these.
-os.urandom = TOKENS.randbytes
-time.time = time.monotonic = lambda: NOW[0]
-time.sleep = pass_time
+if __name__ == "__main__":
+    # Before the package takes these. The collection of doctests imports this module, too, and goes on by its own clock.
+    os.urandom = TOKENS.randbytes
+    time.time = time.monotonic = lambda: NOW[0]
+    time.sleep = pass_time
 
 from simhash_hbase.features.analysis import Analysis  # noqa: E402
 from simhash_hbase.index.claim.protocol import claim_by_protocol  # noqa: E402

@@ -137,7 +137,7 @@ def _traced(trail: Trail, headers: Headers) -> Iterator[None]:
     method = trail.known_method or "HTTP"
     attributes = {
         "http.request.method": trail.known_method or "_OTHER",
-        "url.scheme": trail.scope["scheme"],
+        "url.scheme": trail.scope.get("scheme", "http"),
         "http.response.header.x-request-id": [trail.request_id],
     }
     span = tracing.begun(method, attributes, kind="SERVER", headers=headers)

@@ -3,6 +3,7 @@
 import subprocess
 from getpass import getuser
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.errors import PySparkException
@@ -65,7 +66,7 @@ def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(
     assert len(refused) == 4
     assert not (tmp_path / "work").exists()
     assert not index.verify().wrong
-    assert not list(Path(status["folder"]).glob(f"data/**/*-staging/{name}/*"))
+    assert not list(Path(urlsplit(loader.staging).path).glob("*"))
 
 
 def test_workers_write_files_as_who_submitted(tmp_path):

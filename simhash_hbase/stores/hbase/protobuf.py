@@ -69,23 +69,24 @@ class Message:
 
     def __init__(self, data: bytes) -> None:
         fields: dict[int, list[int | bytes]] = {}
-        at = 0
-        while at < len(data):
-            key = data[at]
-            at += 1
-            if key >= _MORE:
-                key, at = read_varint(data, at - 1)
+        at, end = 0, len(data)
+        while at < end:
+            key, at = read_varint(data, at) if data[at] >= _MORE else (data[at], at + 1)
             kind = key & 7
-            value: int | bytes
-            if kind == NUMBER:
-                value, at = read_varint(data, at)
+            if kind in _FIXED_BYTES:
+                number = _FIXED_BYTES[kind]
+            elif kind in (NUMBER, BYTES) and at < end:
+                # Most keys, numbers and lengths are below 128 and need no call.
+                number, at = read_varint(data, at) if data[at] >= _MORE else (data[at], at + 1)
             else:
-                size, at = read_varint(data, at) if kind == BYTES else (_FIXED_BYTES.get(kind, -1), at)
-                if size < 0 or at + size > len(data):
-                    raise ValueError("a field of a message is cut off or of no known kind")
-                value = data[at : at + size]
-                at += size
+                raise ValueError("a field of a message is cut off or of no known kind")
+            value: int | bytes = number
+            if kind != NUMBER:
+                value = data[at : at + number]
+                at += number
             fields.setdefault(key >> 3, []).append(value)
+        if at > end:
+            raise ValueError("a field of a message is cut off")
         self._fields = fields
 
     def has(self, number: int) -> bool:
@@ -94,7 +95,10 @@ class Message:
 
     def number(self, number: int, default: int = 0) -> int:
         """Return the last number in a field."""
-        return next(reversed(self.numbers(number)), default)
+        value = self._fields.get(number, (default,))[-1]
+        if isinstance(value, int):
+            return value
+        raise ValueError(f"field {number} of a message is no number")
 
     def numbers(self, number: int) -> list[int]:
         """Return all numbers in a field, written one by one."""
@@ -112,7 +116,10 @@ class Message:
 
     def content(self, number: int) -> bytes:
         """Return the last byte string in a field."""
-        return next(reversed(self.contents(number)), b"")
+        value = self._fields.get(number, (b"",))[-1]
+        if isinstance(value, bytes):
+            return value
+        raise ValueError(f"field {number} of a message has no bytes")
 
     def text(self, number: int) -> str:
         """Return the last byte string in a field as text."""

@@ -73,14 +73,19 @@ def trace_info(headers: Mapping[str, str]) -> bytes:
 
 def request(number: int, call: RpcCall, timeout_ms: int) -> bytes:
     """Return a call without its cells, from the length in front on."""
-    header = number_field(1, number) + call.trace + bytes_field(3, call.method.encode()) + number_field(4, True)
+    header = number_field(1, number) + call.trace + _method(call.method, timeout_ms)
     if call.cells:
         header += bytes_field(5, number_field(1, len(call.cells)))
     if call.priority:
         header += number_field(6, call.priority)
-    header += number_field(7, timeout_ms)
     body = varint(len(header)) + header + varint(len(call.parameter)) + call.parameter
     return (len(body) + len(call.cells)).to_bytes(4) + body
+
+
+@lru_cache
+def _method(name: str, timeout_ms: int) -> bytes:
+    """Return the fields of a ``RequestHeader`` that are the same for all calls of a method."""
+    return bytes_field(3, name.encode()) + number_field(4, True) + number_field(7, timeout_ms)
 
 
 class Scan(NamedTuple):
@@ -105,14 +110,19 @@ def open_scan(region: bytes, scan: Scan, rows: int, *, close: bool) -> bytes:
 
     Partial rows and heartbeats are not asked for: an answer has whole results.
     """
-    body = bytes_field(1, bytes_field(1, scan.family.encode()))
+    body = _way(scan.family, scan.batch, rows, stream=scan.stream, cached=scan.cached)
     body += bytes_field(3, scan.start) if scan.start else b""
     body += bytes_field(4, scan.stop) if scan.stop else b""
     body += bytes_field(5, scan.filter) if scan.filter else b""
-    body += number_field(8, scan.cached)
-    body += number_field(9, scan.batch) if scan.batch else b""
-    body += number_field(17, rows) + number_field(23, _STREAM if scan.stream else _PREAD)
     return _region(region) + bytes_field(2, body) + number_field(4, rows) + number_field(5, close)
+
+
+@lru_cache
+def _way(family: str, batch: int, rows: int, *, stream: bool, cached: bool) -> bytes:
+    """Return the fields of a ``Scan`` that are the same for all ranges."""
+    fields = bytes_field(1, bytes_field(1, family.encode())) + number_field(8, cached)
+    fields += number_field(9, batch) if batch else b""
+    return fields + number_field(17, rows) + number_field(23, _STREAM if stream else _PREAD)
 
 
 def go_on_scanning(scanner: int, rows: int, sequence: int) -> bytes:

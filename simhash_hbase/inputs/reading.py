@@ -208,7 +208,8 @@ def _records(
             name = format_of(source, options)
             reader = reader_of(readers.get(name, name))
         except InvalidInput as error:
-            yield Reject(Place(source.name, 0), str(error), b"", source.id)
+            # The place of a refusal names the file.
+            yield Reject(Place(source.name, 0), str(error).removeprefix(f"{source.name}: "), b"", source.id)
             continue
         last = 0
         try:

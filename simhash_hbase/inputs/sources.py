@@ -173,8 +173,9 @@ _RECORDS = frozenset({".jsonl", ".ndjson", ".jsonlines", ".jl", ".json", ".csv",
 _PART = re.compile(r"(part-([mr]-)?\d{5}|\d{6}_\d)[^.]*")
 _MARKERS = re.compile(
     r"_SUCCESS|_(committed|started)_.*|_temporary|_delta_log|_spark_metadata|_(common_)?metadata|\..*\.crc"
+    r"|(?i:thumbs\.db|desktop\.ini)"
 )
-"""Names of files that Spark, Hadoop, Delta and Parquet write beside data."""
+"""Names of files that Spark, Hadoop, Delta, Parquet and Windows write beside data."""
 _DESCRIPTIONS = re.compile(
     r"(readme|licen[cs]e|notice|copying|citation|changelog)(\..*)?|(authors|manifest|checksums?)(\.(txt|md))?"
     r"|dataset_(infos?|dict)\.json|(md5|sha\d+)sums?(\.txt)?|.*\.(md5|sha\d+)",

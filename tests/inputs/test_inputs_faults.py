@@ -390,10 +390,11 @@ def test_other_compressions_are_refused_by_name_with_the_way_out(tmp_path, suffi
     path.write_bytes(lzma.compress(GOOD))
     if in_folder:
         (refused,) = read([str(tmp_path)])
-        sentence = refused.reason
+        sentence = f"{refused.place}: {refused.reason}"
     else:
         with pytest.raises(InvalidInput) as raised:
             list(read([str(path)]))
         sentence = str(raised.value)
 
+    assert sentence.count(path.name) == 1
     assert f"a.jsonl{suffix}: {suffix} is not decompressed: pack it as .gz or .zst, or pass what `" in sentence

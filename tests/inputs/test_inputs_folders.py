@@ -176,7 +176,10 @@ def test_a_crawl_from_before_warc_is_refused_with_the_command_that_converts_it(t
     write_texts(tmp_path, "b.txt")
     refused, text = read([str(tmp_path)])
 
-    assert refused.reason == f"{tmp_path / name}: ARC is not read: make a WARC of it with `warcio recompress`"
+    assert (refused.place.file, refused.reason) == (
+        str(tmp_path / name),
+        "ARC is not read: make a WARC of it with `warcio recompress`",
+    )
     assert text.id == "b.txt"
 
 
@@ -185,11 +188,12 @@ def test_what_marks_or_describes_data_is_no_document_and_is_counted(tmp_path, da
     (tmp_path / data).parent.mkdir(exist_ok=True)
     content = LINES.encode() if "json" in data else b"id,text\na,x\nb,x\nc,x\n"
     (tmp_path / data).write_bytes(PACKERS[".gz" if data.endswith(".gz") else ""](content))
-    write_texts(tmp_path, "_SUCCESS", "_committed_1", "_x/y.txt", "README.md", "LICENSE", "dataset_info.json")
+    marks = ["_SUCCESS", "_committed_1", "README.md", "LICENSE", "dataset_info.json", "Thumbs.db", "desktop.ini"]
+    write_texts(tmp_path, *marks, "_x/y.txt")
     sources = Sources([str(tmp_path)])
 
     assert [record.id for record in read(sources)] == ["a", "b", "c"]
-    assert sources.left_out == Counter(["_SUCCESS", "_committed_1", "_x", "README.md", "LICENSE", "dataset_info.json"])
+    assert sources.left_out == Counter([*marks, "_x"])
 
 
 @pytest.mark.parametrize(

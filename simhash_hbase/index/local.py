@@ -52,13 +52,13 @@ from simhash_hbase.index.copied import PassagePair, compare_passages
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.documentrows import WriteBatch
+from simhash_hbase.index.documents import StoredDocuments
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
 from simhash_hbase.index.search import Neighbours, Searched
-from simhash_hbase.index.stored import StoredDocuments
 from simhash_hbase.index.timestamps import BatchClock, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum

@@ -129,7 +129,7 @@ def test_other_writers_may_change_a_document_before_it_is_removed(index, monkeyp
         index.add(name, text(name), batch="monday")
     page = next(walk.scan_documents(index.store))
     index.add("a", text("x"), batch="tuesday")
-    monkeypatch.setattr("simhash_hbase.index.stored.scan_documents", lambda *_, **__: iter([page]))
+    monkeypatch.setattr("simhash_hbase.index.documents.scan_documents", lambda *_, **__: iter([page]))
 
     assert list(index.remove_batch("monday", yes=True)) == ["b"]
     assert index.get("a").batch == "tuesday"

@@ -1,4 +1,4 @@
-"""Answers of an index: matches of a query, decisions, and the record of a stored document.
+"""Answers of an index: matches of a query, decisions, the record of a stored document, the counts of batches.
 
 Notebooks show them as small HTML tables, in which strings from documents are escaped and cut.
 """
@@ -248,6 +248,44 @@ class Decision(Shown):
     """The original was removed or changed since."""
     near: NearCopy | None = None
     """The near copy of a document that was kept all the same, since too little of it is in that one; else None."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBatch:
+    """The counts of a batch."""
+
+    batch: str | None
+    """Its name; None for the documents that came in none."""
+    documents: int
+    """Documents in it, originals and duplicates."""
+    originals: int
+    """Documents that queries find: they were added, or decided to be originals."""
+    duplicates: int
+    """Documents that were decided to be duplicates, of an original of any batch."""
+    first: str
+    """The time at which the first of them was added or decided, RFC 3339 in UTC."""
+    last: str
+    """The time at which the last of them was added or decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """The counts of batches in a part of an index."""
+
+    batches: Sequence[DocumentBatch]
+    """The batch that began first comes first."""
+    after: str | None
+    """The beginning of the next part; None: there are no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRemoval:
+    """The documents of a batch that were removed from a part of an index."""
+
+    removed: Sequence[str]
+    """Their ids, as their callers gave them."""
+    after: str | None
+    """The beginning of the next part; None: there are no more."""
 
 
 def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None) -> Iterator[Answer]:

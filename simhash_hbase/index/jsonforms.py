@@ -16,9 +16,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     ClueMatch,
     Decision,
+    DocumentBatch,
     HeldItem,
     ItemsAnswer,
     Match,
@@ -29,7 +32,6 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import MAX_ID_BYTES

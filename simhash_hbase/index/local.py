@@ -24,8 +24,11 @@ from simhash_hbase.index import indexrows
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     Decision,
+    DocumentBatch,
     ItemCounts,
     ItemsAnswer,
     PassagesAnswer,
@@ -45,7 +48,7 @@ from simhash_hbase.index.arguments import (
     checked_ids,
     runs_of_ids,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
+from simhash_hbase.index.batches import count_batches, count_batches_after, remove_batch, remove_batch_after
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.copied import PassagePair, compare_passages
@@ -408,15 +411,15 @@ class LocalIndex(Index):
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Count the documents of each batch; see `Index.batches`."""
-        return self._documents.batches(watch)
+        return count_batches(self._documents, watch)
 
     @traced("batches")
     def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
         """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
-        return self._documents.batches_after(after, pages=pages)
+        return count_batches_after(self._documents, after, pages=pages)
 
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
-        return self._documents.remove_batch(name, watch)
+        return remove_batch(self._documents, name, watch)
 
     @traced("remove_batch")
     def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
@@ -424,7 +427,7 @@ class LocalIndex(Index):
 
         `after` says where an earlier call ended; None: from the first.
         """
-        return self._documents.remove_batch_after(checked_batch(name), after, pages=pages)
+        return remove_batch_after(self._documents, checked_batch(name), after, pages=pages)
 
     @traced("get")
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:

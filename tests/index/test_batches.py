@@ -10,7 +10,8 @@ from support.corpus import text
 from support.places import CLAIMING_PLACES, DAY_MS, HBASE_PLACES, Clock, IndexMaker
 
 from simhash_hbase import InvalidArgument, LocalIndex, Profile, create_index
-from simhash_hbase.index.batches import DocumentBatch, merged
+from simhash_hbase.index.answers import DocumentBatch
+from simhash_hbase.index.batches import merged
 from simhash_hbase.index.upkeep import walk
 from simhash_hbase.rows.documentcells import decode_document
 from simhash_hbase.rows.keys import document_key, id_digest
@@ -129,7 +130,7 @@ def test_other_writers_may_change_a_document_before_it_is_removed(index, monkeyp
         index.add(name, text(name), batch="monday")
     page = next(walk.scan_documents(index.store))
     index.add("a", text("x"), batch="tuesday")
-    monkeypatch.setattr("simhash_hbase.index.documents.scan_documents", lambda *_, **__: iter([page]))
+    monkeypatch.setattr("simhash_hbase.index.batches.scan_documents", lambda *_, **__: iter([page]))
 
     assert list(index.remove_batch("monday", yes=True)) == ["b"]
     assert index.get("a").batch == "tuesday"

@@ -11,9 +11,12 @@ from msgspec.json import schema
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     ClueMatch,
     Decision,
+    DocumentBatch,
     HeldItem,
     ItemsAnswer,
     Match,
@@ -24,7 +27,6 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.jsonforms import FORMS
 from simhash_hbase.index.operations import OPERATIONS

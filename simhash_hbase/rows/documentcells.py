@@ -404,7 +404,7 @@ def decode_document(value: bytes) -> DocumentState:
     try:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"a document cell does not decode: {error}; a verification counts all such cells") from error
+        raise CorruptIndex(f"a document cell does not decode: {error}") from error
 
 
 def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
@@ -412,13 +412,11 @@ def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
     state = decode_document(value)
     decision = state.in_force()
     if state.key != key:
-        raise CorruptIndex("a document cell is not in the row of its id; a verification counts all such cells")
+        raise CorruptIndex("a document cell is not in the row of its id")
     if decision is not None and decision.is_found and decision.of is not None:
-        raise CorruptIndex("a document cell says original of another document; a verification counts all such cells")
+        raise CorruptIndex("a document cell says original of another document")
     if decision is not None and decision.is_duplicate and decision.of in {None, decision.id}:
-        raise CorruptIndex(
-            "a document cell says duplicate of nothing, or of itself; a verification counts all such cells"
-        )
+        raise CorruptIndex("a document cell says duplicate of nothing, or of itself")
     return state
 
 

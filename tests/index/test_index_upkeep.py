@@ -375,6 +375,20 @@ def test_a_document_that_agrees_with_nothing_is_left_and_said(index):
     assert found[0].not_repaired == 2
 
 
+def test_a_document_whose_damaged_member_is_deleted_counts_once(make_index):
+    index = make_index()
+    index.add_entries(entries({"a": BASE}))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("a"))])
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=b"\xc1", timestamp=None)])
+    index.store.delete_rows(block_rows_of(index, BASE), timestamp=1)
+    told = []
+
+    found = index.verify(repair=True, on_damage=lambda _, error: told.append(str(error)))
+
+    assert (found.missing_members, found.incomplete, found.undecodable) == (1, 1, 1)
+    assert sum("lacks rows" in line for line in told) == 1
+
+
 def test_a_member_of_another_id_than_its_key_is_found(index):
     [cell] = index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("a"))])
     fields = msgspec.msgpack.decode(cell.value)

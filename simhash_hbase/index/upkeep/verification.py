@@ -125,7 +125,7 @@ def verify(
     both = Walk(watch, passes=3 if repair else 2)
     if times is not None:
         result.restored = restore_documents(store, profile, both, on_damage)
-    verification = _Verification(store, profile, times, result, on_damage)
+    verification = _Verification(store, profile, times, result, on_damage, set())
     pages = store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)
     for cells in both.cells(pages, before=int(repair)):
         with atomically(store) if repair else nullcontext():
@@ -155,6 +155,8 @@ class _Verification(NamedTuple):
     times: Times | None
     result: Verified
     on_damage: DamageCallback | None
+    owners: set[str]
+    """The ids of documents that were checked when a repair had deleted their damaged members."""
 
     def check_cells(self, cells: Sequence[Cell]) -> None:
         """Check a page of document cells, members and copies, and the rows that its documents need."""
@@ -172,8 +174,10 @@ class _Verification(NamedTuple):
             store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
             result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
             # The page of a document may be an earlier one than that of its member.
-            self._check_found(_owners(store, self.profile, [cell for cell in damaged if is_member(cell)]))
-        found = [state for state in states if state.is_found]
+            owners = _owners(store, self.profile, [cell for cell in damaged if is_member(cell)])
+            self._check_found(owners)
+            self.owners.update(state.id for state in owners)
+        found = [state for state in states if state.is_found and state.id not in self.owners]
         result.documents += sum(state.is_found for _, state in in_force)
         result.duplicates += sum(state.is_duplicate for _, state in in_force)
         contradictory = list(filter(_has_wrong_distance, states))

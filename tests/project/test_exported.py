@@ -147,6 +147,11 @@ def test_every_parameter_in_a_message_is_an_option_of_the_command_line():
     assert in_options("`object`", click.Context(cli)) == "`object`"
 
 
+@pytest.mark.parametrize("sentence", ["no field 'a `format` b'", "/data/`format`.jsonl: no such file", "x`format`"])
+def test_a_word_in_backticks_that_is_a_users_stays(sentence):
+    assert in_options(sentence, click.Context(cli)) == sentence
+
+
 def test_every_parameter_of_an_error_is_an_option_of_the_command_line():
     named = defaultdict(set)
     for _, path in modules():

@@ -57,8 +57,7 @@ def _remove_within(documents: StoredDocuments, page: DocumentPage, name: str) ->
     own = [state.id for state in page.states if is_in(name, state) and documents.collection.holds(state.id)]
     for ids in batches(own):
         # Other writers may have changed them since they were read.
-        checksum = documents.profile.checksums
-        removed = remove_documents(documents.store, ids, checksum=checksum, oldest=documents.oldest(), batch=name)
+        removed = remove_documents(documents.store, documents.profile, ids, oldest=documents.oldest(), batch=name)
         yield from map(own_id, compress(ids, removed))
 
 

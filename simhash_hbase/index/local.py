@@ -405,8 +405,7 @@ class LocalIndex(Index):
         oldest = self._oldest()
         for batch in batches(checked_ids(ids)):
             stored_ids = list(map(self.collection.stored_id, batch))
-            checksum = self.profile.checksums
-            removed = remove_documents(self.store, stored_ids, checksum=checksum, oldest=oldest)
+            removed = remove_documents(self.store, self.profile, stored_ids, oldest=oldest)
             yield from zip(batch, removed, strict=True)
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:

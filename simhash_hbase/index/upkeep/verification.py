@@ -170,13 +170,7 @@ class _Verification(NamedTuple):
         result.undecided += sum(document.is_undecided for _, document in decoded)
         result.undecodable += len(damaged)
         if self.times and damaged:
-            latest = self.times.cleaning
-            store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
-            result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
-            # The page of a document may be an earlier one than that of its member.
-            owners = _owners(store, self.profile, [cell for cell in damaged if is_member(cell)])
-            self._check_found(owners)
-            self.owners.update(state.id for state in owners)
+            self._delete_damaged(damaged, self.times)
         found = [state for state in states if state.is_found and state.id not in self.owners]
         result.documents += sum(state.is_found for _, state in in_force)
         result.duplicates += sum(state.is_duplicate for _, state in in_force)
@@ -193,6 +187,16 @@ class _Verification(NamedTuple):
         result.missing_documents += len(lonely)
         result.stale_members += len(still_there(store, stale_members(store, members))) - len(lonely)
         self._check_copies([cell for cell in sound if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
+
+    def _delete_damaged(self, damaged: Sequence[Cell], times: Times) -> None:
+        """Delete cells that do not decode, and check the documents whose members they were."""
+        store = self.store
+        store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= times.cleaning])
+        self.result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
+        # The page of a document may be an earlier one than that of its member.
+        owners = _owners(store, self.profile, [cell for cell in damaged if is_member(cell)])
+        self._check_found(owners)
+        self.owners.update(state.id for state in owners)
 
     def _tell(self, state: documentcells.DocumentState, problem: str) -> None:
         """Say what is wrong with a document whose cells decode."""

@@ -196,7 +196,7 @@ def test_a_batch_is_of_one_collection():
         assert other.batches() == []
 
 
-def test_expired_documents_are_not_counted_and_go_with_their_batch():
+def test_an_expired_document_is_in_no_batch():
     clock = Clock()
     maker = IndexMaker(CLAIMING_PLACES["memory"](None, clock), clock)
     index = maker(analyzer="shingle", ttl_days=1)

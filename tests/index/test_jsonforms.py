@@ -83,7 +83,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.kind.__name__)
-def test_what_is_written_is_read_back_and_fits_its_schema(form):
+def test_an_answer_is_read_back_from_json_that_fits_its_schema(form):
     validator = Draft202012Validator(schema(form.shape()))
 
     @given(DRAWN[form.kind])

@@ -383,16 +383,20 @@ def test_a_page_shows_both_texts_their_differences_and_what_pulls_them_apart(cli
     assert record["pulls"]
 
 
-def test_a_page_needs_texts_and_does_not_replace_what_is_compared(cli, tmp_path):
+def test_a_page_needs_texts(cli, tmp_path):
     own = write_jsonl(tmp_path / "own.json", [{"simhash": "00000000000000ff"}])
-    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
-    a.write_text(A, encoding="utf-8")
-    b.write_text(B, encoding="utf-8")
 
     refused = cli("explain", "--simhash-field", "simhash", own, own, "--html", tmp_path / "pair.html")
 
     assert "--html shows texts" in refused.usage_error
     assert not (tmp_path / "pair.html").exists()
+
+
+def test_a_page_does_not_replace_what_is_compared(cli, tmp_path):
+    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+    a.write_text(A, encoding="utf-8")
+    b.write_text(B, encoding="utf-8")
+
     assert ["--html" in cli("explain", a, b, "--html", page).usage_error for page in (a, b)] == [True, True]
     assert [file.read_text(encoding="utf-8") for file in (a, b)] == [A, B]
 

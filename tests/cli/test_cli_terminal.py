@@ -174,8 +174,11 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(filled, corpus_file):
     assert shown.startswith("add: 60 documents")
 
 
-def test_quiet_shows_nothing_and_no_color_leaves_no_colour_on_a_terminal(on_screen, filled, corpus_file):
+def test_quiet_shows_nothing_on_a_terminal(on_screen, filled, corpus_file):
     assert on_screen("add", filled, corpus_file, "--quiet")[1] == ""
+
+
+def test_no_color_leaves_no_colour_on_a_terminal(on_screen, filled, corpus_file):
     assert COLOUR.search(on_screen("add", filled, corpus_file)[1])
     assert not COLOUR.search(on_screen("add", filled, corpus_file, NO_COLOR="1")[1])
 

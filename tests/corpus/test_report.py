@@ -263,11 +263,15 @@ def test_texts_without_differences_are_said_to_have_none(write, a, b, note):
     assert (pair["note"], pair["changes"]) == (note, 0)
 
 
-def test_the_page_says_when_and_what_and_loads_nothing(write):
+def test_the_page_says_when_it_was_made_of_what(write):
     page = write(documents("a", "b"), [original("a"), duplicate("b", "a")]).html
 
     assert "21 November 2026, 09:30 UTC" in page
     assert "against file:some.index" in page
+
+
+def test_the_page_loads_nothing(write):
+    page = write(documents("a", "b"), [original("a"), duplicate("b", "a")]).html
     # The only address is the pattern of ids that are shown as links.
     assert "http" not in page.replace("http-equiv", "").replace("^https?:", "")
     assert "default-src 'none'" in page

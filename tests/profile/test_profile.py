@@ -170,7 +170,7 @@ def test_options_of_a_subclass_of_strings_are_the_strings_that_they_are(options)
     assert Profile.resolve(**given).encode() == Profile.resolve(**options).encode()
 
 
-def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
+def test_the_rule_of_an_index_follows_its_profile():
     verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 64), free_distance=10)
     assert Profile.resolve().rule == verified
     assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
@@ -180,7 +180,9 @@ def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
     assert Profile.resolve(distance=4, scheme="6x2").rule.distance == 4
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
     assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
-    # A ttl is counted in days.
+
+
+def test_the_time_to_live_is_counted_in_days():
     assert Profile.resolve(ttl_days=1.5).oldest(10**12) == 10**12 - 129_600_000
     assert Profile.resolve().oldest(10**12) == 0
 

@@ -82,14 +82,18 @@ def test_only_what_failed_is_repeated(clock):
     assert [lent.close.called for lent in lender.lent] == [True, False]
 
 
-def test_what_may_not_be_repeated_is_asked_once_and_a_busy_store_is_reported_at_once(clock):
+def test_what_may_not_be_repeated_is_asked_once(clock):
     lender = Lender([StoreUnavailable("cut"), "never"])
 
     with pytest.raises(StoreUnavailable, match=r"^cut$"):
         exchange(lender).hold(asking(), sockets=1, repeat=False)
+    assert (len(lender.lent), clock.slept) == (1, [])
+
+
+def test_a_busy_store_is_reported_at_once(clock):
     with pytest.raises(StoreBusy):
         exchange(Lender([], busy=[StoreBusy("all in use")])).hold(asking(), sockets=1)
-    assert (len(lender.lent), clock.slept) == (1, [])
+    assert clock.slept == []
 
 
 def test_what_was_not_even_begun_is_tried_again_though_it_may_not_be_repeated(clock):

@@ -406,7 +406,7 @@ def test_a_database_that_the_server_does_not_have_is_refused(own_server):
         RedisStore.create(own_server().options(100_000))
 
 
-def test_a_full_server_keeps_its_rows_and_a_replica_is_refused_for_writing(own_server):
+def test_a_full_server_keeps_its_rows(own_server):
     server = own_server()
     with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
         store.put_rows(rows_of((7, 1)), timestamp=1)
@@ -417,7 +417,11 @@ def test_a_full_server_keeps_its_rows_and_a_replica_is_refused_for_writing(own_s
         assert found_by(store, 7, 8) == [(7, 1)]
         store.delete_rows(rows_of((7, 1)), timestamp=1)
         assert store.size().rows["b"] == 0
-        raw.config_set("maxmemory", "0")
+
+
+def test_a_replica_is_refused_for_writing(own_server):
+    server = own_server()
+    with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
         raw.replicaof("127.0.0.1", str(free_port()))
         with pytest.raises(StoreRefused, match="replica"):
             store.put_rows(rows_of((7, 1)), timestamp=1)

@@ -76,7 +76,10 @@ class ClueMatch:
     id: str
     """The document's id, as its caller gave it."""
     share: float
-    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete."""
+    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete.
+
+    1 where it has each run that a document with the whole clue is sure to keep: of a short clue a part may have them.
+    """
     spans: Sequence[Span]
     """The parts of the clue that it holds; some characters at each end of a part may be missing."""
     added: str

@@ -140,7 +140,7 @@ class RemoteIndex(Index):
 
     @property
     def analysis(self) -> None:
-        """None: the service analyses texts."""
+        """The analysis of texts: None, since the service makes it."""
 
     @property
     def _service(self) -> HttpClient:

@@ -66,7 +66,7 @@ KeptMetadata = Annotated[
 
 
 def said(description: str) -> Meta:
-    """Describe a field."""
+    """Return the description of a field for its schema."""
     return Meta(description=description)
 
 

@@ -372,7 +372,7 @@ def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
 
 
 def decode_row_fields(values: Sequence[bytes], *, bands: int) -> RowFields:
-    """Return what rows of many member cells are made of; empty where there is none, or where a cell does not decode."""
+    """Return the fields that the rows of many member cells are made of; empty where a cell has none or is damaged."""
     fields = RowFields([], [])
     for start in range(0, len(values), DECODED_AT_ONCE):
         some = values[start : start + DECODED_AT_ONCE]

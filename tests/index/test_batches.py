@@ -245,7 +245,7 @@ def test_the_counts_have_times(tmp_path):
         assert index.batches() == [DocumentBatch("monday", 2, 1, 1, *times)]
 
 
-def test_a_cell_without_a_batch_has_the_bytes_of_before_in_an_index_without_checksums(tmp_path):
+def test_a_cell_without_batch_or_checksum_has_the_bytes_of_before(tmp_path):
     store = CLAIMING_PLACES["memory"](tmp_path, Clock()).create()
     with LocalIndex.create(store, PROFILE.replace(checksums=False)) as index:
         index.add("a", text("x"))

@@ -42,8 +42,17 @@ from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAna
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import GENERAL, IdfTable, Sample, general_idf, jieba_idf_digest, learn
 from simhash_hbase.files.local import read_setting
-from simhash_hbase.index.answers import Answer, ClueAnswer, ClueMatch, Decision, Match, Passage, PassagesAnswer, Stored
-from simhash_hbase.index.batches import DocumentBatch
+from simhash_hbase.index.answers import (
+    Answer,
+    ClueAnswer,
+    ClueMatch,
+    Decision,
+    DocumentBatch,
+    Match,
+    Passage,
+    PassagesAnswer,
+    Stored,
+)
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index

@@ -166,7 +166,10 @@ class ProfileMismatch(Permanent):
 
 
 class CorruptIndex(Permanent):
-    """Stored bytes do not decode, or rows contradict each other in a way no crash explains."""
+    """Stored bytes do not decode, or rows contradict each other in a way no crash explains.
+
+    `LocalIndex.verify` counts and repairs such cells.
+    """
 
 
 class Unsupported(Permanent):

@@ -1,4 +1,4 @@
-"""What other packages offer: stores, inputs and analyzers, by entry points.
+"""Plugins: stores, inputs and analyzers that other packages offer by entry points.
 
 Metadata of the installed packages is read when a name is asked for that this package does not have, and only then.
 """
@@ -24,7 +24,7 @@ def offered_names(group: str) -> list[str]:
 
 @cache
 def offered(group: str, name: str) -> Any:  # noqa: ANN401 - whatever a package offers
-    """Return what a package offers under a name; None where none does.
+    """Return the object that a package offers under a name; None where none does.
 
     Raises
     ------

@@ -25,7 +25,8 @@ PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # The signal that ends other programs when
 TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
-_PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`\s]+))?`")
+# Values of a user that stand in a sentence, by themselves or between quotes, may have backticks, too.
+_PARAMETER = re.compile(r"(?<![\w`])'[^']*'(?!\w)|(?<![^\s(])`([a-z_]+)(?:=([^`\s]+))?`(?![^\s,.:;)']|[.:]\S)")
 
 
 def after(refused: int) -> int:
@@ -57,6 +58,8 @@ def in_options(sentence: str, context: click.Context) -> str:
     >>> sort = click.Command("sort", params=[click.Option(["--dry-run"]), click.Option(["--by"])])
     >>> in_options("`dry_run` goes with `by=FIELD`, not with `int`", click.Context(sort))
     '--dry-run goes with --by FIELD, not with `int`'
+    >>> in_options("no field 'a `by` b': name another one by `by`", click.Context(sort))
+    "no field 'a `by` b': name another one by --by"
     """
     commands = (context.command, context.find_root().command)
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 async def carried_out(function: Callable[[], T]) -> T:
-    """Return what a function returns that may call `wait_for`."""
+    """Run a function that may call `wait_for`, and return its result."""
     inner = greenlet(function)
     # Variables of the task's context are seen within it, too.
     inner.gr_context = getcurrent().gr_context

@@ -90,7 +90,7 @@ class Response(Protocol):
 
 
 class ServiceTransport(Protocol):
-    """What carries requests to a service, perhaps by way of a proxy; its errors are those of the package."""
+    """Carries requests to a service, perhaps by way of a proxy; its errors are those of the package."""
 
     def __init__(self, url: str, proxy: str | None) -> None: ...
 

@@ -16,15 +16,18 @@ from simhash_hbase.index.agree import agreed_metadata
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     Decision,
+    DocumentBatch,
     ItemCounts,
     ItemsAnswer,
     PassagesAnswer,
     Stored,
 )
 from simhash_hbase.index.arguments import LEASES, MOST_MATCHES, PassageSearch, Search, SearchOptions, checked_ids
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, merged
+from simhash_hbase.index.batches import merged
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import hex_simhash
@@ -137,7 +140,7 @@ class RemoteIndex(Index):
 
     @property
     def analysis(self) -> None:
-        """None: the service analyses texts."""
+        """The analysis of texts: None, since the service makes it."""
 
     @property
     def _service(self) -> HttpClient:

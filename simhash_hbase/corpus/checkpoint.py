@@ -85,7 +85,7 @@ class HandedDecisions:
         return 0
 
     def commit(self, progress: Checkpoint) -> None:
-        """Hand on what was taken."""
+        """Hand on the decisions that were taken."""
         if self._lines is None:
             return
         while self._records:

@@ -41,7 +41,7 @@ class WrittenDocument(Protocol):
 
     @property
     def remainder(self) -> bytes:
-        """Of a page the sketch of its other sentences, where they are at least a quarter as long as its main text."""
+        """The sketch of a page's other sentences, where they are at least a quarter as long as its main text."""
 
 
 class _Row(msgspec.Struct, array_like=True):

@@ -100,7 +100,7 @@ def check_removed(figures: Sequence[SourceFigures], options: DedupOptions) -> No
 
 
 class UnlikeRemainders:
-    """Counts the duplicates that differ from another page of their cluster in what is not their main text.
+    """Counts the duplicates that differ from another page of their cluster outside of their main text.
 
     The first page of a cluster in the run that has a remainder is the one that the others are compared with. Takes some
     250 bytes of memory for each cluster with such a page.

@@ -38,7 +38,7 @@ def agreed_metadata(fields: Mapping[str, Any] | None, name: str | None) -> dict[
 
 
 class Agreement:
-    """Which documents near copies may be joined with: those with an equal value in a field, and those without one.
+    """Decides which documents near copies are joined with: those with an equal value in a field, and those without one.
 
     Parameters
     ----------

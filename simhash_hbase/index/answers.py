@@ -1,4 +1,4 @@
-"""Answers of an index: matches of a query, decisions, and the record of a stored document.
+"""Answers of an index: matches of a query, decisions, the record of a stored document, the counts of batches.
 
 Notebooks show them as small HTML tables, in which strings from documents are escaped and cut.
 """
@@ -76,7 +76,10 @@ class ClueMatch:
     id: str
     """The document's id, as its caller gave it."""
     share: float
-    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete."""
+    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete.
+
+    1 where it has each run that a document with the whole clue is sure to keep: of a short clue a part may have them.
+    """
     spans: Sequence[Span]
     """The parts of the clue that it holds; some characters at each end of a part may be missing."""
     added: str
@@ -248,6 +251,44 @@ class Decision(Shown):
     """The original was removed or changed since."""
     near: NearCopy | None = None
     """The near copy of a document that was kept all the same, since too little of it is in that one; else None."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBatch:
+    """The counts of a batch."""
+
+    batch: str | None
+    """Its name; None for the documents that came in none."""
+    documents: int
+    """Documents in it, originals and duplicates."""
+    originals: int
+    """Documents that queries find: they were added, or decided to be originals."""
+    duplicates: int
+    """Documents that were decided to be duplicates, of an original of any batch."""
+    first: str
+    """The time at which the first of them was added or decided, RFC 3339 in UTC."""
+    last: str
+    """The time at which the last of them was added or decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """The counts of batches in a part of an index."""
+
+    batches: Sequence[DocumentBatch]
+    """The batch that began first comes first."""
+    after: str | None
+    """The beginning of the next part; None: there are no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRemoval:
+    """The documents of a batch that were removed from a part of an index."""
+
+    removed: Sequence[str]
+    """Their ids, as their callers gave them."""
+    after: str | None
+    """The beginning of the next part; None: there are no more."""
 
 
 def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None) -> Iterator[Answer]:

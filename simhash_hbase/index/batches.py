@@ -5,51 +5,60 @@ is offered again keeps its batch; another text under the same id belongs to the 
 of batches beside the cells: whoever wants to know reads the document cells, so nothing can disagree with them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import compress, islice
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.arguments import ASKED_DOCUMENTS, ASKED_SHARE
+from simhash_hbase.index.answers import BatchCounts, BatchRemoval, DocumentBatch
+from simhash_hbase.index.arguments import ASKED_DOCUMENTS, ASKED_SHARE, batches
+from simhash_hbase.index.documents import StoredDocuments
+from simhash_hbase.index.upkeep.walk import DocumentPage, ProgressCallback, scan_documents
+from simhash_hbase.index.write import is_in, remove_documents
 from simhash_hbase.rows.clock import rfc3339
+from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import DocumentState
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentBatch:
-    """The counts of a batch."""
-
-    batch: str | None
-    """Its name; None for the documents that came in none."""
-    documents: int
-    """Documents in it, originals and duplicates."""
-    originals: int
-    """Documents that queries find: they were added, or decided to be originals."""
-    duplicates: int
-    """Documents that were decided to be duplicates, of an original of any batch."""
-    first: str
-    """The time at which the first of them was added or decided, RFC 3339 in UTC."""
-    last: str
-    """The time at which the last of them was added or decided."""
+def count_batches(documents: StoredDocuments, watch: ProgressCallback | None) -> list[DocumentBatch]:
+    """Count the documents of each batch; see `Index.batches`."""
+    return merged(part for page in scan_documents(documents.store, watch) for part in counted(documents.shown(page)))
 
 
-@dataclass(frozen=True, slots=True)
-class BatchCounts:
-    """The counts of batches in a part of an index."""
-
-    batches: Sequence[DocumentBatch]
-    """The batch that began first comes first."""
-    after: str | None
-    """The beginning of the next part; None: there are no more."""
+def count_batches_after(documents: StoredDocuments, after: str | None, *, pages: int) -> BatchCounts:
+    """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
+    read = list(islice(scan_documents(documents.store, start=row_after(after)), pages))
+    parts = merged(part for page in read for part in counted(documents.shown(page)))
+    return BatchCounts(parts, read[-1].after.hex() if len(read) == pages else None)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRemoval:
-    """The documents of a batch that were removed from a part of an index."""
+def remove_batch(documents: StoredDocuments, name: str, watch: ProgressCallback | None) -> Iterator[str]:
+    """Remove the documents of a batch; yield the id of each when it is gone."""
+    for page in scan_documents(documents.store, watch):
+        yield from _remove_within(documents, page, name)
 
-    removed: Sequence[str]
-    """Their ids, as their callers gave them."""
-    after: str | None
-    """The beginning of the next part; None: there are no more."""
+
+def remove_batch_after(documents: StoredDocuments, name: str, after: str | None, *, pages: int) -> BatchRemoval:
+    """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
+
+    `after` says where an earlier call ended; None: from the first.
+    """
+    read = 0
+    for page in islice(scan_documents(documents.store, start=row_after(after)), pages):
+        read += 1
+        after = page.after.hex()
+        if removed := list(_remove_within(documents, page, name)):
+            return BatchRemoval(removed, after)
+    return BatchRemoval([], after if read == pages else None)
+
+
+def _remove_within(documents: StoredDocuments, page: DocumentPage, name: str) -> Iterator[str]:
+    """Remove the documents of a batch from a page; yield their ids."""
+    own = [state.id for state in page.states if is_in(name, state) and documents.collection.holds(state.id)]
+    for ids in batches(own):
+        # Other writers may have changed them since they were read.
+        removed = remove_documents(documents.store, documents.profile, ids, oldest=documents.oldest(), batch=name)
+        yield from map(own_id, compress(ids, removed))
 
 
 def row_after(after: str | None) -> bytes:
@@ -95,10 +104,10 @@ def merged(parts: Iterable[DocumentBatch]) -> list[DocumentBatch]:
     return sorted(whole.values(), key=lambda batch: (batch.first, batch.batch or ""))
 
 
-def check_share(batches: Iterable[DocumentBatch], name: str) -> None:
+def check_share(counts: Iterable[DocumentBatch], name: str) -> None:
     """Raise `InvalidArgument` where a batch has so many of all documents that its removal asks first."""
-    sizes = {batch.batch: batch.documents for batch in batches}
-    size, documents = sizes.get(name, 0), sum(sizes.values())
+    documents_of = {batch.batch: batch.documents for batch in counts}
+    size, documents = documents_of.get(name, 0), sum(documents_of.values())
     if size > ASKED_DOCUMENTS and size > ASKED_SHARE * documents:
         raise InvalidArgument(
             f"the batch {name!r} has {size:,} of the {documents:,} documents; if all of them are to go, repeat it with "

@@ -34,7 +34,7 @@ class CandidatePairs(NamedTuple):
     """Whether a block row joins them within the rule's reach; others are joined by sketch rows or passages alone."""
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> "CandidatePairs":
-        """Select pairs."""
+        """Select pairs by a mask, by their positions or by a slice."""
         return CandidatePairs(
             self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen]
         )
@@ -249,7 +249,7 @@ def find_crowded(
 def expand(
     left: NDArray[np.intp], right: NDArray[np.intp], *, at_once: int | None = None
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Expand half-open ranges to pairs."""
+    """Yield the pairs of each range's number with each position in it, so many at once; ranges are half-open."""
     counts = right - left
     most = at_once or PAIRS_AT_ONCE
     if len(counts) <= most and (counts == 1).all():

@@ -196,7 +196,7 @@ class Deduplicator:
 
 
 class Rank(NamedTuple):
-    """How good an original is for a duplicate; the least is taken."""
+    """The rank of an original among those of a duplicate; the least is taken."""
 
     distance: int
     dissimilarity: float

@@ -12,6 +12,7 @@ from simhash_hbase.index.answers import (
     Answer,
     ClueAnswer,
     Decision,
+    DocumentBatch,
     ItemCounts,
     ItemsAnswer,
     PassagesAnswer,
@@ -29,7 +30,7 @@ from simhash_hbase.index.arguments import (
     document_batches,
     given_document,
 )
-from simhash_hbase.index.batches import DocumentBatch, check_share
+from simhash_hbase.index.batches import check_share
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.gathering import WriteGroups

@@ -16,9 +16,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     ClueMatch,
     Decision,
+    DocumentBatch,
     HeldItem,
     ItemsAnswer,
     Match,
@@ -29,7 +32,6 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows.analysed import MAX_ID_BYTES
@@ -64,7 +66,7 @@ KeptMetadata = Annotated[
 
 
 def said(description: str) -> Meta:
-    """Describe a field."""
+    """Return the description of a field for its schema."""
     return Meta(description=description)
 
 

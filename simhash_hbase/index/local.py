@@ -24,8 +24,11 @@ from simhash_hbase.index import indexrows
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     Decision,
+    DocumentBatch,
     ItemCounts,
     ItemsAnswer,
     PassagesAnswer,
@@ -45,20 +48,20 @@ from simhash_hbase.index.arguments import (
     checked_ids,
     runs_of_ids,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
+from simhash_hbase.index.batches import count_batches, count_batches_after, remove_batch, remove_batch_after
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.copied import PassagePair, compare_passages
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.documentrows import WriteBatch
+from simhash_hbase.index.documents import StoredDocuments
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.gathering import WriteGroups
 from simhash_hbase.index.index import Index, result_of
 from simhash_hbase.index.members import are_found
 from simhash_hbase.index.passages import Clue, check_kept, find_clue, find_items, find_passages
 from simhash_hbase.index.search import Neighbours, Searched
-from simhash_hbase.index.stored import StoredDocuments
 from simhash_hbase.index.timestamps import BatchClock, ServerClock, Timer
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, expiry_warning, vacuum
@@ -402,21 +405,20 @@ class LocalIndex(Index):
         oldest = self._oldest()
         for batch in batches(checked_ids(ids)):
             stored_ids = list(map(self.collection.stored_id, batch))
-            checksum = self.profile.checksums
-            removed = remove_documents(self.store, stored_ids, checksum=checksum, oldest=oldest)
+            removed = remove_documents(self.store, self.profile, stored_ids, oldest=oldest)
             yield from zip(batch, removed, strict=True)
 
     def batches(self, *, watch: ProgressCallback | None = None) -> list[DocumentBatch]:
         """Count the documents of each batch; see `Index.batches`."""
-        return self._documents.batches(watch)
+        return count_batches(self._documents, watch)
 
     @traced("batches")
     def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
         """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
-        return self._documents.batches_after(after, pages=pages)
+        return count_batches_after(self._documents, after, pages=pages)
 
     def _removed_of_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
-        return self._documents.remove_batch(name, watch)
+        return remove_batch(self._documents, name, watch)
 
     @traced("remove_batch")
     def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
@@ -424,7 +426,7 @@ class LocalIndex(Index):
 
         `after` says where an earlier call ended; None: from the first.
         """
-        return self._documents.remove_batch_after(checked_batch(name), after, pages=pages)
+        return remove_batch_after(self._documents, checked_batch(name), after, pages=pages)
 
     @traced("get")
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:

@@ -7,6 +7,8 @@ from simhash_hbase.index import jsonforms
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     Decision,
     ItemsAnswer,
@@ -14,7 +16,6 @@ from simhash_hbase.index.answers import (
     Removed,
     Stored,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.jsonforms import Form
 

@@ -115,7 +115,7 @@ class Neighbours:
 
 
 def find_nearest(store: Store, queries: Queries, counts: DocumentFilter, accept: AcceptHit) -> None:
-    """Find for each document what may decide it, the nearest first.
+    """Find for each document the hits that may decide it, the nearest first.
 
     A flood of copies has more than `FIRST_MEMBERS` documents of one fingerprint. The first `FIRST_MEMBERS` of them, by
     the digests of their ids, are always read; all others only for a query that had no sufficient hit as near as they

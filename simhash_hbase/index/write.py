@@ -14,6 +14,7 @@ from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.index.copies import delete_copies
 from simhash_hbase.index.documentrows import WriteBatch, commit, drop_members, read_states
 from simhash_hbase.index.timestamps import ServerClock
+from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documentcells import Change, DocumentState, Outcome, StoredState, removal
 from simhash_hbase.stores.base import Store, Transactional, atomically
@@ -87,7 +88,7 @@ def write_documents(
 
 
 def remove_documents(
-    store: Store, ids: Sequence[str], *, checksum: bool, oldest: int = 0, batch: str | None = None
+    store: Store, profile: Profile, ids: Sequence[str], *, oldest: int = 0, batch: str | None = None
 ) -> list[bool]:
     """Remove documents, or those of them that are in a batch; return for each whether it was removed.
 
@@ -102,7 +103,7 @@ def remove_documents(
             states = read_states(store, [ids[at] for at in pending])
             attempt.cells_were_read()
             changes = [
-                removal(at, stored, checksum=checksum)
+                removal(at, stored, checksum=profile.checksums)
                 for at, stored in zip(pending, states, strict=True)
                 if stored is not None and stored[0].state != "removed" and (batch is None or is_in(batch, stored[0]))
             ]

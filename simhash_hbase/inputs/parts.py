@@ -1,4 +1,4 @@
-"""The parts of an input: what processes read beside each other, and where its records begin and end."""
+"""The parts of an input, which processes read beside each other, and where its records begin and end."""
 
 import os
 from collections.abc import Generator, Iterator

@@ -54,7 +54,7 @@ class Progress:
         self.line_ends: list[NDArray[np.int64]] = []  # Where the line ends of a part are in its file.
 
     def taken(self) -> "Progress":
-        """Return what was noted since the last call."""
+        """Return the progress that was noted since the last call."""
         new = Progress()
         new.add(self)
         self.bytes_read, self.unnamed = 0, None

@@ -141,7 +141,7 @@ class Sketches(NamedTuple):
         return Sketches(words, shingles, np.concatenate([self.segments, other.segments]))
 
     def at(self, rows: NDArray[np.intp]) -> "Sketches":
-        """Select by position."""
+        """Select the sketches of documents by position."""
         return Sketches(self.words[rows], self.shingles[rows], self.segments[rows])
 
 

@@ -267,7 +267,7 @@ Segment = str | list[str | int]
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Omitted text."""
+    """The numbers of characters that are left out of two texts between shown rows."""
 
     left: int
     right: int

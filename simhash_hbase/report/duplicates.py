@@ -23,7 +23,7 @@ class DecisionRecord(msgspec.Struct):
 
 
 def read_decisions(lines: Iterable[bytes]) -> Iterator[DecisionRecord]:
-    """Read decisions."""
+    """Yield the decisions of JSON lines."""
     return map(msgspec.json.Decoder(DecisionRecord).decode, lines)
 
 

@@ -125,7 +125,7 @@ def figures(reading: pairs.InputTotals, clusters: int, *, has_texts: bool) -> st
 
 
 def notices(reading: pairs.InputTotals, *, dry: bool) -> str:
-    """Write the notices."""
+    """Write the notices above the figures: a dry run, no duplicates, short documents, removed originals."""
     said = []
     if dry:
         said.append("This was a dry run: nothing was written to the index.")

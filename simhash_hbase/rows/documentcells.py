@@ -372,7 +372,7 @@ def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
 
 
 def decode_row_fields(values: Sequence[bytes], *, bands: int) -> RowFields:
-    """Return what rows of many member cells are made of; empty where there is none, or where a cell does not decode."""
+    """Return the fields that the rows of many member cells are made of; empty where a cell has none or is damaged."""
     fields = RowFields([], [])
     for start in range(0, len(values), DECODED_AT_ONCE):
         some = values[start : start + DECODED_AT_ONCE]
@@ -404,7 +404,7 @@ def decode_document(value: bytes) -> DocumentState:
     try:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"a document cell does not decode: {error}; a verification counts all such cells") from error
+        raise CorruptIndex(f"a document cell does not decode: {error}") from error
 
 
 def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
@@ -412,13 +412,11 @@ def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
     state = decode_document(value)
     decision = state.in_force()
     if state.key != key:
-        raise CorruptIndex("a document cell is not in the row of its id; a verification counts all such cells")
+        raise CorruptIndex("a document cell is not in the row of its id")
     if decision is not None and decision.is_found and decision.of is not None:
-        raise CorruptIndex("a document cell says original of another document; a verification counts all such cells")
+        raise CorruptIndex("a document cell says original of another document")
     if decision is not None and decision.is_duplicate and decision.of in {None, decision.id}:
-        raise CorruptIndex(
-            "a document cell says duplicate of nothing, or of itself; a verification counts all such cells"
-        )
+        raise CorruptIndex("a document cell says duplicate of nothing, or of itself")
     return state
 
 

@@ -1,4 +1,4 @@
-"""Access: which clients may do what, by their keys."""
+"""Access: the requests that a client may make, by its key."""
 
 import re
 from collections import Counter

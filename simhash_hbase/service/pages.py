@@ -10,6 +10,8 @@ from fastapi import APIRouter, Request, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from simhash_hbase.report.passages import BOUNDS
+
 OpenApi = Mapping[str, Any]
 
 _HEAD = """<!doctype html>
@@ -141,7 +143,9 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_PAGE = (files("simhash_hbase.service") / "page.html").read_bytes()
+# The colours of passages begin at the numbers of documents at which those of the report do.
+_BOUNDS = f'data-bounds="{" ".join(map(str, BOUNDS))}"'.encode()
+_PAGE = (files("simhash_hbase.service") / "page.html").read_bytes().replace(b'data-bounds=""', _BOUNDS)
 # The page asks for a key only where the service does.
 _PAGES = {True: _PAGE, False: _PAGE.replace(b'data-keys="wanted"', b'data-keys="none"')}
 

@@ -159,7 +159,7 @@ class HttpConnection(HttpToolsProtocol):
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin."""
+        """Take a connection, or close it where there are too many."""
         super().connection_made(transport)
         if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + REFUSED:
             transport.close()

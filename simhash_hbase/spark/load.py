@@ -51,7 +51,7 @@ class LoadProgress(spool.NotedLoad, kw_only=True):
 
 
 class WorkPlace:
-    """The folder."""
+    """The folder of a load, with the file of its progress and the documents that are analysed."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path.rstrip("/")
@@ -115,7 +115,7 @@ class Loader:
 
     @classmethod
     def of(cls, tools: places.Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
-        """Read the files."""
+        """Make a loader that holds the files of the tools and of HBase's configuration."""
         return cls(tools, _files(conf), _files(tools.classes), table, staging, user)
 
     def program(self, folder: Path) -> list[str]:

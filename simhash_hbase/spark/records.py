@@ -175,7 +175,7 @@ class Order:
 
     @classmethod
     def of(cls, files: Sequence[InputFile], counted: Mapping[Split, Counted]) -> "Order":
-        """Sum up."""
+        """Add up the numbers before each file and split, in the order of the files."""
         before_file: dict[str, int] = {}
         before_split: dict[Split, Counted] = {}
         total = records = 0

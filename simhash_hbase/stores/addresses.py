@@ -115,7 +115,7 @@ BEGINNINGS = tuple(f"{scheme}:{kind.slashes}" for scheme, kind in SCHEMES.items(
 
 @runtime_checkable
 class StorePlugin(Protocol):
-    """What an entry point of the group ``simhash_hbase.stores`` names: commonly a subclass of `Store`.
+    """The object that an entry point of the group ``simhash_hbase.stores`` names: commonly a subclass of `Store`.
 
     The name of the entry point is the scheme of its addresses. `simhash_hbase.testing` has the tests of such a store.
     """

@@ -52,7 +52,7 @@ class ArrowRows(NamedTuple):
     table: pa.Table
 
     def taken(self, rows: NDArray[np.int64]) -> pa.Table:
-        """Take rows."""
+        """Return a table of the rows at these positions."""
         try:
             return self.table.take(rows)
         except pa.ArrowNotImplementedError:
@@ -62,7 +62,7 @@ class ArrowRows(NamedTuple):
             return pa.concat_tables(slices) if slices else self.table.slice(0, 0)
 
     def beside(self, marks: pa.Table) -> pa.Table:
-        """Append columns."""
+        """Return the table with these columns after its own."""
         table = self.table
         for field, column in zip(marks.schema, marks.columns, strict=True):
             table = table.append_column(field, column)

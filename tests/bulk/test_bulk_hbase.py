@@ -71,7 +71,7 @@ def table_of(index):
     return index.store.url.rpartition("/")[2]
 
 
-def test_files_equal_puts_and_change_nothing_when_loaded_again(index, make_writer, tmp_path):
+def test_files_that_are_loaded_again_equal_puts(index, make_writer, tmp_path):
     spool = filled(index, tmp_path / "hbase")
     writer = make_writer(table_of(index))
     model = LocalIndex.create(MemoryStore(), PROFILE)
@@ -166,7 +166,7 @@ def test_loaded_documents_can_be_moved_and_removed_at_once(index, make_writer, t
     assert index.query_simhash(int(SIMHASHES[3])).matches[0].id == "document 3"
 
 
-def test_a_stream_that_breaks_off_loads_nothing_and_leaves_no_files(index, make_writer):
+def test_a_stream_that_breaks_off_loads_nothing(index, make_writer):
     writer = make_writer(table_of(index))
 
     def broken():

@@ -105,7 +105,7 @@ def test_a_loaded_index_holds_what_an_added_one_does(index, make_index, tmp_path
     assert not (tmp_path / "work").exists()
 
 
-def test_cells_lie_a_minute_behind_the_store_and_documents_have_the_load_s_time(index, tmp_path, clock):
+def test_documents_have_the_time_of_the_load_before_which_their_cells_lie(index, tmp_path, clock):
     run(index, tmp_path, documents(10))
 
     [stored] = index.get_many(["document 0"])
@@ -202,7 +202,7 @@ def test_what_changed_after_the_load_began_wins(index, tmp_path):
     assert index.query_simhash(SHARED[300]).matches[0].id == "document 9"
 
 
-def test_into_existing_alone_moves_known_ids_and_loads_the_rest_with_removed_ones(index, make_index, tmp_path):
+def test_only_into_existing_loads_documents_beside_known_ones(index, make_index, tmp_path):
     run(index, tmp_path, documents(50))
     list(index.remove_many(["document 40"]))
     more = [document(number, simhash=SHARED[200 + number] if number < 10 else None) for number in range(90)]

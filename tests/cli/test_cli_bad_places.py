@@ -54,7 +54,7 @@ def test_an_index_made_with_another_dictionary_is_refused_with_both(cli, tmp_pat
     assert f"dictionary='{'0' * 32}'" in cli("add", url, corpus_file).failure
 
 
-def test_a_machine_that_makes_other_fingerprints_writes_none_and_reads_on(cli, filled, corpus_file):
+def test_a_machine_that_makes_other_fingerprints_only_reads(cli, filled, corpus_file):
     changed_profile(filled, probe="0" * 32, versions={"unicode": "3.0.0", "jieba": "0.1"})
 
     assert "made with jieba 0.1, unicode 3.0.0, here is jieba none, unicode" in cli("add", filled, corpus_file).failure
@@ -83,7 +83,7 @@ def limited(room=600_000):
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_a_failure_and_what_was_acknowledged_stays(cli, filled, simhash_file):
+def test_what_was_acknowledged_before_a_full_disk_stays(cli, filled, simhash_file):
     file = simhash_file("many.jsonl", {f"document {i}": i * 0x9E3779B97F4A7C15 % 2**64 for i in range(20_000)})
 
     failed = run("add", filled, file, "--simhash-field", "simhash", "--verbose", "--quiet", preexec_fn=limited)
@@ -111,7 +111,7 @@ def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, 
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_a_full_disk_of_a_backup_is_named_and_not_that_of_the_index(cli, filled, tmp_path):
+def test_the_failure_of_a_full_disk_names_the_place_of_the_backup(cli, filled, tmp_path):
     target = tmp_path / "copy"
 
     failed = run("backup", filled, target, preexec_fn=lambda: limited(16_384))

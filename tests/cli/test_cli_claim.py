@@ -10,7 +10,7 @@ from support.hbase_server import address, tables
 from support.results import finish, start
 
 
-def test_claims_are_told_in_input_order_as_dedup_decides_and_again_alike(cli, tmp_path, empty, corpus_file):
+def test_claims_are_told_in_input_order_as_dedup_decides(cli, tmp_path, empty, corpus_file):
     other = f"file:{tmp_path / 'other.index'}"
 
     claimed, again = cli("claim", empty, corpus_file), cli("claim", empty, corpus_file)
@@ -111,7 +111,7 @@ def test_a_text_is_an_original_in_every_collection(cli, empty, few, command):
     assert cli("copies", empty, "a", "--collection", "blogs").code == 1
 
 
-def test_what_is_added_to_a_collection_is_found_and_removed_there_alone(cli, empty, few):
+def test_what_is_added_to_a_collection_is_there_alone(cli, empty, few):
     added = cli("add", empty, few, "--verbose", "--collection", "a/b: 新闻")
     query = ("query", empty, "--text", text(1))
 

@@ -105,7 +105,7 @@ def test_all_commands_are_offered(bash):
     ("shell", "at", "shown"),
     [("bash", "3", b"plain,--exact"), ("zsh", "3", b"--exact"), ("fish", "--", b"plain,--exact")],
 )
-def test_every_shell_gets_its_script_and_then_the_options_and_nothing_else(cli, shell, at, shown):
+def test_every_shell_completes_the_options(cli, shell, at, shown):
     asked = {"COMP_WORDS": "simhash-hbase stats file:missing --", "COMP_CWORD": at}
 
     done = run(env={**asked, "_SIMHASH_HBASE_COMPLETE": f"{shell}_complete"})

@@ -69,7 +69,7 @@ def test_create_learns_the_idf_from_the_input(cli, url, corpus_file):
         (("--near", "subject"), ("--near", "text"), "near='subject'"),
     ],
 )
-def test_create_takes_the_index_that_it_made_and_no_other(cli, url, corpus_file, made, asked, said):
+def test_create_takes_only_the_index_that_it_made(cli, url, corpus_file, made, asked, said):
     first, again = (cli("dedup", url, corpus_file, *SHINGLES, *made) for _ in range(2))
 
     fewer = cli("dedup", url, corpus_file, *SHINGLES)
@@ -80,7 +80,7 @@ def test_create_takes_the_index_that_it_made_and_no_other(cli, url, corpus_file,
     assert said in refused.failure
 
 
-def test_near_text_joins_pages_of_one_template_and_near_subject_keeps_them_apart(cli, tmp_path):
+def test_only_near_text_joins_pages_of_one_template(cli, tmp_path):
     pages = write_jsonl(tmp_path / "pages.jsonl", [{"id": str(i), "text": page} for i, page in enumerate(forms(30))])
 
     subject, same, text = (cli("dedup", pages, *words) for words in ((), ("--near", "subject"), ("--near", "text")))
@@ -186,7 +186,7 @@ def test_an_order_that_is_none_is_refused(cli, url, corpus_file, order):
     assert f"keep is '{order}'" in cli("dedup", url, corpus_file, *SHINGLES, "--keep", order).usage_error
 
 
-def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
+def test_options_exact_and_contained_judge_by_texts(cli, url, tmp_path):
     longer = text(1) + text(7)[: len(text(1)) // 3]
     rows = [{"id": "a", "text": text(1)}, {"id": "b", "text": longer}, {"id": "c", "text": text(1).upper()}]
     file = write_jsonl(tmp_path / "a.jsonl", rows)
@@ -260,7 +260,7 @@ def folder(tmp_path, monkeypatch):
         ("0.txt", "nodir/x.html", 1, ": there is no folder nodir: make it first"),
     ],
 )
-def test_what_is_read_is_not_written_over_and_no_index_is_made(cli, url, folder, option, case):
+def test_a_file_that_is_read_is_not_written_over(cli, url, folder, option, case):
     read, place, code, said = case
     before = {path: path.read_bytes() for path in folder.rglob("*")}
 
@@ -357,7 +357,7 @@ def test_options_of_an_index_count(cli, corpus_file, tmp_path):
     assert "a temporary index" in report.read_text()
 
 
-def test_an_address_may_come_after_the_files_and_any_other_name_is_a_file(cli, corpus_file, empty):
+def test_an_address_may_come_after_the_files(cli, corpus_file, empty):
     assert cli("dedup", corpus_file, empty).code == 0
     assert len(cli("export", empty).records) == 60
     assert cli("dedup", "news.index").sentence == "news.index does not exist"
@@ -398,7 +398,7 @@ def test_what_cannot_be_meant_is_wrong_usage(cli, filled, corpus_file, line, sen
 @pytest.mark.parametrize(
     ("size", "kind"), [(IN_MEMORY_BYTES, MemoryStore), (IN_MEMORY_BYTES + 1, EmbeddedStore), (None, EmbeddedStore)]
 )
-def test_a_small_input_is_decided_in_memory_and_a_larger_one_in_a_folder(temporary, size, kind):
+def test_only_a_small_input_is_decided_in_memory(temporary, size, kind):
     with temporary_index(size, analyzer="shingle") as index:
         assert isinstance(index.store, kind)
         assert bool(list(temporary.iterdir())) == (kind is EmbeddedStore)
@@ -407,7 +407,7 @@ def test_a_small_input_is_decided_in_memory_and_a_larger_one_in_a_folder(tempora
 
 
 @pytest.mark.slow
-def test_a_corpus_is_written_in_few_commits_and_every_copy_is_found(cli, url, tmp_path):
+def test_a_corpus_is_written_in_few_commits(cli, url, tmp_path):
     count, rng = 8_000, random.Random(3)
     words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(5_000)]
     texts = [" ".join(rng.choices(words, k=40)) for _ in range(count)]
@@ -426,7 +426,7 @@ def test_a_corpus_is_written_in_few_commits_and_every_copy_is_found(cli, url, tm
     assert Path(folder, "data.mdb").stat().st_size < 1_500 * count
 
 
-def test_more_memory_makes_fewer_groups_and_the_same_decisions(cli, tmp_path):
+def test_more_memory_makes_fewer_groups_of_the_same_decisions(cli, tmp_path):
     documents = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
     commits, decisions = [], []
 
@@ -451,7 +451,7 @@ def bytes_written():
 
 
 @pytest.mark.slow
-def test_a_long_run_writes_little_more_than_it_leaves_and_finds_each_copy(cli, url, tmp_path):
+def test_a_long_run_writes_little_more_than_it_leaves(cli, url, tmp_path):
     documents, kept = tmp_path / "a.jsonl", tmp_path / "kept.jsonl"
     groups = range(6_000)
     copies = [(f"{group} {copy}", text(group, count=60, changed=copy)) for group in groups for copy in range(2)]

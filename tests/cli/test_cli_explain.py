@@ -33,7 +33,7 @@ DRIVER = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多�
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
 @pytest.mark.parametrize("scheme", ["5x2", "4x1", "8x5", "10x7"])
-def test_both_fingerprints_are_drawn_block_by_block_with_differing_bits_and_tables(cli, columns, monkeypatch, scheme):
+def test_both_fingerprints_are_drawn_with_their_differing_bits(cli, columns, monkeypatch, scheme):
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("FORCE_COLOR", "1")
 
@@ -48,7 +48,7 @@ def test_both_fingerprints_are_drawn_block_by_block_with_differing_bits_and_tabl
         assert [int(flag) for flag in re.findall(r"(\d+) \(blocks", drawn)] == found["tables"]
 
 
-def test_marks_stand_below_differing_bits_and_lines_below_equal_blocks(cli):
+def test_signs_stand_below_differing_bits_and_equal_blocks(cli):
     lines = explain(cli, *PAIR).splitlines()
 
     at = next(number for number, line in enumerate(lines) if line.startswith("a  ") and number > 2)
@@ -60,7 +60,7 @@ def test_marks_stand_below_differing_bits_and_lines_below_equal_blocks(cli):
     assert all(len(block) in (12, 13) for block in agreeing)
 
 
-def test_unrelated_texts_are_said_not_to_find_each_other_and_why(cli):
+def test_the_reasons_are_told_why_unrelated_texts_do_not_find_each_other(cli):
     drawn = " ".join(explain(cli, text(1), text(10)).split())
 
     assert "No table joins them" in drawn
@@ -241,7 +241,7 @@ def test_the_cosine_of_features_of_one_s_own(cli, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ""])
-def test_own_fingerprints_are_compared_and_not_the_bytes_of_their_files(cli, filled, tmp_path, suffix):
+def test_files_of_own_fingerprints_are_compared_by_these(cli, filled, tmp_path, suffix):
     stored = cli("get", filled, "group 0 copy 0").record["simhash"]
     same, other = (tmp_path / f"{name}{suffix}" for name in ("same", "other"))
     for file, simhash in ((same, stored), (other, f"0x{int(stored, 16) ^ 1:x}")):
@@ -383,16 +383,20 @@ def test_a_page_shows_both_texts_their_differences_and_what_pulls_them_apart(cli
     assert record["pulls"]
 
 
-def test_a_page_needs_texts_and_does_not_replace_what_is_compared(cli, tmp_path):
+def test_a_page_needs_texts(cli, tmp_path):
     own = write_jsonl(tmp_path / "own.json", [{"simhash": "00000000000000ff"}])
-    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
-    a.write_text(A, encoding="utf-8")
-    b.write_text(B, encoding="utf-8")
 
     refused = cli("explain", "--simhash-field", "simhash", own, own, "--html", tmp_path / "pair.html")
 
     assert "--html shows texts" in refused.usage_error
     assert not (tmp_path / "pair.html").exists()
+
+
+def test_a_page_does_not_replace_what_is_compared(cli, tmp_path):
+    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+    a.write_text(A, encoding="utf-8")
+    b.write_text(B, encoding="utf-8")
+
     assert ["--html" in cli("explain", a, b, "--html", page).usage_error for page in (a, b)] == [True, True]
     assert [file.read_text(encoding="utf-8") for file in (a, b)] == [A, B]
 

@@ -26,7 +26,7 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize("command", ["add", "claim", "dedup", "query", "fingerprint"])
-def test_bad_lines_are_refused_with_their_places_and_the_rest_goes_on(cli, filled, tmp_path, command):
+def test_bad_lines_are_refused_with_their_places(cli, filled, tmp_path, command):
     file, rejects = tmp_path / "a.jsonl", tmp_path / "rejects.jsonl"
     file.write_bytes(b"\n".join([GOOD.replace(b"good", b"first"), *BAD_LINES * 300, GOOD]) + b"\n")
     words = ["--analyzer", "shingle"] if command == "fingerprint" else [filled]
@@ -164,7 +164,7 @@ def test_files_of_two_folders_with_one_name_are_refused_with_the_way_out(cli, tm
 NOT_UTF_8 = os.fsdecode(b"\xff")
 
 
-def test_a_file_whose_name_is_not_utf_8_is_refused_and_the_rest_goes_on(cli, empty, tmp_path):
+def test_a_file_whose_name_is_not_utf_8_is_refused(cli, empty, tmp_path):
     folder, rejects, results = tmp_path / "folder", tmp_path / "rejects", tmp_path / "results"
     folder.mkdir()
     (folder / "good.txt").write_text(text(1))

@@ -233,7 +233,7 @@ def write_bytes_table(path, records):
     pq.write_table(table.cast(pa.schema(zip(table.schema.names, kinds, strict=True))), path)
 
 
-def test_hosts_in_columns_of_bytes_are_compared_and_named(cli, tmp_path):
+def test_hosts_in_columns_of_bytes_are_those_of_strings(cli, tmp_path):
     write_bytes_table(tmp_path / "a.parquet", sites())
     write_table(tmp_path / "b.parquet", sites())
 
@@ -246,7 +246,7 @@ def test_hosts_in_columns_of_bytes_are_compared_and_named(cli, tmp_path):
     assert "'wire.example': 10 documents" in of_bytes.err
 
 
-def test_every_command_keeps_the_field_and_compares_it(cli, url, source, tmp_path):
+def test_every_command_compares_the_field(cli, url, source, tmp_path):
     assert cli("create", url, *SHINGLES, "--agree", "url").records[0]["agree"] == "url"
     first, second, third = (write_jsonl(tmp_path / f"{at}.jsonl", sites()[at:3:3]) for at in range(3))
 
@@ -264,7 +264,7 @@ def test_every_command_keeps_the_field_and_compares_it(cli, url, source, tmp_pat
     assert "they do not agree about 'url'" in shown
 
 
-def test_files_are_compared_by_the_field_and_texts_that_have_none_are_not(cli, url, tmp_path):
+def test_only_files_that_have_the_field_are_compared_by_it(cli, url, tmp_path):
     cli("create", url, *SHINGLES, "--agree", "url")
     first, second, third = (write_jsonl(tmp_path / f"{at}.jsonl", [each]) for at, each in enumerate(sites()[:3]))
 

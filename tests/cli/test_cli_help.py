@@ -165,7 +165,7 @@ def printed_by(program, *words):
     return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True).stdout
 
 
-def test_help_imports_click_and_no_other_library():
+def test_help_imports_no_library_but_click():
     done = printed_by(SHOWN, *COMMANDS)
 
     libraries = {name: set(found) - sys.stdlib_module_names for name, found in json.loads(done).items()}

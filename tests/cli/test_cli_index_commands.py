@@ -26,7 +26,7 @@ def test_create_prints_the_profile(cli, url):
     assert wanted.items() <= made.record.items()
 
 
-def test_create_takes_an_existing_index_only_on_demand_and_with_the_same_profile(cli, filled):
+def test_create_takes_an_existing_index_of_the_same_profile_on_demand(cli, filled):
     words = ("create", filled, "--analyzer", "shingle")
 
     again, same = cli(*words), cli(*words, "--if-not-exists")
@@ -57,7 +57,7 @@ def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, url, option
     assert list(tmp_path.iterdir()) == []
 
 
-def test_add_prints_nothing_but_with_verbose_id_and_fingerprint(cli, empty, corpus_file, corpus):
+def test_add_prints_ids_and_fingerprints_only_with_verbose(cli, empty, corpus_file, corpus):
     silent = cli("add", empty, corpus_file)
     verbose = cli("add", empty, corpus_file, "--verbose")
 
@@ -68,7 +68,7 @@ def test_add_prints_nothing_but_with_verbose_id_and_fingerprint(cli, empty, corp
     assert "60 known" in verbose.err
 
 
-def test_get_and_export_print_documents_and_get_tells_what_is_missing(cli, filled, corpus):
+def test_get_and_export_print_documents(cli, filled, corpus):
     got, exported = cli("get", filled, "group 2 copy 1", "nobody", "group 0 copy 0"), cli("export", filled)
 
     assert (got.code, got.sentence, exported.code) == (1, "nobody: not in the index", 0)
@@ -81,7 +81,7 @@ def test_get_and_export_print_documents_and_get_tells_what_is_missing(cli, fille
     assert sorted(r["id"] for r in exported.records) == sorted(document["id"] for document in corpus)
 
 
-def test_export_goes_on_past_damaged_cells_and_names_them(cli, filled, corpus):
+def test_export_goes_on_past_damaged_cells(cli, filled, corpus):
     rows = [document_row(id_digest(document["id"])) for document in corpus[:3]]
     with open_index(filled) as index:
         [other] = index.store.get(FAMILY_DOCUMENTS, [(rows[2], STATE_QUALIFIER)])
@@ -99,7 +99,7 @@ def test_export_goes_on_past_damaged_cells_and_names_them(cli, filled, corpus):
     assert "export: 58 documents, 2 refused" in exported.err
 
 
-def test_export_names_a_damaged_member_and_prints_its_document_without_it(cli, filled):
+def test_export_prints_a_document_without_its_damaged_member(cli, filled):
     with open_index(filled) as index:
         [cell] = [cell for cell in all_cells(index.store) if row_flag(cell.row) == FLAG_MEMBERS][:1]
         index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=cell.value[:-1], timestamp=None)])

@@ -51,7 +51,7 @@ def originals_of(crawl, decisions, copies=3):
 @pytest.mark.parametrize("keep", ["first", "longest"])
 @pytest.mark.parametrize("compressed", [True, False])
 @pytest.mark.parametrize("name", ["kept.warc", "kept.warc.gz"])
-def test_whole_records_are_copied_and_members_stay_members(kept_of, compressed, name, keep):
+def test_originals_of_a_crawl_are_copied_as_whole_records(kept_of, compressed, name, keep):
     crawl = crawl_of(5, compressed=compressed)
 
     path, done = kept_of(crawl, name, "--keep", keep, compressed=compressed)
@@ -125,7 +125,7 @@ def records_of(path):
 
 
 @pytest.mark.parametrize("name", ["kept.warc", "kept.warc.gz"])
-def test_the_same_payload_becomes_a_revisit_and_a_near_copy_metadata(kept_of, name):
+def test_copies_in_a_crawl_become_revisits_or_metadata(kept_of, name):
     original, revisit, metadata = records_of(kept_of(crawl_of_copies(), name, *WORDS)[0])
 
     kinds = [(kind, url) for kind, url, *_ in (original, revisit, metadata)]

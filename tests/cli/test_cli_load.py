@@ -23,7 +23,7 @@ def _manifest(work):
     return path.read_text() if path.exists() else ""
 
 
-def test_load_fills_an_empty_index_and_prints_one_line(cli, empty, tmp_path, corpus):
+def test_load_fills_an_empty_index(cli, empty, tmp_path, corpus):
     file, rejects = write_jsonl(tmp_path / "twice.jsonl", [*corpus, corpus[2]]), tmp_path / "rejects.jsonl"
 
     done = cli("load", empty, file, "--work", tmp_path / "work", "--rejects", rejects)
@@ -75,7 +75,7 @@ def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["hbase", "hbase+http", "hbase+https"])
-def test_a_gateway_alone_gets_sorted_puts_and_says_so(monkeypatch, tmp_path, scheme):
+def test_a_gateway_alone_gets_sorted_puts(monkeypatch, tmp_path, scheme):
     monkeypatch.setenv("SIMHASH_HBASE_HOME", str(tmp_path))
     monkeypatch.setenv("SIMHASH_HBASE_ACCESS_USER", "me")
     monkeypatch.setenv("SIMHASH_HBASE_ACCESS_KEY", "secret")

@@ -161,9 +161,7 @@ def test_a_link_that_another_user_has_made_is_refused(cli, source, victim, plant
 
 
 @pytest.mark.parametrize("option", ["--output", "--clusters", "--rejects", "--report"])
-def test_an_existing_file_is_replaced_and_not_written_through_another_of_its_names(
-    cli, tmp_path, source, victim, option
-):
+def test_a_replaced_file_stays_under_its_other_names(cli, tmp_path, source, victim, option):
     os.link(victim, tmp_path / "out.jsonl")
     victim.chmod(0o640)
 
@@ -175,7 +173,7 @@ def test_an_existing_file_is_replaced_and_not_written_through_another_of_its_nam
 
 @pytest.mark.parametrize("option", PLACES)
 @pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "link"])
-def test_a_place_that_is_no_file_is_one_sentence_and_no_wait(url, tmp_path, source, option, kind):
+def test_a_place_that_is_no_file_is_refused_without_a_wait(url, tmp_path, source, option, kind):
     place = tmp_path / "out.jsonl"
     if kind == "pipe":
         os.mkfifo(place)
@@ -293,7 +291,7 @@ def test_a_full_disk_leaves_whole_records_of_a_run_that_can_go_on(tmp_path, name
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_at_the_first_result_leaves_no_file_and_says_nothing_of_records(cli, tmp_path):
+def test_a_disk_that_is_full_at_the_first_result_leaves_no_file(cli, tmp_path):
     file = write_jsonl(tmp_path / "in.jsonl", [{"id": str(number), "text": text(number)} for number in range(20)])
 
     words = ("dedup", file, *SHINGLES, "--quiet", "--results", tmp_path / "results")

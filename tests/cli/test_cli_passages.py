@@ -77,7 +77,7 @@ def test_three_commands_lead_from_a_folder_to_a_clue_as_the_page_shows(cli, text
     assert len(kept["text"]) == len(QUOTING) - (58 - 37)
 
 
-def test_clues_come_from_files_too_and_are_counted(cli, index, quoting):
+def test_clues_come_from_files_too(cli, index, quoting):
     asked = cli("find", index, quoting, "--limit", 1)
     assert [(record["query"], [m["id"] for m in record["matches"]]) for record in asked.records] == [
         ("quoting", ["metro"]),
@@ -122,7 +122,7 @@ def test_passages_are_filtered_by_number_and_by_site(cli, index, quoting):
     assert "has no metadata 'site'" in refused.err
 
 
-def test_texts_are_written_without_passages_and_with_them_marked(cli, index, tmp_path):
+def test_texts_are_written_with_their_passages_cut_or_marked(cli, index, tmp_path):
     text = f"{QUOTE}中间是另一段没有人写过的话，讲的是别的事情。{HEAT}"
     asked = write_jsonl(tmp_path / "asked.jsonl", [{"id": "a", "text": text}])
     words = ("passages", index, asked, "--cut", tmp_path / "cut.jsonl", "--mark", tmp_path / "mark.jsonl")
@@ -188,7 +188,7 @@ def test_a_report_shows_texts_with_their_passages_coloured(cli, index, tmp_path)
     )
 
 
-def test_a_report_is_bounded_and_says_what_it_leaves_out(monkeypatch):
+def test_a_bounded_report_says_what_it_leaves_out(monkeypatch):
     for name, number in {"MOST_TEXTS": 3, "TEXT_CHARACTERS": 900, "PAGE_BYTES": 8_000}.items():
         monkeypatch.setattr(passages_page, name, number)
     report = passages_page.PassagesReport()
@@ -242,7 +242,7 @@ def crawl(tmp_path):
     return write_jsonl(tmp_path / "crawl.jsonl", [{"text": text, "id": key} for key, text in texts.items()])
 
 
-def test_items_of_suites_are_found_in_texts_and_texts_without_any_are_kept(cli, items, crawl, tmp_path):
+def test_texts_without_items_of_suites_are_kept(cli, items, crawl, tmp_path):
     kept, report = tmp_path / "kept.jsonl", tmp_path / "suites.jsonl"
     words = ("passages", items, crawl, "--against", "maths", "--against", "civics", "--at-share", 0.6)
     done = cli(*words, "--output", kept, "--suites", report)
@@ -356,7 +356,7 @@ def test_texts_of_standard_input_without_items_are_kept_too(cli, items, crawl, t
     assert len((tmp_path / "kept.csv").read_text("utf-8").splitlines()) == 4
 
 
-def test_items_of_a_folder_of_texts_are_found_and_its_files_are_kept(cli, items, tmp_path):
+def test_files_of_a_folder_without_items_are_kept(cli, items, tmp_path):
     folder, kept = tmp_path / "pages", tmp_path / "clean"
     folder.mkdir()
     (folder / "with.txt").write_text(ESSAY.format(ITEM), encoding="utf-8")

@@ -60,7 +60,7 @@ def test_help_that_nobody_reads_ends_as_other_output_does(words):
 
 
 @pytest.mark.parametrize("words", [["add", "--verbose"], ["claim"]])
-def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, empty, simhash_file, words, others_wait):
+def test_what_was_acknowledged_before_ctrl_c_stays(cli, empty, simhash_file, words, others_wait):
     file = simhash_file("a.jsonl", spread(200_000))
     name, *more = words
     # Without a buffer behind standard output an interrupt leaves a write half done.
@@ -79,7 +79,7 @@ def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, empty, simhash
     assert cli("verify", empty).code == 0
 
 
-def test_ctrl_c_keeps_the_decisions_and_resume_ends_with_the_same_bytes(tmp_path, simhash_file):
+def test_a_run_resumed_after_ctrl_c_ends_with_the_same_bytes(tmp_path, simhash_file):
     file, results = simhash_file("a.jsonl", spread(40_000)), tmp_path / "results"
     words = (file, *OWN, "--create")
     resumable = ("dedup", f"file:{tmp_path / 'a'}", *words, "--results", results, "--resume")
@@ -250,7 +250,7 @@ def test_a_closed_standard_input_is_a_sentence_or_a_refusal(tmp_path):
     assert "standard input: refused: reading stopped" in read.err
 
 
-def test_a_closed_standard_error_loses_messages_and_no_index_gets_its_number(cli, tmp_path):
+def test_no_index_gets_the_number_of_a_closed_standard_error(cli, tmp_path):
     url = f"file:{tmp_path / 'i'}"
     cli("create", url, "--analyzer", "shingle")
     (tmp_path / "a.jsonl").write_text(f'{{"id": "a", "text": "{text(1)}"}}\n{{}}\n')

@@ -43,7 +43,7 @@ def test_query_for_a_text_without_words_is_a_failure(cli, filled):
     assert "has no usable words, so it has no fingerprint" in cli("query", filled, "--text", "…!?").failure
 
 
-def test_query_as_a_table_has_a_row_for_each_match_and_one_where_nothing_is_near(cli, filled):
+def test_query_as_a_table_has_a_row_for_each_match(cli, filled):
     words = ("query", filled, "--id", "group 1 copy 0", "--format", "table")
 
     drawn, cut = cli(*words, "--simhash", "0").out.decode(), cli(*words, "--limit", 1).out.decode()
@@ -92,7 +92,7 @@ def decided(cli, empty, tmp_path):
     return empty
 
 
-def test_copies_prints_one_line_for_each_id_and_says_which_are_missing(cli, decided):
+def test_copies_prints_one_line_for_each_id(cli, decided):
     asked = cli("copies", decided, "wire", "nobody", "paper 1", "other")
 
     assert (asked.code, asked.err) == (1, "simhash-hbase: nobody: not in the index\n")

@@ -145,7 +145,7 @@ def test_the_commands_of_the_page_work_in_a_store(bucket, store, tmp_path):
     assert [json.loads(line) for line in kept] == RECORDS[::3]
 
 
-def test_without_ranges_the_rest_is_refused_and_no_secret_is_shown(cli):
+def test_without_ranges_the_rest_is_refused(cli):
     with web(data=DATA, cut=len(DATA) // 3, ranges=False) as (url, _):
         done = cli("fingerprint", url, "--analyzer", "shingle", "--workers", 1)
 

@@ -35,7 +35,7 @@ def home(tmp_path):
         *((DATA_SET, "corpus.jsonl", address) for address in ("corpus.jsonl", "", "*.jsonl")),
     ],
 )
-def test_objects_are_read_as_files_are_and_what_is_kept_is_written(home, tmp_path, place, name, address):
+def test_objects_are_read_as_files_are(home, tmp_path, place, name, address):
     (tmp_path / "a.jsonl").write_bytes(WEB)
     objects = {name: WEB}
     output = ("--output", f"{place}/clean.jsonl") if address == name else ()
@@ -93,7 +93,7 @@ except RuntimeError:
     [("gs://corpora", 12 << 20, "finished"), ("gs://corpora", 12 << 20, "stopped"), (DATA_SET, 1000, "stopped"),
      (DATA_SET, 12 << 20, "stopped")],
 )  # fmt: skip
-def test_an_output_replaces_an_object_when_it_is_finished_and_not_before(home, place, size, end):
+def test_an_output_replaces_an_object_only_when_it_is_finished(home, place, size, end):
     objects = {"corpus.jsonl": b"before"}
     with SERVICES[place](objects) as (variables, uploads):
         program = [sys.executable, "-c", WRITTEN, f"{place}/corpus.jsonl", str(size), end]

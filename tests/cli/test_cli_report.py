@@ -150,9 +150,7 @@ def test_the_field_about_which_near_copies_agree_is_named(cli, url, page, corpus
     assert "analyzer shingle, scheme 5x2, agree a (site)); of near copies" in read_report(page).text
 
 
-def test_the_first_refused_records_are_named_with_their_reasons_and_all_counted(
-    cli, url, page, corpus, tmp_path, monkeypatch
-):
+def test_the_first_refused_records_are_named_with_their_reasons(cli, url, page, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs, "SHOWN_REJECTS", 4)
     lines = [json.dumps(record) for record in corpus[:6]]
     broken = ["broken", '{"id": "blank", "text": "  "}', '{"id": "signs", "text": "!!!"}', lines[0], "broken"]
@@ -182,7 +180,7 @@ def test_a_corpus_without_duplicates_is_said_to_have_none_but_short_documents(cl
 
 
 @pytest.mark.slow
-def test_a_dry_run_has_the_same_report_and_says_so(cli, url, page, corpus_file, tmp_path):
+def test_a_dry_run_has_the_same_report(cli, url, page, corpus_file, tmp_path):
     words = ("dedup", url, corpus_file, *SHINGLES, "--report")
 
     cli(*words, tmp_path / "dry.html", "--dry-run")
@@ -208,9 +206,7 @@ def test_own_fingerprints_have_pairs_without_texts(cli, url, page, simhash_file)
     assert 'id="similarities"' not in report.html
 
 
-def test_originals_that_only_the_index_knows_have_no_text_and_removed_ones_a_mark(
-    cli, url, page, corpus, corpus_file, tmp_path
-):
+def test_originals_that_only_the_index_knows_have_no_text(cli, url, page, corpus, corpus_file, tmp_path):
     rest = write_jsonl(tmp_path / "rest.jsonl", [record for at, record in enumerate(corpus) if at % 3])
     cli("dedup", url, corpus_file, *SHINGLES)
     cli("remove", url, "group 0 copy 0")
@@ -248,7 +244,7 @@ def test_every_form_of_input_is_read_again(cli, page, corpus, corpus_file, tmp_p
 
 
 @pytest.mark.slow
-def test_of_pages_the_main_text_is_compared_and_the_whole_page_counted(cli, url, page, corpus, tmp_path):
+def test_the_report_compares_the_main_texts_of_pages(cli, url, page, corpus, tmp_path):
     folder = tmp_path / "site"
     folder.mkdir()
     for number, record in enumerate(corpus[:6]):
@@ -331,7 +327,7 @@ def test_a_run_that_fails_leaves_an_older_report_alone(cli, url, corpus_file, pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl", "report.html"]
 
 
-def test_a_link_stays_a_link_and_a_device_a_device(cli, url, corpus_file, page, tmp_path):
+def test_a_link_or_device_that_takes_a_report_stays_one(cli, url, corpus_file, page, tmp_path):
     (tmp_path / "link.html").symlink_to(page)
 
     cli("dedup", url, corpus_file, *SHINGLES, "--report", tmp_path / "link.html")

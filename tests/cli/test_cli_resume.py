@@ -130,7 +130,7 @@ def test_the_clusters_hold_every_duplicate_with_its_original(whole):
     assert len({cluster["id"] for cluster in clusters}) == len(clusters)
 
 
-def test_a_restart_analyses_what_is_left_and_its_rate_counts_that_alone(cli, empty, tmp_path, monkeypatch, stopped):
+def test_a_restart_analyses_only_what_is_left(cli, empty, tmp_path, monkeypatch, stopped):
     file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
     words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results")
     with stopped(1_000), seen_to_wait(empty.removeprefix("file:")):

@@ -74,7 +74,7 @@ def test_options_may_come_from_a_file_a_variable_and_the_command_line_in_this_or
         (b"[query]\nsimilarity = true", "{}: similarity is true: wanted a number from 0 to 1"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_and_its_place_named(cli, empty, config, file, content, message):
+def test_a_setting_that_cannot_be_is_refused_with_its_place(cli, empty, config, file, content, message):
     if content is not None:
         config.write_bytes(content)
 
@@ -96,7 +96,7 @@ def test_a_repeatable_option_may_come_from_a_variable_or_a_file(cli, empty, file
         assert kept() == value.split()
 
 
-def test_debug_shows_a_traceback_and_may_come_from_a_variable_or_a_file(cli, config, tmp_path, monkeypatch):
+def test_debug_of_a_word_a_variable_or_a_file_shows_a_traceback(cli, config, tmp_path, monkeypatch):
     missing = f"file:{tmp_path / 'missing'}"
     config.write_text("debug = true")
 
@@ -110,7 +110,7 @@ def test_debug_shows_a_traceback_and_may_come_from_a_variable_or_a_file(cli, con
     assert all(done.err.splitlines()[-1].startswith("simhash-hbase: ") for done in ended)
 
 
-def test_every_command_prints_a_table_or_json_lines_and_nothing_else_if_quiet(cli, filled, corpus_file):
+def test_every_command_prints_a_table_or_json_lines(cli, filled, corpus_file):
     commands = {
         "add": [filled, corpus_file, "--verbose"],
         "query": [filled, "--id", "group 0 copy 0"],

@@ -38,7 +38,7 @@ def on_screen(cli, monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tmp_path, corpus_file):
+def test_every_long_command_shows_a_bar_beside_its_results(on_screen, tmp_path, corpus_file):
     url, loaded = f"file:{tmp_path / 'a.index'}", f"file:{tmp_path / 'b.index'}"
     ids = tmp_path / "ids.txt"
     ids.write_text("".join(f"group {i} copy 0\n" for i in range(3)))
@@ -66,7 +66,7 @@ def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tm
 
 
 @pytest.mark.slow
-def test_a_bar_tells_share_and_rate_and_is_gone_in_the_end(on_screen, empty, big):
+def test_a_bar_that_tells_share_and_rate_is_gone_in_the_end(on_screen, empty, big):
     done, shown = on_screen("add", empty, big, "--workers", 1)
 
     assert done.code == 0
@@ -124,7 +124,7 @@ def test_a_pipe_gets_neither_bars_nor_colours_though_they_are_forced(cli, monkey
         (["explain", "group 0 copy 0", "group 1 copy 0", "--format", "table"], ""),
     ],
 )
-def test_a_word_is_on_the_terminal_before_anything_else_and_gone_then(filled, words, first):
+def test_a_word_is_on_the_terminal_before_anything_else(filled, words, first):
     _, shown = on_terminal(words[0], filled, *words[1:])
 
     assert shown.startswith(STARTING)
@@ -174,8 +174,11 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(filled, corpus_file):
     assert shown.startswith("add: 60 documents")
 
 
-def test_quiet_shows_nothing_and_no_color_leaves_no_colour_on_a_terminal(on_screen, filled, corpus_file):
+def test_quiet_shows_nothing_on_a_terminal(on_screen, filled, corpus_file):
     assert on_screen("add", filled, corpus_file, "--quiet")[1] == ""
+
+
+def test_no_color_leaves_no_colour_on_a_terminal(on_screen, filled, corpus_file):
     assert COLOUR.search(on_screen("add", filled, corpus_file)[1])
     assert not COLOUR.search(on_screen("add", filled, corpus_file, NO_COLOR="1")[1])
 

@@ -8,7 +8,7 @@ from support.corpus import text
 DRIVER = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
 
 
-def test_fingerprints_equal_those_of_yanyiwu_simhash_and_are_explained(cli):
+def test_fingerprints_equal_those_of_yanyiwu_simhash(cli):
     words = ("fingerprint", "--analyzer", "jieba", "--top", 5, "--hash", "jenkins", "--text", DRIVER)
 
     made, explained = cli(*words).record, cli(*words, "--explain").record
@@ -20,7 +20,7 @@ def test_fingerprints_equal_those_of_yanyiwu_simhash_and_are_explained(cli):
     assert cli("fingerprint", "--hash", "md5", "--seed", 1, "--text", DRIVER).usage_error
 
 
-def test_fingerprint_reads_files_and_texts_and_does_as_an_index_does(cli, filled, corpus_file):
+def test_fingerprint_makes_those_of_an_index(cli, filled, corpus_file):
     stored = {record["id"]: record["simhash"] for record in cli("export", filled).records}
 
     first, *others = cli("fingerprint", "--profile-of", filled, "--text", text(0), corpus_file).records
@@ -81,7 +81,7 @@ def test_plan_adds_up_what_was_measured(cli):
     assert said in cli("plan", "--documents", "1e8").err
 
 
-def test_plan_counts_sketch_rows_and_a_folder_made_by_dedup_apart_from_a_loaded_one(cli):
+def test_plan_counts_a_folder_made_by_dedup_apart_from_a_loaded_one(cli):
     plain = cli("plan", "--format", "json", "--documents", "1e6", "--scheme", "5x2").record
     without = planned(cli, "--documents", "1e6")["5x2"]
     table = cli("plan", "--documents", "1e6", "--scheme", "5x2").out.decode()

@@ -84,7 +84,7 @@ def show(page, folder, anchor=""):
     page.goto(f"file://{folder / 'report.html'}{anchor}")
 
 
-def test_the_marks_are_the_words_that_differ_and_the_rest_is_the_texts(browser, quickstart):
+def test_the_marks_are_the_words_that_differ(browser, quickstart):
     texts = {record["id"]: record.get("text") for record in lines_of(quickstart / "corpus.jsonl")}
     duplicates = {line["id"]: line["of"] for line in lines_of(quickstart / "decisions.jsonl") if line["of"]}
     with open_page(browser) as page:
@@ -105,7 +105,7 @@ def test_the_marks_are_the_words_that_differ_and_the_rest_is_the_texts(browser, 
 @pytest.mark.parametrize(
     ("name", "size", "dark"), [("wide", WIDE, False), ("narrow", NARROW, False), ("dark", WIDE, True)]
 )
-def test_pictures_are_taken_and_the_page_fits(browser, quickstart, screenshots, name, size, dark):
+def test_the_page_fits(browser, quickstart, screenshots, name, size, dark):
     screenshots.mkdir(exist_ok=True)
     with open_page(browser, size=size, dark=dark) as page:
         show(page, quickstart)
@@ -149,7 +149,7 @@ def test_the_field_about_which_near_copies_agree_is_named_in_chinese(browser, pl
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_page_of_passages_is_in_chinese_and_accessible(browser, tmp_path, dark):
+def test_the_page_of_passages_in_chinese_is_accessible(browser, tmp_path, dark):
     line = "本页的这一行字在许多文档里都有，一个字也没有改动过，读者可以自己去比较。"
     texts = [{"id": str(number), "text": f"第{number}篇的开头。" * 9 + line} for number in range(12)]
     write_jsonl(tmp_path / "texts.jsonl", [*texts, {"id": "blank", "text": " "}])
@@ -258,7 +258,7 @@ def pairs_with(records, word):
     return sum(first or copy for first, *copies in groups for copy in copies)
 
 
-def test_pairs_are_filtered_by_distance_and_ordered(page, plain):
+def test_pairs_can_be_filtered_or_ordered(page, plain):
     duplicates = [line for line in lines_of(plain / "decisions.jsonl") if line["of"]]
     most = max(line["distance"] for line in duplicates)
     page.select_option("#distance", str(most))
@@ -301,7 +301,7 @@ def test_everything_can_be_done_with_the_keyboard(page):
     assert page.input_value("#search").endswith("/")
 
 
-def test_more_entries_come_when_asked_for_and_take_the_focus(page):
+def test_more_entries_take_the_focus_when_asked_for(page):
     before = page.locator("#pair-list > details").count()
     assert before < 40
     page.focus("#pair-more")
@@ -340,7 +340,7 @@ def test_without_javascript_the_figures_are_there_still(browser, plain):
     context.close()
 
 
-def test_ids_that_are_addresses_are_links_and_others_are_not(browser, tmp_path):
+def test_only_ids_that_are_addresses_are_links(browser, tmp_path):
     ids = ["https://example.org/a", "javascript:alert(1)", "http://example.org/b?c=d", "not https://example.org/"]
     records = [{**document, "id": name} for name, document in zip(ids, near_copies(1, 4), strict=True)]
     write_jsonl(tmp_path / "corpus.jsonl", records)

@@ -34,7 +34,7 @@ def index_in(folder):
 
 
 @pytest.mark.parametrize("keep", ["first", "longest"])
-def test_the_library_decides_and_writes_what_the_command_does(cli, tmp_path, source, keep):
+def test_the_library_writes_what_the_command_does(cli, tmp_path, source, keep):
     written = ("results", "clusters", "output", "rejects")
     theirs, ours = ({name: tmp_path / f"{who} {name}" for name in written} for who in ("their", "our"))
     options = DedupOptions(keep=keep, **{name: str(ours[name]) for name in ("results", "clusters", "output")})
@@ -53,7 +53,7 @@ def test_the_library_decides_and_writes_what_the_command_does(cli, tmp_path, sou
         )
 
 
-def test_decisions_are_handed_over_in_order_and_again(cli, tmp_path, source):
+def test_decisions_in_order_can_be_read_again(cli, tmp_path, source):
     out = cli("dedup", f"file:{tmp_path / 'theirs'}", source, *SHINGLES).out
     printed, notes = Printed(), []
 
@@ -101,7 +101,7 @@ def test_lines_that_take_json_get_the_same_decisions_when_the_index_holds_them(t
     assert encoded.flushed == len(encoded.lines) == 60
 
 
-def test_a_run_continues_behind_its_checkpoint_and_only_with_the_same_options(tmp_path, source):
+def test_a_run_continues_only_with_the_same_options(tmp_path, source):
     results = tmp_path / "results"
     options = DedupOptions(results=str(results))
 
@@ -172,7 +172,7 @@ def test_a_command_walks_through_the_input_once_whatever_is_asked_for(cli, tmp_p
     assert scanned == {name: 1 for name in FOLDERS if not pattern or name != "."}
 
 
-def test_a_large_tree_is_listed_on_the_disk_and_read_in_its_order(tmp_path):
+def test_a_large_tree_is_listed_on_the_disk(tmp_path):
     names = [f"{number:04}.txt" for number in range(2_500)]
     for name in names:
         (tmp_path / name).write_text(f"the text of {name}")
@@ -202,7 +202,7 @@ def test_errors_of_a_file_that_is_written_anew_name_it(tmp_path):
     assert raised.value.filename == str(folder / "x.html")
 
 
-def test_files_may_be_paths_and_one_path_is_no_sequence_of_them(tmp_path):
+def test_files_may_be_a_sequence_of_paths(tmp_path):
     source = write_jsonl(tmp_path / "in.jsonl", near_copies(3, 2))
     options = DedupOptions(output=tmp_path / "kept.jsonl", clusters=tmp_path / "c.jsonl", results=tmp_path / "r.jsonl")
     with create_index(tmp_path / "i", analyzer="shingle") as index:
@@ -278,7 +278,7 @@ def test_a_run_that_may_not_remove_so_much_warns_of_the_likely_cause(tmp_path, p
     assert [note.partition(":")[0] for note in notes] == ["2 duplicates may be wrong"]
 
 
-def test_claims_by_a_notice_are_warned_of_and_copies_of_one_page_are_not(cli, tmp_path, pages):
+def test_only_claims_by_a_notice_are_warned_of(cli, tmp_path, pages):
     assert "2 duplicates may be wrong: " in cli("claim", pages).err
     for name in "cd":
         (pages / f"{name}.html").unlink()

@@ -67,7 +67,7 @@ def test_an_edit_changes_a_text_unless_it_is_a_copy(kind, lang, text):
     assert kind != "moved" or sorted(edited) == sorted(text)
 
 
-def test_a_pair_is_shown_with_both_texts_and_one_is_kept_to_query_with(tmp_path, capsys):
+def test_a_pair_is_shown_with_both_texts(tmp_path, capsys):
     decisions = [
         {"id": "a", "status": "original", "of": None, "distance": None, "similarity": None, "short": False},
         {"id": "b", "status": "duplicate", "of": "a", "distance": 2, "similarity": 0.91, "short": False},

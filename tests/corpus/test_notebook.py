@@ -13,13 +13,13 @@ def cells(html):
     return [each.text or "" for each in tree.iter() if each.tag in ("th", "td")]
 
 
-def test_a_decision_is_a_row_a_field_and_ids_are_escaped():
+def test_a_decision_is_a_table_of_its_fields():
     shown = cells(Decision("<script>a</script>", False, "b&c", 3, 0.87654)._repr_html_())
     named = {"id": "<script>a</script>", "is_original": "no", "of": "b&c", "distance": "3", "similarity": "0.8765"}
     assert shown[:10] == [cell for pair in named.items() for cell in pair]
 
 
-def test_of_many_matches_the_first_are_shown_and_long_ids_are_cut():
+def test_of_many_matches_the_first_are_shown():
     matches = [Match("x" * 999, at, None, None, False, "2026-11-22T00:00:00Z") for at in range(MOST_ROWS + 5)]
     html = Answer(matches, True, False, False)._repr_html_()
 

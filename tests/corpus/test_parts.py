@@ -181,7 +181,7 @@ def test_parts_of_any_size_make_the_chunks_of_one_process(tmp_path, name, part_b
 
 @pytest.mark.parametrize("part_bytes", [30, 2_000, 100_000])
 @pytest.mark.parametrize("skipped", [0, 1, 30, 200])
-def test_files_of_all_kinds_in_parts_are_skipped_and_read_alike(tmp_path, part_bytes, skipped):
+def test_files_of_all_kinds_are_read_alike_in_parts(tmp_path, part_bytes, skipped):
     written(tmp_path)
     expected = read([str(tmp_path)], None, skipped=skipped, soon=not skipped)
 
@@ -236,7 +236,7 @@ def test_every_option_of_reading_holds_in_parts(tmp_path, settings):
     assert bool(read(paths, 100, **settings) == read(paths, None, **settings))
 
 
-def test_parts_of_a_file_end_at_its_line_ends_and_have_the_wanted_size(tmp_path):
+def test_parts_of_the_wanted_size_end_at_line_ends(tmp_path):
     [path] = written(tmp_path, {"plain.jsonl": lines(60)})
     parts = list(divide(Sources([path]), InputOptions(), part_bytes=300, shares=(4, 2)))
 
@@ -260,7 +260,7 @@ def test_a_row_group_too_large_to_be_held_leaves_a_parquet_file_whole(tmp_path, 
     assert [part.groups for part in divide(Sources([path]), InputOptions(), part_bytes=1)] == [None]
 
 
-def test_small_files_share_a_part_and_a_pipe_is_one_by_itself(tmp_path):
+def test_only_small_files_share_a_part(tmp_path):
     written(tmp_path, {f"{number}.html": b"page" for number in range(10)})
     parts = list(divide(Sources([str(tmp_path), "-"]), InputOptions(), part_bytes=16))
 

@@ -85,7 +85,7 @@ def early(monkeypatch):
     return cut
 
 
-def test_no_text_is_cut_twice_and_some_are_cut_early(corpus_file, monkeypatch, early):
+def test_no_text_is_cut_twice(corpus_file, monkeypatch, early):
     cut, count = [], Batch.count
     monkeypatch.setattr(Batch, "count", lambda self, **named: cut.extend(self.texts) or count(self, **named))
     decided(corpus_file, 2)
@@ -112,7 +112,7 @@ def test_where_nothing_is_decided_no_process_stays(corpus_file):
     assert multiprocessing.active_children() == []
 
 
-def test_refused_records_of_the_sample_are_counted_and_the_first_is_named(write):
+def test_the_first_refused_record_of_the_sample_is_named(write):
     notes = []
     path = write("one", "", "three", None)
 

@@ -115,7 +115,7 @@ def test_closing_ends_processes_that_work(tmp_path):
     assert multiprocessing.active_children() == []
 
 
-def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done():
+def test_a_job_is_done_after_one_that_took_too_long():
     with closing(Worker(ANALYSIS)) as worker:
         with pytest.raises(TooMuchWork, match=r"more than 0\.2 s of work"):
             worker.call(work_for_ever, seconds=0.2)
@@ -161,7 +161,7 @@ def has_analysis(analysis):
     return analysis is not None
 
 
-def test_jobs_before_the_analysis_have_none_and_all_jobs_after_it_have_it():
+def test_only_jobs_after_the_analysis_have_it():
     with closing(Workers(2)) as workers:
         workers.start()
         before = [workers.submit(has_analysis) for _ in range(3)]

@@ -28,7 +28,7 @@ from simhash_hbase.report.explain import ComparedDocument, compare
         ("murmur3", [[("apple", 0)], [("x", 3), ("x", -3)], [("x", 1e-6)], [("x", 1), ("y", 0)]], [3], "weights"),
     ],
 )
-def test_features_that_are_bad_or_weigh_nothing_refuse_their_document_and_no_other(hash, documents, kept, reason):
+def test_bad_or_weightless_features_refuse_their_document_alone(hash, documents, kept, reason):
     done = Analysis(Profile.resolve(analyzer="weighted", hash=hash)).features("abcd", documents)
 
     assert done.kept == kept
@@ -46,7 +46,7 @@ def test_a_document_without_features_is_refused_at_its_place():
     assert (done.entries.ids, done.kept, list(done.refused)) == (["a", "c"], [0, 2], [1])
 
 
-def test_texts_of_one_shingle_have_no_similarity_and_are_judged_by_distance():
+def test_texts_of_one_shingle_are_judged_by_distance():
     with create_index("memory:", analyzer="shingle") as index:
         for name, text in (("same", "天地玄黄"), ("other", "日月盈昃"), ("long", "天地玄黄宇宙洪荒")):
             index.add(name, text)
@@ -118,7 +118,7 @@ def test_other_versions_that_make_the_same_fingerprints_analyse_texts(index, mon
     assert again(index).texts(["a"], ["一个文本 with words"]).kept == [0]
 
 
-def test_a_profile_without_a_probe_is_read_and_not_probed(change_jieba):
+def test_a_profile_without_a_probe_is_not_probed(change_jieba):
     old = msgspec.structs.asdict(Profile.resolve(analyzer="jieba"))
     for name in ("jieba_idf", "probe", "versions", "extractor"):
         del old[name]

@@ -26,7 +26,7 @@ from simhash_hbase.kernel.texts import Batch
 documents = st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=8)
 
 
-def test_a_word_of_one_document_is_not_stored_and_weighs_as_an_unknown_one():
+def test_a_word_of_one_document_weighs_as_an_unknown_one():
     table = idf_of([["a", "b"], ["b"], ["b", "b"]])
 
     assert dict(table.frequencies) == {"b": 3}
@@ -162,7 +162,7 @@ def test_an_index_made_with_a_sample_does_not_cut_it_again(tmp_path, cuts):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_so_many_threads_count_a_sample_and_the_table_is_the_same(monkeypatch, workers):
+def test_the_table_is_the_same_however_many_threads_count_its_sample(monkeypatch, workers):
     texts = TEXTS[:4]
     alone = learn(texts)
     together = Barrier(workers)

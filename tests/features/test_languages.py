@@ -41,7 +41,7 @@ def texts(request):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURED)
-def test_copies_with_one_edit_are_found_and_nothing_else_is(name):
+def test_only_copies_with_one_edit_are_found(name):
     language, form = MEASURED[name]
 
     row = measure(name, LANGUAGES[language], form)
@@ -82,7 +82,7 @@ def test_a_mark_makes_another_word(kind):
         assert word_tokens(first) == word_tokens(pair[0])
 
 
-def test_emoji_change_no_text_and_are_none_alone():
+def test_emoji_are_no_part_of_a_text():
     texts = LANGUAGES["emoji"]
     plain = ["".join(c for c in text if unicodedata.category(c) not in ("So", "Sk", "Cf")) for text in texts]
     index = make_index(texts)

@@ -39,7 +39,7 @@ def test_a_run_gets_a_joiner_after_each_thirty_that_others_follow_wherever_it_be
 
 @given(st.text("a中" + SOME_MARKS, max_size=300))
 @settings(max_examples=200)
-def test_what_was_cut_is_not_cut_again_and_no_form_of_it_has_a_long_run(string):
+def test_bounded_marks_are_not_cut_again(string):
     once = bounded_marks(string * 3)
 
     assert once == plain.bounded(string * 3)

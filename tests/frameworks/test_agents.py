@@ -47,7 +47,7 @@ def asked(address, *calls, options=()):
 
 
 @pytest.mark.parametrize("options", [[], ["--read-only"]])
-def test_an_agent_is_told_of_the_tools_that_it_has_and_of_no_others(url, options):
+def test_an_agent_is_told_only_of_the_tools_that_it_has(url, options):
     instructions, tools, [answer] = asked(url, ("remember", {"id": "a", "text": METRO}), options=options)
 
     # A server that only reads has no tool that changes.
@@ -222,14 +222,14 @@ def answers(url):
 
 
 @pytest.mark.parametrize("what", HALF)
-def test_a_call_that_is_no_unicode_is_answered_and_the_next_one_too(answers, what):
+def test_a_call_that_is_no_unicode_is_answered(answers, what):
     [answer] = answers(HALF[what])
 
     assert (answer["id"], answer["result"]["isError"]) == (1, True)
     assert "half of a surrogate pair, or bytes that are not UTF-8" in answer["result"]["content"][0]["text"]
 
 
-def test_a_line_that_is_no_message_gets_an_error_and_a_notification_nothing(answers):
+def test_a_line_that_is_no_message_gets_an_error(answers):
     found = answers(*UNREADABLE, *WITHOUT_ANSWER)
 
     assert [answer["id"] for answer in found] == [name for name, _ in UNREADABLE.values()]

@@ -140,7 +140,7 @@ def test_a_crawl_without_an_index_does_not_begin(tmp_path, site):
     assert not crawler.items.exists() or crawler.kept == []
 
 
-def test_items_without_a_text_pass_and_those_without_an_id_do_not(url):
+def test_only_items_without_a_text_pass_undecided(url):
     made = pipeline(URL=url, FIELD="body", ID_FIELD="key")
 
     assert asyncio.run(given(made, {"key": 1}, {"key": 2, "body": "…"})) == [{"key": 1}, {"key": 2, "body": "…"}]

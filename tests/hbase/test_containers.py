@@ -53,7 +53,7 @@ def hbase(tmp_path):
     run("clean")
 
 
-def test_a_stopped_container_ends_cleanly_and_its_volume_keeps_the_documents(hbase, tmp_path):
+def test_the_volume_of_a_stopped_container_keeps_the_documents(hbase, tmp_path):
     url = f"hbase://{hbase('up').split()[-1]}/kept"
     with create_index(url, analyzer="shingle") as index:
         index.add("a", TEXT)
@@ -118,7 +118,7 @@ def test_a_claim_and_a_query_go_through_the_service_to_hbase(compose):
         assert container["Config"]["User"] not in ("", "root", "0")
 
 
-def test_prometheus_reads_the_service_and_has_the_alerts(compose):
+def test_prometheus_with_the_alerts_reads_the_service(compose):
     compose("up", "--detach", "--build")
     wait_for(lambda: all(each["State"]["Health"]["Status"] == "healthy" for each in containers(compose)))
     with httpx.Client(base_url="http://" + compose("port", "prometheus", "9090").strip(), timeout=60) as client:

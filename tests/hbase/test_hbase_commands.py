@@ -109,7 +109,7 @@ def test_the_commands_for_hbase_are_carried_out_as_they_are_printed(tmp_path):
     assert [match["id"].startswith(f"{first['id']}#") for match in answer["matches"]] == [True]
 
 
-def test_the_quickstart_puts_its_corpus_into_a_table_and_finds_a_document_there(tmp_path):
+def test_the_quickstart_finds_a_document_in_its_table(tmp_path):
     folder = clone(tmp_path / "clone")
     provide(folder, "")
     (folder / "scripts" / "hbase").write_text(f"#!/bin/sh\necho {address(2)}\n")

@@ -165,7 +165,7 @@ def test_all_locked_jars_are_fetched_once(lock, registry, cache, capsys):
     assert second.endswith("every sha256 is right")
 
 
-def test_a_jar_that_is_missing_or_not_the_locked_one_is_named_and_nothing_is_kept(lock, registry, cache):
+def test_a_jar_that_is_missing_or_not_the_locked_one_is_named(lock, registry, cache):
     registry["b"] = b"tampered"
     with pytest.raises(maven.FetchError, match=r"^g:b:1 has the sha256 \w+, but \w+ is locked: it is not used$"):
         cache.jars(lock)
@@ -184,7 +184,7 @@ def test_the_script_that_fetches_says_what_is_missing_in_one_line(lock, tmp_path
     assert (done.returncode, done.stderr) == (1, "No module named 'truststore'\n")
 
 
-def test_comments_in_a_lock_file_fetch_nothing_anew_and_other_lines_are_named(lock, tmp_path):
+def test_comments_in_a_lock_file_fetch_nothing_anew(lock, tmp_path):
     before = Downloads(tmp_path).jars_folder(lock)
     lock.write_text("# other words\n" + lock.read_text())
 
@@ -220,7 +220,7 @@ def users_cache(monkeypatch, tmp_path):
     return tmp_path / "cache" / "simhash-hbase" / "hbase"
 
 
-def test_a_package_keeps_all_in_the_users_cache_and_clones_their_jars_alone(users_cache, monkeypatch, tmp_path):
+def test_clones_keep_only_their_jars_in_the_users_cache(users_cache, monkeypatch, tmp_path):
     assert home.cache_folder() == ROOT / ".cache" / "hbase"
     monkeypatch.setattr(home, "CHECKOUT", tmp_path)
     assert home.home_folder() == users_cache / "server"
@@ -244,7 +244,7 @@ def server(tmp_path):
     return home.Home(tmp_path)
 
 
-def test_ports_are_kept_while_they_are_free_and_one_that_another_took_is_replaced(server):
+def test_only_a_port_that_another_took_is_replaced(server):
     first = server.choose_ports(SINGLE.ports)
     again = server.choose_ports(SINGLE.ports)
     with socket.create_server(("127.0.0.1", first["thrift2"])):
@@ -280,7 +280,7 @@ def configuration_of_the_container(tmp_path, data, ports):
     return done.stdout.decode().partition("</configuration>\n")[0] + "</configuration>\n"
 
 
-def test_the_container_asks_what_the_launcher_asks_and_right_answers_count(gateways):
+def test_the_container_asks_what_the_launcher_asks(gateways):
     assert home.failure(ports_of(gateways)) is None
     assert ask_as_the_container_does(gateways).returncode == 0
 
@@ -298,7 +298,7 @@ def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
 
 
 @pytest.mark.parametrize("other", [{"started": "1"}, {"mark": "-Dprovision.home=/elsewhere"}])
-def test_a_process_runs_until_it_is_stopped_and_not_one_with_the_same_id(sleeper, other):
+def test_a_process_with_the_same_id_is_not_stopped(sleeper, other):
     process = sleeper()
     stranger = local.Process(**{**process.__dict__, **other})
     local.stop_all([stranger])
@@ -351,7 +351,7 @@ def test_the_command_and_the_script_print_the_same(words, tmp_path):
     assert done[0].returncode == (words[0] == "status")
 
 
-def test_a_folder_that_java_cannot_name_is_refused_and_wrong_usage_for_the_command(tmp_path):
+def test_a_folder_that_java_cannot_name_is_refused(tmp_path):
     for name in ("with blank", "a:b", "a*"):
         with pytest.raises(InvalidArgument, match="its path contains"):
             home.Home(tmp_path / name)

@@ -26,7 +26,7 @@ def kept(request, tmp_path):
     return tmp_path / HERE
 
 
-def test_hfiles_of_a_release_become_a_table_that_is_asked_claimed_into_and_verified(kept, tmp_path, cli):
+def test_hfiles_of_a_release_become_a_table_that_works(kept, tmp_path, cli):
     table = tables().name()
     HBaseStore.create(hbase_options(2, table), TableSchema()).close()
     url, documents = f"hbase://{address(2)}/{table}", kept / "documents.jsonl"

@@ -102,7 +102,7 @@ def test_the_same_text_of_two_sites_is_kept_twice(match):
         assert len(index.query(text(1)).matches) == 2
 
 
-def test_the_field_is_frozen_in_the_profile_and_missing_from_others():
+def test_a_profile_freezes_the_field_that_documents_must_agree_in():
     assert b"agree" not in Profile.resolve(analyzer="shingle").encode()
     assert Profile.decode(Profile.resolve(analyzer="shingle", agree="site").encode()).agree == "site"
     with pytest.raises(InvalidProfile, match="agree is ''"):

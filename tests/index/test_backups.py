@@ -34,7 +34,7 @@ def test_a_backup_is_as_old_as_what_it_holds(url, tmp_path):
     assert [last_backup(f"file:{tmp_path / name}") for name in ("first", "second")] == [None, rfc3339(BEGAN)]
 
 
-def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_earlier_time(url, tmp_path, monkeypatch):
+def test_a_crash_before_the_note_leaves_a_whole_backup_without_it(url, tmp_path, monkeypatch):
     with open_index(url) as index:
         index.add("a", "some text")
         index.note_backup("2026-11-21T09:30:00Z")
@@ -72,7 +72,7 @@ def test_a_backup_made_by_other_means_is_noted_in_every_store(make_index):
 
 
 @pytest.mark.parametrize("name", ["some.index/copy", "some.index/deeper/copy", "link/copy", "some.index", "link"])
-def test_a_backup_into_a_folder_of_an_index_is_refused_and_leaves_nothing(url, tmp_path, name):
+def test_a_backup_into_a_folder_of_an_index_is_refused(url, tmp_path, name):
     (tmp_path / "link").symlink_to("some.index")
     create_index(tmp_path / "another.index", analyzer="shingle").close()
 

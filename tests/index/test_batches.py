@@ -10,7 +10,8 @@ from support.corpus import text
 from support.places import CLAIMING_PLACES, DAY_MS, HBASE_PLACES, Clock, IndexMaker
 
 from simhash_hbase import InvalidArgument, LocalIndex, Profile, create_index
-from simhash_hbase.index.batches import DocumentBatch, merged
+from simhash_hbase.index.answers import DocumentBatch
+from simhash_hbase.index.batches import merged
 from simhash_hbase.index.upkeep import walk
 from simhash_hbase.rows.documentcells import decode_document
 from simhash_hbase.rows.keys import document_key, id_digest
@@ -129,7 +130,7 @@ def test_other_writers_may_change_a_document_before_it_is_removed(index, monkeyp
         index.add(name, text(name), batch="monday")
     page = next(walk.scan_documents(index.store))
     index.add("a", text("x"), batch="tuesday")
-    monkeypatch.setattr("simhash_hbase.index.stored.scan_documents", lambda *_, **__: iter([page]))
+    monkeypatch.setattr("simhash_hbase.index.batches.scan_documents", lambda *_, **__: iter([page]))
 
     assert list(index.remove_batch("monday", yes=True)) == ["b"]
     assert index.get("a").batch == "tuesday"
@@ -195,7 +196,7 @@ def test_a_batch_is_of_one_collection():
         assert other.batches() == []
 
 
-def test_expired_documents_are_not_counted_and_go_with_their_batch():
+def test_an_expired_document_is_in_no_batch():
     clock = Clock()
     maker = IndexMaker(CLAIMING_PLACES["memory"](None, clock), clock)
     index = maker(analyzer="shingle", ttl_days=1)
@@ -244,7 +245,7 @@ def test_the_counts_have_times(tmp_path):
         assert index.batches() == [DocumentBatch("monday", 2, 1, 1, *times)]
 
 
-def test_a_cell_without_a_batch_has_the_bytes_of_before_in_an_index_without_checksums(tmp_path):
+def test_a_cell_without_batch_or_checksum_has_the_bytes_of_before(tmp_path):
     store = CLAIMING_PLACES["memory"](tmp_path, Clock()).create()
     with LocalIndex.create(store, PROFILE.replace(checksums=False)) as index:
         index.add("a", text("x"))

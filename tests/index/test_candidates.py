@@ -161,7 +161,7 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
 
 
 @pytest.mark.parametrize("queries", [1, 2])
-def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_more(queries):
+def test_a_sketch_row_brings_only_what_is_within_its_reach(queries):
     scheme, prefixes = Scheme.parse("5x2"), np.full((3, 1), 7 << 8 | 11, np.uint64)
     # Every third bit: no block agrees with that of 0.
     near, far = (sum(1 << 3 * bit for bit in range(count)) for count in (20, 21))
@@ -229,7 +229,7 @@ def met_by(index, asked):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whoever_finds_a_document_is_found_by_it_and_judged_the_same(index, seed):
+def test_whoever_finds_a_document_is_found_by_it_alike(index, seed):
     documents, asked = crowd_for(index, seed)
     index.add_entries(asked)
     pairs = met_by(index, asked)

@@ -60,7 +60,7 @@ class Told(list):
         self.append(str(error))
 
 
-def test_every_changed_bit_of_every_cell_is_noticed_and_put_back(index):
+def test_a_repair_puts_back_every_changed_bit_of_every_cell(index):
     before, cells = contents(index), all_cells(index.store)
     assert {row_flag(cell.row) for cell in cells} == {FLAG_MEMBERS, FLAG_COPIES, FLAG_DOCUMENT}
     assert (len(cells), index.verify().wrong) == (5 + 3 + 1, 0)
@@ -87,7 +87,7 @@ def test_every_changed_bit_of_every_cell_is_noticed_and_put_back(index):
     ],
     ids=["metadata of a member", "metadata of a copy", "batch", "original"],
 )
-def test_of_several_changed_bits_repair_and_vacuum_leave_everything_as_it_is(index, clock, kind, old, new, name):
+def test_a_cell_with_several_changed_bits_is_left_as_it_is(index, clock, kind, old, new, name):
     cells = [cell for cell in all_cells(index.store) if row_flag(cell.row) == kind]
     [cell] = [cell for cell in cells if old in cell.value[9:] and name.encode() in cell.value[:9]]
     write_over(index, [cell], [cell.value[:9] + cell.value[9:].replace(old, new)])
@@ -104,7 +104,7 @@ def test_of_several_changed_bits_repair_and_vacuum_leave_everything_as_it_is(ind
     assert all(b"removed" in value for _, _, value in lost)
 
 
-def test_a_checksum_names_each_single_bit_and_no_two_bits():
+def test_a_checksum_names_a_changed_bit_only_where_it_is_the_only_one():
     value = sealed(b"bytes of a cell" + bytes(4))
     places = range(8 * len(value))
     assert is_sealed(value)

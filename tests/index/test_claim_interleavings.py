@@ -235,7 +235,7 @@ def test_after_five_attempts_that_others_spoiled_a_claim_is_contended(stage, tim
     check(stage, "a")
 
 
-def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(stage):
+def test_a_claim_gives_up_at_its_deadline_only_what_is_undecided(stage):
     crashed = stage.claim("crashed", entries({"a": BASE}))
     until_written(crashed)
     until(crashed, "get")

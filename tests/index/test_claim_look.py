@@ -106,7 +106,7 @@ def test_a_claim_looks_at_a_neighbour_before_or_after_it_gave_way(case, waits):
     assert step is (Step.WRITE if waits and own == "pending" else Step.LOOK)
 
 
-def test_of_several_originals_the_nearest_and_then_the_earliest_is_named():
+def test_of_several_originals_the_first_by_distance_then_by_time_is_named():
     scene = Scene("pending")
     for name, order, distance in (("late", (90, 0), 1), ("early", (80, 0), 1), ("far", (70, 0), 2)):
         scene.neighbour("original", name=name, order=order, distance=distance)
@@ -130,7 +130,7 @@ def test_equal_orders_are_told_apart_by_the_digest_of_the_id():
 
 
 @pytest.mark.parametrize("passed_s", [29.9, 30.0])
-def test_one_that_came_later_is_waited_for_a_lease_and_then_set_aside(passed_s):
+def test_a_claim_that_came_later_is_set_aside_after_a_lease(passed_s):
     scene = Scene("pending")
     scene.neighbour("pending", order=LATER)
     assert scene.look()[0] == "pending"

@@ -66,7 +66,7 @@ def test_what_is_no_name_is_refused_in_one_sentence(make_memory_index, name):
 
 
 @given(names, st.integers(0, ALL_BITS), st.lists(st.integers(0, 2**32 - 1), max_size=3))
-def test_masks_keep_distances_and_come_off_again(name, simhash, segments):
+def test_a_mask_that_keeps_distances_comes_off_again(name, simhash, segments):
     collection, other = Collection(name), flip(simhash, [0, 63])
     made = entries({"a": simhash, "b": other}, bands=[segments, segments])
     stored = collection.stored(made)
@@ -124,7 +124,7 @@ def test_documents_of_several_collections_may_be_one_batch(views, index):
     assert all(collection_of(d.id) == collection_of(d.of) for d in decisions if d.of)
 
 
-def test_a_crowd_of_another_collection_cuts_no_decision_and_no_answer_in_silence(make_memory_index):
+def test_a_crowd_of_another_collection_cuts_no_answer(make_memory_index):
     index = make_memory_index(max_members=20, max_rows_per_prefix=20)
     news, blogs = index.in_collection("news"), index.in_collection("blogs")
     unmask(news)
@@ -201,7 +201,7 @@ def test_an_id_that_begins_like_a_stored_one_is_a_document_like_others(views):
             assert view.get(name) is None
 
 
-def test_views_share_the_clock_and_close_together(make_memory_index):
+def test_views_of_collections_share_the_state_of_their_index(make_memory_index):
     index = make_memory_index()
     view = index.in_collection("news")
     times = [one._now() for one in (index, view, index, view)]

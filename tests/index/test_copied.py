@@ -259,7 +259,7 @@ def test_of_a_flood_of_one_text_few_documents_are_read_to_decide_a_repost(make_c
     assert sum(counts) < 2 * (flood + 4 * search.FIRST_MEMBERS)
 
 
-def test_filled_in_forms_are_kept_and_their_copies_found_after_examples_of_the_form():
+def test_of_forms_only_copies_are_duplicates_after_examples_of_the_form():
     form = [paragraph(f"form {n}", count=60) for n in range(8)]
 
     def contract(seed):
@@ -299,7 +299,7 @@ def test_a_collection_counts_its_own_documents(make_claiming_index):
     assert index.query(asked).matches == []
 
 
-def test_a_profile_has_a_share_and_passages_with_rule_copied_only():
+def test_only_a_profile_with_rule_copied_has_a_share():
     made = Profile.resolve(match="copied")
     assert (made.passages, made.passage_gram, made.share, made.bands) == (50, 12, 0.5, 6)
     assert Profile.decode(made.encode()) == made

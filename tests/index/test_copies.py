@@ -108,7 +108,7 @@ def test_a_document_is_in_the_list_of_copies_while_it_is_one(make_index, index, 
     assert listed(index, "a") == ("a", [("b", 1, "again")])
 
 
-def test_the_list_goes_with_its_original_at_once_and_a_copy_says_so(make_index, monkeypatch):
+def test_the_list_of_copies_goes_with_its_original_at_once(make_index, monkeypatch):
     monkeypatch.setattr(copies, "FIRST_COPIES", 2)
     monkeypatch.setattr(copies, "MORE_COPIES", 3)
     index = make_index()
@@ -191,7 +191,7 @@ def renamed(cell, name):
     return cell._replace(qualifier=id_digest(name), value=value)
 
 
-def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_index, index):
+def test_verify_repairs_what_the_list_of_copies_lacks_or_has_too_much(make_index, index):
     claim(index, {"c": BASE}, "wire")
     make_index.clock.advance(ms=200_000)
     of_b, of_c = sorted(cells(index, "a"), key=lambda cell: cell.qualifier != id_digest("b"))
@@ -215,7 +215,7 @@ def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_in
     assert [cell.qualifier for cell in cells(index, "a")] == [id_digest("c")]
 
 
-def test_an_original_that_comes_back_lists_later_copies_and_after_a_repair_all(make_index):
+def test_an_original_that_comes_back_lists_all_copies_after_a_repair(make_index):
     index = with_a_copy(make_index, grace_s=3_600)
     list(index.remove_many(["a"]))
     make_index.clock.advance(ms=50)

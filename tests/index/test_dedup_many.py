@@ -31,7 +31,7 @@ def index(make_index):
 
 
 @pytest.mark.parametrize("batch", [1, 7, 2_000])
-def test_decisions_come_in_order_and_do_not_depend_on_the_batch(make_index, monkeypatch, batch):
+def test_decisions_in_order_do_not_depend_on_the_batch(make_index, monkeypatch, batch):
     monkeypatch.setattr(LocalIndex, "_batch_documents", batch)
     documents, (index, other) = corpus(60), (make_index() for _ in range(2))
     decided = list(index.dedup_many(documents))
@@ -43,7 +43,7 @@ def test_decisions_come_in_order_and_do_not_depend_on_the_batch(make_index, monk
     assert 10 < sum(not decision.is_original for _, decision in decided) < 30
 
 
-def test_a_text_without_words_has_no_decision_and_disturbs_none(index):
+def test_a_text_without_words_has_no_decision(index):
     [first, second] = corpus(2)
     decided = list(index.dedup_many([first, ("empty", "……！？"), second, ("blank", "")]))
     assert [name for name, _ in decided] == [first[0], "empty", second[0], "blank"]

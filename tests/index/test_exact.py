@@ -98,7 +98,7 @@ def test_similarities_are_those_of_the_texts_whatever_the_batches(index, texts, 
         assert decisions == decide(other, texts, size=3)
 
 
-def test_the_sketches_alone_err_on_both_sides_and_the_margin_loses_no_pair(index, texts):
+def test_the_margin_of_exact_judging_loses_no_pair(index, texts):
     decisions = decide(index, texts)
     with create_index("memory:", analyzer="shingle", similarity=0.8) as other:
         estimated = decide(other, texts, judged=False)

@@ -88,7 +88,7 @@ def test_what_has_no_pages_to_spare_or_may_wait_for_input_gathers_nothing(index,
             assert held(each) == ["a"]
 
 
-def test_an_error_undoes_the_whole_group_and_the_next_one_is_kept(index):
+def test_an_error_undoes_its_whole_group_alone(index):
     groups = WriteGroups(index.store)
 
     def fail():

@@ -124,7 +124,7 @@ def test_what_is_not_read_whole_is_told_of_the_query_that_it_touches(make_index,
 TEXT = "A document long enough to leave some features."
 
 
-def test_an_index_counts_finds_and_removes_documents_as_a_container(make_index):
+def test_an_index_is_a_container_of_documents(make_index):
     index = make_index()
     assert (len(index), bool(index)) == (0, True)
     index.claim("a", TEXT)

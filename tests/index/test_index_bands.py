@@ -109,7 +109,7 @@ def test_rows_of_crowded_fingerprints_are_kept_whoever_has_them(make_memory_inde
 
 
 @pytest.mark.parametrize("flag", range(1, TABLES + BANDS + 1))
-def test_verify_finds_and_repairs_every_missing_row(make_memory_index, flag):
+def test_verify_repairs_every_missing_row(make_memory_index, flag):
     index = make_memory_index(**BANDED)
     index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS), b=Written(FAR, SKETCH, OTHERS)))
     before = rows_of(index)

@@ -126,7 +126,7 @@ def test_threads_that_share_an_index_make_one_original_of_each_group(make_claimi
     assert index.verify().wrong == 0
 
 
-def test_texts_are_claimed_one_by_one_and_many(make_claiming_index):
+def test_texts_are_claimed_alone_or_many_at_once(make_claiming_index):
     index = make_claiming_index(analyzer="shingle")
     text = "Of near copies that are claimed at the same time exactly one becomes the original. " * 12
 

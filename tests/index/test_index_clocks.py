@@ -56,7 +56,7 @@ def test_vacuum_by_a_clock_that_is_ahead_hides_nothing_that_is_written_later(mak
 
 
 @pytest.mark.parametrize("ahead", [2, 24 * 365])
-def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahead):
+def test_documents_expire_by_the_servers_clock(make, ahead):
     right, wrong = make(0, ahead, grace_s=0, ttl_days=1)
     right.add_entries(entries({"a": BASE}))
     swept = wrong.vacuum()
@@ -88,7 +88,7 @@ def test_what_a_writer_that_is_behind_refreshes_is_not_hidden_either(make):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_writers_hours_ahead_and_behind_lose_nothing_beside_vacuums_by_any_of_them(make, seed):
+def test_writers_hours_ahead_or_behind_lose_nothing_beside_vacuums(make, seed):
     indexes = make(2, -2, 0, grace_s=0)
     rng = random.Random(seed)
     model = {}
@@ -112,7 +112,7 @@ def test_writers_hours_ahead_and_behind_lose_nothing_beside_vacuums_by_any_of_th
     assert indexes[-1].verify().wrong == 0
 
 
-def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
+def test_a_repair_counts_as_repaired_only_what_it_reads_back(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1, "d": FAR ^ 1}))
     future = now_ms() + 2 * HOUR_MS
@@ -203,7 +203,7 @@ def test_it_is_the_server_s_time(server, clocks):
         assert server.server_time() == BEGIN_MS + 1000 * passed_s
 
 
-def test_it_stays_a_margin_behind_and_is_read_once_a_minute(server, clocks):
+def test_the_servers_clock_is_read_once_a_minute(server, clocks):
     for minute in range(3):
         for _ in range(4):
             assert server.time_below() == clocks.server_ms - MARGIN_MS
@@ -211,7 +211,7 @@ def test_it_stays_a_margin_behind_and_is_read_once_a_minute(server, clocks):
         assert clocks.readings == minute + 1
 
 
-def test_it_goes_up_although_no_time_passes_and_each_store_has_its_own(server, clocks):
+def test_the_time_of_a_store_goes_up_although_no_time_passes(server, clocks):
     other = server_clock(SwappingOnly(MemoryStore(clock=lambda: BEGIN_MS + 9)), clocks)
     assert [one.time_below() - BEGIN_MS + MARGIN_MS for one in (server, server, other, server)] == [0, 1, 9, 2]
 

@@ -148,7 +148,7 @@ def crowded(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("act", [LocalIndex.verify, partial(LocalIndex.verify, repair=True), LocalIndex.vacuum])
-def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, act):
+def test_upkeep_takes_memory_by_its_page_however_full_a_prefix_is(crowded, act):
     found = []
     taken = peak_bytes(lambda: found.append(act(crowded)))
     after = crowded.verify()
@@ -159,7 +159,7 @@ def test_upkeep_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
 
 
 @pytest.mark.parametrize("act", [LocalIndex.verify, LocalIndex.vacuum])
-def test_a_member_is_read_a_few_times_and_not_for_each_page_of_its_passage_rows(monkeypatch, act):
+def test_a_member_is_not_read_for_each_page_of_its_passage_rows(monkeypatch, act):
     for module in ("vacuum", "verification", "walk"):
         monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 20)
     store = NotingStore()
@@ -190,7 +190,7 @@ def test_neither_scans_a_prefix(hide, clock):
 
 
 @pytest.mark.parametrize("repair", [False, True])
-def test_a_repair_reads_each_page_again_in_a_transaction_and_a_check_holds_nothing(store, index, repair):
+def test_only_a_repair_reads_each_page_again_in_a_transaction(store, index, repair):
     add(index, {"a": BASE})
     index.verify(repair=repair)
     names = store.take_names()
@@ -203,7 +203,7 @@ def test_a_repair_reads_each_page_again_in_a_transaction_and_a_check_holds_nothi
     assert "put" not in names
 
 
-def test_one_folder_or_process_has_one_clock_and_is_not_asked_for_it(store, index):
+def test_a_store_of_one_machine_is_not_asked_for_its_clock(store, index):
     index.vacuum()
     index.verify(repair=True)
     index.add_entries(entries({"a": BASE}))

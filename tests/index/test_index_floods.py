@@ -154,7 +154,7 @@ def test_a_claim_whose_original_goes_before_it_is_looked_at_looks_for_others_aga
     first=st.sampled_from([1, 2, 5, 100]),
     way=st.sampled_from([Memory, Swapping]),
 )
-def test_decisions_do_not_depend_on_the_batch_and_name_an_original_in_force(seed, count, first, way):
+def test_decisions_in_a_flood_do_not_depend_on_the_batch(seed, count, first, way):
     chosen = random.Random(seed)
     simhashes = [chosen.choice([BASE, BASE ^ 1, flip(BASE, [5, 6])]) for _ in range(count)]
     sketches = [sketch_near(SKETCH, chosen.choice([0, 3, 40, 90]), seed=n % 5) for n in range(count)]
@@ -267,7 +267,7 @@ def crowded(make_memory_index, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, None])
-def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_batch(crowded, limit):
+def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket(crowded, limit):
     stored = ball(400, seed=1)
     crowded.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=[SKETCH] * len(stored)))
     asked = ball(150, seed=2)
@@ -285,7 +285,7 @@ def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_ba
 
 @pytest.mark.slow
 @pytest.mark.parametrize("act", [LocalIndex.query_entries, LocalIndex.claim_entries, dedup])
-def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(crowded, act):
+def test_a_crowd_of_fingerprints_takes_less_memory_than_its_square(crowded, act):
     stored, asked = ball(1_500, seed=1), ball(1_500, seed=2)
     crowded.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=list(stored.values())))
     batch = entries([(f"q{s:x}", s) for s in asked], sketches=list(asked.values()))

@@ -98,7 +98,7 @@ def test_a_change_undoes_nothing_when_it_is_late(index, store, is_answered, late
 # A later addition has its member above whatever an earlier writer of the document may still delete.
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", ["put", "put_rows", "delete"])
-def test_late_writes_and_deletes_of_members_and_rows_neither_hide_nor_bring_back(index, store, kind, change):
+def test_a_late_change_of_members_or_rows_changes_no_answer(index, store, kind, change):
     calls = Mock(side_effect=getattr(store, kind))
     setattr(store, kind, calls)
     index.add_entries(entries({"a": FIRST}))
@@ -269,7 +269,7 @@ class Lost(SwappingOnly):
 
 
 @pytest.mark.parametrize("operation", ["move", "remove"])
-def test_the_error_names_a_document_to_people_and_none_to_a_log(silent, monkeypatch, operation):
+def test_the_sentence_of_the_error_for_logs_names_no_document(silent, monkeypatch, operation):
     monkeypatch.setattr("simhash_hbase.index.write.FIRST_PAUSE_S", 0)
     with pytest.raises(StoreBusy) as raised:
         OPERATIONS[operation](LocalIndex(Lost(silent.behind)))

@@ -65,7 +65,7 @@ def test_a_text_with_fewer_features_than_the_profile_says_is_called_short(make_i
     assert [answer.short for answer in answers] == short
 
 
-def test_equal_normalised_texts_are_exact_and_equal_fingerprints_alone_are_not(make_index):
+def test_only_equal_normalised_texts_are_exact(make_index):
     index = make_index(match="verified")
     text = "Near copies are found by their fingerprints. " * 20
     blanks = text.upper().replace(" ", "  ")
@@ -117,7 +117,7 @@ def test_a_query_finds_what_was_added_since(index, since, count):
     assert found(index, since) == ["old", "middle", "new"][3 - count :]
 
 
-def test_a_time_may_be_a_date_and_what_was_seen_again_counts_from_then(index, make_index):
+def test_since_is_a_date_or_an_age_since_a_document_was_last_seen(index, make_index):
     now = make_index.clock()
     assert found(index, rfc3339(now - 6 * DAY_MS)) == ["middle", "new"]
     assert found(index, datetime.fromtimestamp(now / 1000, UTC) - timedelta(days=1)) == ["new"]
@@ -126,7 +126,7 @@ def test_a_time_may_be_a_date_and_what_was_seen_again_counts_from_then(index, ma
     assert found(index, "1d") == ["old", "new"]
 
 
-def test_a_limit_counts_what_is_left_and_caps_are_told(index):
+def test_a_limit_counts_the_matches_that_since_leaves(index):
     cut = index.query_simhash(BASE, since="6d", limit=1)
     whole = index.query_simhash(BASE, since="6d", limit=2)
     assert (answered(cut), cut.truncated) == ([("middle", 1)], True)
@@ -140,7 +140,7 @@ def test_the_time_to_live_ends_earlier_than_an_age_that_is_longer(make_index):
     assert found(index, "30d") == []
 
 
-def test_many_queries_ask_from_one_moment_on_and_a_bad_time_is_refused_before(index):
+def test_the_time_of_many_queries_is_checked_before_the_first(index):
     [(_, answer)] = index.query_many([("query", "…a text with some words in it…")], since="6d")
     assert answer.matches == []
     with pytest.raises(InvalidArgument):
@@ -197,7 +197,7 @@ def test_an_answer_says_how_much_of_the_text_a_match_has(make_index):
 
 @pytest.mark.parametrize("decide", ["claim_many", "dedup_many"])
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_decision_says_how_much_of_the_document_its_original_has_now_and_later(make_index, decide, at_once):
+def test_a_decision_keeps_how_much_of_its_document_the_original_has(make_index, decide, at_once):
     index = make_index(**SHINGLES)
     documents = [("whole", WHOLE), ("part", PART), ("other", WHOLE[::-1]), ("part again", PART)]
     batches = [documents] if at_once else [[document] for document in documents]

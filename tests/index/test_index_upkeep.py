@@ -101,7 +101,7 @@ def test_block_rows_without_members_are_counted_but_not_wrong(index, make_index)
     assert index.verify().rows == 30
 
 
-def test_a_crowded_prefix_is_whole_and_duplicates_are_counted_apart(make_index):
+def test_verify_finds_a_crowded_prefix_whole(make_index):
     index = make_index(max_rows_per_prefix=2)
     index.add_entries(entries({f"d{bit}": BASE ^ (1 << bit) for bit in range(8)}))
     index.claim_entries(entries({"copy": BASE ^ 1, "other copy": BASE ^ 2, "far": FAR}))
@@ -138,7 +138,7 @@ encode_fields = msgspec.msgpack.encode
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_document_cell_is_found_and_written_anew_from_its_member(index, damage):
+def test_a_damaged_document_cell_is_written_anew_from_its_member(index, damage):
     row = document_row(id_digest("a"))
     [before] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
     answers, rows = answered(index.query_simhash(BASE)), index.stats(exact=True).rows
@@ -241,7 +241,7 @@ def test_repairing_beside_a_writer_changes_nothing(make_index):
 
 
 @pytest.mark.parametrize("count", [1, 9, 10])
-def test_a_document_that_lacks_some_of_its_rows_counts_once_and_gets_them_back(make_index, count):
+def test_a_document_that_lacks_several_rows_counts_once(make_index, count):
     index = make_index()
     index.add_entries(entries({"a": BASE, "b": BASE, "c": BASE ^ 1}))
     rows = block_rows_of(index, BASE)
@@ -252,7 +252,7 @@ def test_a_document_that_lacks_some_of_its_rows_counts_once_and_gets_them_back(m
 
 
 @pytest.mark.parametrize(("late_ms", "found"), [(0, [("a", 0)]), (1, [])])
-def test_a_document_is_found_until_its_time_to_live_has_passed_and_then_taken(make_index, clock, late_ms, found):
+def test_a_document_is_found_until_its_time_to_live_has_passed(make_index, clock, late_ms, found):
     index = make_index(ttl_days=1, grace_s=0)
     index.add_entries(entries({"a": BASE}))
     seen = index.get("a").seen
@@ -294,7 +294,7 @@ def test_vacuum_puts_rows_back_whose_members_appear_behind_its_first_look(hiding
 
 
 @pytest.mark.parametrize(("age_ms", "swept"), [(3_599_999, 0), (3_600_000, 1)])
-def test_vacuum_gives_up_claims_and_takes_removals_and_rows_after_the_grace_period(hiding, clock, age_ms, swept):
+def test_vacuum_sweeps_only_what_is_older_than_the_grace_period(hiding, clock, age_ms, swept):
     now = clock()
     hiding.store.put_rows(block_rows_of(hiding, FAR), timestamp=now)
     states = {"p": "pending", "y": "yielded", "r": "removed", "x": "aborted"}
@@ -317,7 +317,7 @@ def test_vacuum_leaves_a_claim_alone_that_its_writer_renewed_within_the_grace_pe
     assert hiding.vacuum().abandoned == 1 - seen_ms
 
 
-def test_a_claim_that_is_older_than_the_time_to_live_is_given_up_and_does_not_expire(clock):
+def test_a_claim_older_than_the_time_to_live_is_given_up(clock):
     index = make_hiding(clock, ttl_days=1)
     index.store.put(FAMILY_DOCUMENTS, [document("p", "pending", clock())])
     clock.advance(days=2)
@@ -358,7 +358,7 @@ def test_a_changed_profile_is_no_index_with_other_answers(make_memory_index):
         LocalIndex(store)
 
 
-def test_a_document_that_agrees_with_nothing_is_left_and_said(index):
+def test_a_document_that_agrees_with_nothing_is_left_as_it_is(index):
     """A changed bit of the fingerprint, and a member that is lost as well."""
     row = document_row(id_digest("a"))
     [cell] = index.store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER)])
@@ -373,6 +373,20 @@ def test_a_document_that_agrees_with_nothing_is_left_and_said(index):
 
     assert [(one.missing_members, one.repaired, one.rows) for one in found] == [(1, 0, 30)] * 2
     assert found[0].not_repaired == 2
+
+
+def test_a_document_whose_damaged_member_is_deleted_counts_once(make_index):
+    index = make_index()
+    index.add_entries(entries({"a": BASE}))
+    [cell] = index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("a"))])
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=b"\xc1", timestamp=None)])
+    index.store.delete_rows(block_rows_of(index, BASE), timestamp=1)
+    told = []
+
+    found = index.verify(repair=True, on_damage=lambda _, error: told.append(str(error)))
+
+    assert (found.missing_members, found.incomplete, found.undecodable) == (1, 1, 1)
+    assert sum("lacks rows" in line for line in told) == 1
 
 
 def test_a_member_of_another_id_than_its_key_is_found(index):
@@ -451,7 +465,7 @@ def test_an_index_without_a_time_to_live_expires_by_no_clock(make_index):
     assert index.expiry_warning() is None
 
 
-def test_a_clock_two_hours_behind_decides_alike_and_leaves_nothing_wrong(make_index, monkeypatch):
+def test_a_clock_two_hours_behind_decides_alike(make_index, monkeypatch):
     index = make_index(ttl_days=7)
     index.claim_entries(entries({"a": BASE, "far": FAR}))
     monkeypatch.setattr(index, "_shared", type(index._shared)(BatchClock(make_index.clock)))

@@ -11,9 +11,12 @@ from msgspec.json import schema
 from simhash_hbase.index.answers import (
     Added,
     Answer,
+    BatchCounts,
+    BatchRemoval,
     ClueAnswer,
     ClueMatch,
     Decision,
+    DocumentBatch,
     HeldItem,
     ItemsAnswer,
     Match,
@@ -24,7 +27,6 @@ from simhash_hbase.index.answers import (
     Span,
     Stored,
 )
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch
 from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.index.jsonforms import FORMS
 from simhash_hbase.index.operations import OPERATIONS
@@ -81,7 +83,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.kind.__name__)
-def test_what_is_written_is_read_back_and_fits_its_schema(form):
+def test_an_answer_is_read_back_from_json_that_fits_its_schema(form):
     validator = Draft202012Validator(schema(form.shape()))
 
     @given(DRAWN[form.kind])

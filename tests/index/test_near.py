@@ -34,7 +34,7 @@ def test_a_similarity_is_never_below_nothing(differing, wanted):
         (MatchRule(match="verified", band_distance=(16, 24)), 7, (16, 24), 24),
     ],
 )
-def test_a_rule_reaches_as_far_as_it_may_accept_and_reads_sketch_rows_if_it_verifies(rule, reach, band_reach, farthest):
+def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach, band_reach, farthest):
     assert (rule.reach, rule.band_reach, rule.farthest) == (reach, band_reach, farthest)
     assert MatchRule() == Profile().rule
 

@@ -104,7 +104,7 @@ def test_a_passage_says_where_it_stands_and_in_which_documents(index):
     assert index.passages(asked, at_least=3).passages == []
 
 
-def test_a_document_does_not_count_itself_and_only_those_of_its_site(index):
+def test_passages_of_a_document_count_only_others_of_its_site(index):
     whole = text(1) + SENTENCE + text(2)
     [passage] = index.passages(whole, document_id="a").passages
     assert (passage.documents, passage.first) == (1, "b")

@@ -47,7 +47,7 @@ def shown(folder, records):
     ("target", "reason"), [("loop.txt", "too many levels of symbolic links"), ("nowhere", "no such file or directory")]
 )
 @pytest.mark.parametrize("pattern", [False, True])
-def test_a_link_that_leads_nowhere_is_refused_and_the_rest_is_read(corpus, target, reason, pattern):
+def test_a_link_that_leads_nowhere_is_refused(corpus, target, reason, pattern):
     (corpus / "loop.txt").symlink_to(target)
     named = [str(corpus / "*.txt")] if pattern else [str(corpus)]
     got = shown(corpus, read(named))
@@ -58,7 +58,7 @@ def test_a_link_that_leads_nowhere_is_refused_and_the_rest_is_read(corpus, targe
     assert total_bytes(named) == sum(source.size for source in Sources(named).files())
 
 
-def test_links_to_files_are_read_and_to_folders_passed_over(corpus):
+def test_only_links_to_files_are_followed(corpus):
     (corpus / "link.txt").symlink_to("a.txt")
     (corpus / "folder").symlink_to("b")
     assert [name for name, _ in shown(corpus, read([str(corpus)]))] == ["a.txt", "b/c.txt", "link.txt", "z.txt"]
@@ -77,7 +77,7 @@ def test_folders_are_read_however_deep_they_are(corpus):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="reads as another user, which only root may")
-def test_a_folder_that_may_not_be_read_is_refused_and_the_rest_is_read():
+def test_a_folder_that_may_not_be_read_is_refused():
     # Not below tmp_path, which nobody else may enter.
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -128,7 +128,7 @@ def test_a_file_of_a_folder_that_holds_json_lines_is_not_one_text(tmp_path, name
 
 @pytest.mark.parametrize("name", ["part-00000", "a.txt", "part-0.json"])
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
-def test_one_line_of_json_is_a_record_and_not_one_text(tmp_path, name, end):
+def test_one_line_of_json_is_no_text(tmp_path, name, end):
     (tmp_path / name).write_text(LINES.split("\n")[0] + end)
     (record,) = read([str(tmp_path)])
 
@@ -184,7 +184,7 @@ def test_a_crawl_from_before_warc_is_refused_with_the_command_that_converts_it(t
 
 
 @pytest.mark.parametrize("data", ["part-0.jsonl", "part-0.csv", "data/train.json.gz"])
-def test_what_marks_or_describes_data_is_no_document_and_is_counted(tmp_path, data):
+def test_what_marks_or_describes_data_is_no_document(tmp_path, data):
     (tmp_path / data).parent.mkdir(exist_ok=True)
     content = LINES.encode() if "json" in data else b"id,text\na,x\nb,x\nc,x\n"
     (tmp_path / data).write_bytes(PACKERS[".gz" if data.endswith(".gz") else ""](content))
@@ -243,7 +243,7 @@ MARKERS = ["_SUCCESS", "_committed_1", ".part-0.jsonl.crc", "_delta_log/0.json"]
 
 
 @pytest.mark.parametrize("pattern", ["*", "**/*.*", None])
-def test_markers_that_a_pattern_names_are_left_out_and_counted(tmp_path, pattern):
+def test_markers_that_a_pattern_names_are_left_out(tmp_path, pattern):
     write_texts(tmp_path, *MARKERS)
     (tmp_path / "part-0.jsonl").write_text(LINES)
     names = [str(tmp_path / name) for name in ("part-0.jsonl", *MARKERS)]

@@ -69,7 +69,7 @@ def test_a_page_that_declares_nothing_or_wrongly_is_detected(tmp_path, codec, te
         *((label, "utf-8") for label in ("utf-16", "UTF-16LE", "utf-16be", "utf-32")),
     ],
 )
-def test_a_byte_order_mark_wins_and_a_declaration_in_ascii_makes_no_page_wide(tmp_path, label, codec):
+def test_a_byte_order_mark_wins_over_a_declaration(tmp_path, label, codec):
     assert read_page(tmp_path, page(CHINESE, f"<meta charset={label}>").encode(codec)).text == CHINESE
 
 
@@ -170,7 +170,7 @@ def test_nothing_is_extracted_until_it_is_asked_for(tmp_path):
     assert extract(found).text == CHINESE
 
 
-def test_a_folder_of_mixed_files_is_read_sorted_and_without_hidden_ones(tmp_path):
+def test_a_folder_of_mixed_files_is_read_in_order_without_hidden_ones(tmp_path):
     files = {
         "b.txt": "one\ntext", "a.html": page(CHINESE), ".hidden": "x", ".git/config": "x",
         "sub/e.json": '{"text": "一"}',

@@ -62,7 +62,7 @@ def overwrite(path, start):
     path.write_bytes(data)
 
 
-def test_columns_are_named_by_options_and_no_others_are_read(tmp_path):
+def test_only_columns_that_options_name_are_read(tmp_path):
     path = tmp_path / "a.parquet"
     columns = {"key": ["k1", "k2"], "picture": [b"\xab" * 5000] * 2, "body": ["eins", "zwei"]}
     write(path, columns, compression="none", use_dictionary=False)
@@ -101,7 +101,7 @@ def test_own_fingerprints_and_features_are_read(tmp_path):
     assert by_features.features == (("x", 2.0),)
 
 
-def test_a_bad_row_is_refused_by_its_number_and_kept_as_json(tmp_path):
+def test_a_bad_row_is_refused_by_its_number(tmp_path):
     not_utf8 = pa.array([b"\xff\xfe"]).view(pa.string())
     text = pa.concat_arrays([pa.array(["good", None, " "]), not_utf8, pa.array(["last"])])
     path = write(tmp_path / "a.parquet", {"id": ["1", "2", "3", "4", None], "text": text, "other": range(5)})
@@ -161,7 +161,7 @@ def test_memory_does_not_grow_with_a_row_group(tmp_path):
     assert held < 16 << 20
 
 
-def test_a_value_in_an_unknown_time_zone_is_refused_and_the_others_are_read(tmp_path):
+def test_only_a_value_in_an_unknown_time_zone_is_refused(tmp_path):
     times = pa.array([datetime.datetime(2026, 1, 1), None]).cast(pa.timestamp("us", "Mars/Phobos"))
     path = write(tmp_path / "a.parquet", {"text": ["a", "b"], "time": times})
     refused, read_one = read([path], InputOptions(metadata_fields=("time",)))

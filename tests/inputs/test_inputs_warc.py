@@ -440,7 +440,7 @@ def with_digests(file, digests):
 @pytest.mark.parametrize("file", DIGEST_PACKS)
 @pytest.mark.parametrize("form", DIGEST_FORMS)
 @pytest.mark.parametrize("more", [b"", b"x"])
-def test_a_right_digest_in_any_form_is_no_damage_and_a_wrong_one_is(tmp_path, file, form, more):
+def test_only_a_wrong_digest_in_any_form_is_damage(tmp_path, file, form, more):
     digests = [
         lambda block, name=name, kind=kind: f"{name}:{DIGEST_FORMS[form](hashlib.new(kind, block + more).digest())}"
         for name, kind in DIGEST_NAMES.items()

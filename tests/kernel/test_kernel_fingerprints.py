@@ -176,7 +176,7 @@ def test_words_are_hashed_by_murmur3(seed):
     ]
 
 
-def test_a_table_gives_each_word_its_weight_and_others_the_other():
+def test_a_table_gives_each_word_its_weight():
     words = {f"word{number}": 1.0 + number for number in range(3_000)}
     weights = Weights.of_words(list(words), list(words.values()), other=0.25, seed=3)
 

@@ -197,7 +197,7 @@ def test_two_that_make_them_together_do_not_disturb_each_other(file):
     assert os.listdir(file.parent) == [NAME]
 
 
-def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(file, kept):
+def test_only_what_a_killed_process_left_is_removed(file, kept):
     whole = file.read_bytes()
     file.unlink()
     for number, content in enumerate((b"", whole[:1000], whole)):

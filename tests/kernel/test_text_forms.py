@@ -72,7 +72,7 @@ def test_the_invisible_characters_are_those_of_the_specification():
 
 
 @pytest.mark.parametrize("text", ["z" + 70 * "\u0301\u0323" + "algo", "e\u034f\u0301", "\u1100\u115f\u1161", "\u034f"])
-def test_a_run_of_marks_is_bounded_and_the_joiner_is_no_part_of_the_form(text):
+def test_the_joiner_is_no_part_of_the_form_of_a_run_of_marks(text):
     assert "\u034f" not in normalize(text)
     assert normalize(text) == plain.normalized(text)
     assert Batch([text]).normal_forms() == [normalize(text)]
@@ -196,7 +196,7 @@ def test_folded_words_are_those_of_the_simplified_text():
     assert {"台湾", "电脑", "工程师", "脚踏车"} < set(first)
 
 
-def test_a_character_is_folded_once_and_no_folded_one_is_left():
+def test_a_character_is_folded_once():
     table = simplified()
     assert len(table) > 2_900
     assert not table.keys() & set(map(ord, table.values()))

@@ -45,7 +45,7 @@ def test_no_schedule_is_wrong():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutation", MUTATIONS)
-def test_what_is_missing_is_found_and_its_seed_shows_it(mutation):
+def test_the_seed_shows_what_a_mutation_breaks(mutation):
     code, said = simulate_claims("--schedules", "20000", "--mutation", mutation)
 
     assert code == 1, said

@@ -75,7 +75,7 @@ def test_a_set_has_its_table(monkeypatch, tmp_path, capsys, corpus, words, rows)
 
 
 @pytest.mark.parametrize("words", [["lctt"], ["--exact", "lctt"], ["--peers", "lctt"]])
-def test_an_absent_set_is_wrong_usage_and_the_sets_are_named(monkeypatch, tmp_path, capsys, words):
+def test_an_absent_set_is_wrong_usage(monkeypatch, tmp_path, capsys, words):
     monkeypatch.setenv("SIMHASH_HBASE_DATA", str(tmp_path))
 
     assert main(words) == 2

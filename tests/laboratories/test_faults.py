@@ -24,7 +24,7 @@ from simhash_hbase.stores.memory import MemoryStore
         ("service restarted", 1),
     ],
 )
-def test_a_store_loses_nothing_and_answers_nothing_wrong(scenario, times):
+def test_a_store_with_faults_answers_nothing_wrong(scenario, times):
     done = faults(scenario, "--times", times, "--seed", SEED, "--minutes", "0.1")
 
     assert done.returncode == 0, done.stderr

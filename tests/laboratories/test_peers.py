@@ -43,7 +43,7 @@ def test_all_similar_pairs_are_those_of_comparing_each_with_each():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("entrant", ENTRANTS)
-def test_an_index_finds_copies_and_tells_what_it_took(entrant, corpus):
+def test_an_index_finds_the_copies_of_a_corpus(entrant, corpus):
     for module in (module for name, module in NEEDS.items() if name in entrant):
         pytest.importorskip(module, reason="./scripts/install dev,peers", exc_type=ImportError)
 

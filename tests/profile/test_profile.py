@@ -47,7 +47,7 @@ def test_a_profile_comes_back_from_its_bytes(given_options):
         ("similarity", 2, "similarity is 2: Expected `float` <= 1.0"),
     ],
 )
-def test_unknown_names_are_refused_with_the_known_ones_and_values_with_their_field(field, value, told):
+def test_a_refused_value_is_told_with_its_field(field, value, told):
     with pytest.raises(InvalidProfile) as refused:
         Profile.resolve(**{field: value})
     assert str(refused.value) == f"profile: {told}"
@@ -170,7 +170,7 @@ def test_options_of_a_subclass_of_strings_are_the_strings_that_they_are(options)
     assert Profile.resolve(**given).encode() == Profile.resolve(**options).encode()
 
 
-def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
+def test_the_rule_of_an_index_follows_its_profile():
     verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 64), free_distance=10)
     assert Profile.resolve().rule == verified
     assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
@@ -180,7 +180,9 @@ def test_the_rule_and_the_time_to_live_of_an_index_follow_its_profile():
     assert Profile.resolve(distance=4, scheme="6x2").rule.distance == 4
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
     assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
-    # A ttl is counted in days.
+
+
+def test_the_time_to_live_is_counted_in_days():
     assert Profile.resolve(ttl_days=1.5).oldest(10**12) == 10**12 - 129_600_000
     assert Profile.resolve().oldest(10**12) == 0
 
@@ -293,7 +295,7 @@ def test_near_is_a_name_for_the_limits_of_sketch_rows(options, expected):
         ({"near": "subject", "free_distance": 10}, "give it, or free_distance"),
     ],
 )
-def test_near_and_what_contradicts_it_are_refused(options, told):
+def test_near_beside_an_option_that_contradicts_it_is_refused(options, told):
     with pytest.raises(InvalidProfile, match=told):
         Profile.resolve(**options)
     with pytest.raises(InvalidProfile, match=told):
@@ -306,7 +308,7 @@ def test_limits_of_one_s_own_have_no_name():
     assert Profile.resolve(bands=2).replace(bands=6) == Profile.resolve()
 
 
-def test_bands_are_given_up_and_taken_up_while_a_chosen_limit_of_short_stays():
+def test_a_chosen_limit_of_short_stays_when_bands_come_or_go():
     profile, asked = Profile.resolve(), Profile.resolve(short=25)
     assert asked.replace(bands=0) == Profile.resolve(bands=0, short=25)
     assert asked.replace(bands=0).replace(bands=6) == asked

@@ -28,7 +28,7 @@ PACKAGE = Path(simhash_hbase.__file__).parent
 
 
 @pytest.mark.parametrize("name", ["simhash_hbase", *sorted(MODULES)])
-def test_every_public_name_exists_and_is_listed_once(name):
+def test_every_public_name_that_is_listed_exists(name):
     try:
         module = importlib.import_module(name)
     except errors.MissingExtra as error:
@@ -58,7 +58,7 @@ def test_completion_shows_the_public_names_alone():
         simhash_hbase.nothing  # noqa: B018
 
 
-def test_every_error_is_public_and_drawn_in_the_tree_of_its_module():
+def test_every_public_error_is_drawn_in_the_tree_of_its_module():
     defined = {kind for kind in vars(errors).values() if inspect.isclass(kind) and kind.__module__ == errors.__name__}
     drawn = [line.split("──")[1].split()[0] for line in errors.__doc__.splitlines() if "──" in line]
 
@@ -145,6 +145,11 @@ def test_every_parameter_in_a_message_is_an_option_of_the_command_line():
     written = {name: in_options(f"`{name}`", click.Context(cli)) for name in named}
     assert {name: option for name, option in written.items() if options().get(option) != {name}} == {}
     assert in_options("`object`", click.Context(cli)) == "`object`"
+
+
+@pytest.mark.parametrize("sentence", ["no field 'a `format` b'", "/data/`format`.jsonl: no such file", "x`format`"])
+def test_a_word_in_backticks_that_is_a_users_stays(sentence):
+    assert in_options(sentence, click.Context(cli)) == sentence
 
 
 def test_every_parameter_of_an_error_is_an_option_of_the_command_line():

@@ -80,7 +80,7 @@ def lines(printed):
     return [json.loads(line) for line in printed.splitlines()]
 
 
-def test_wheel_and_sdist_hold_the_whole_package_and_nothing_else_of_it(built):
+def test_wheel_and_sdist_hold_exactly_the_package(built):
     wheel, sdist = of_wheel(built[0]), of_sdist(built[1])
     words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", PACKAGE]
     listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -85,7 +85,7 @@ def test_commands_take_the_names_of_another_package(mine):
         kept_form(as_sources([str(mine / "some.paragraphs")]), InputOptions(), "kept.jsonl")
 
 
-def test_an_index_whose_analyzer_is_not_installed_is_opened_and_says_so_at_the_first_text(mine):
+def test_an_index_whose_analyzer_is_not_installed_says_so_at_the_first_text(mine):
     create_index("shelf:three", analyzer="pairs")
     store = sys.modules["mine"].ShelfStore.shelves["shelf:three"]
     (mine / "mine-1.0.dist-info/entry_points.txt").write_text("")

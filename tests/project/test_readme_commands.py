@@ -62,7 +62,7 @@ def fresh(tmp_path):
     assert left_untracked(folder) == set()
 
 
-def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_other(fresh, monkeypatch):
+def test_the_commands_of_the_first_page_work_one_after_the_other(fresh, monkeypatch):
     assert set(blocks()) - TESTED_ELSEWHERE == {"first", "claims", "plan", "upkeep"}
     installed(fresh, "first", in_gate=False)
 
@@ -102,7 +102,7 @@ def test_the_first_example_says_what_it_is_shown_to_say(fresh):
     assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown("examples")]
 
 
-def test_the_quickstart_ends_with_a_report_and_with_commands_that_work(fresh):
+def test_the_quickstart_ends_with_commands_that_work(fresh):
     provide(fresh, "")
     done = carry_out(fresh, "./scripts/quickstart")
 

@@ -51,7 +51,7 @@ def test_the_table_of_folders_has_them_all_each_above_what_it_imports():
     assert [height[name] for name in found] == sorted(height[name] for name in found)
 
 
-def test_every_page_is_reached_from_the_first_one_and_leads_back():
+def test_every_page_that_is_reached_from_the_first_one_leads_back():
     reached = {Path(target.partition("#")[0]) for target in targets(FIRST)}
 
     for page in PAGES.keys() - {FIRST}:
@@ -59,7 +59,7 @@ def test_every_page_is_reached_from_the_first_one_and_leads_back():
         assert any((ROOT / page.parent / target).resolve() == ROOT / FIRST for target in targets(page)), page
 
 
-def test_the_first_page_is_short_and_its_pictures_are_small():
+def test_the_first_page_is_short_with_small_pictures():
     pictures = [ROOT / target for target in targets(FIRST) if target.endswith(".png")]
 
     assert len(PAGES[FIRST].splitlines()) <= 200

@@ -16,7 +16,7 @@ RELEASED = re.compile(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", re.MULTILIN
 RUN_SCRIPT = re.compile(r"(?:\./)?(scripts/[\w.-]+)(?: (--[\w-]+))?")
 
 
-def test_the_version_is_in_one_place_and_the_changelog_has_it_first():
+def test_the_changelog_begins_with_the_version():
     released = RELEASED.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
 
     assert released[0] == simhash_hbase.__version__
@@ -25,7 +25,7 @@ def test_the_version_is_in_one_place_and_the_changelog_has_it_first():
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "simhash_hbase/__init__.py"
 
 
-def test_the_tests_run_on_every_version_that_is_named_and_wheels_are_built_for_them():
+def test_tests_and_wheels_are_of_every_version_that_is_named():
     named = [line.rpartition(" ")[2] for line in PROJECT["project"]["classifiers"] if re.search(r":: 3\.\d+$", line)]
     matrix = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())["jobs"]["quick"]["strategy"]["matrix"]
 
@@ -52,7 +52,7 @@ def test_an_action_of_others_is_named_by_a_commit_and_its_version(workflow):
     assert [name + version for name, version in others if not pinned.fullmatch(name + version)] == []
 
 
-def test_only_the_job_that_publishes_may_ask_for_an_identity_and_it_has_no_password():
+def test_only_the_job_that_publishes_may_ask_for_an_identity():
     text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
     jobs = yaml.safe_load(text)["jobs"]
 

@@ -78,7 +78,7 @@ RUNS = [
 @pytest.mark.parametrize(
     ("words", "collected", "in_order", "together"), RUNS, ids=["plain", "HBase", "quick", "coverage"]
 )
-def test_a_run_of_tests_has_what_it_needs_and_nothing_else(script, words, collected, in_order, together):
+def test_a_run_of_tests_has_only_what_it_needs(script, words, collected, in_order, together):
     calls, done = script("test", *words, COLLECTED=collected)
 
     assert done.returncode == 0, done.stderr
@@ -131,7 +131,7 @@ def test_no_test_runs_where_lint_fails(script, tmp_path):
     assert calls[-1] == "hbase down --with local"
 
 
-def test_chosen_tests_run_in_a_gate_with_all_packages_and_without_lint(script):
+def test_chosen_tests_run_in_a_gate_without_lint(script):
     calls, _ = script("test", "tests/stores", CI="true")
 
     assert "lint " not in calls
@@ -151,7 +151,7 @@ def test_missing_debian_packages_are_installed_at_once(script, tmp_path):
 
 
 @pytest.mark.parametrize("name", [None, "chromium", "chromium-browser", "google-chrome"])
-def test_a_picture_needs_chromium_and_names_the_font_that_is_missing(script, tmp_path, name):
+def test_a_missing_chromium_or_font_of_a_picture_is_named(script, tmp_path, name):
     for each in (name, "fc-list") if name else ():
         program(tmp_path / "bin" / each)
     (tmp_path / "report.html").touch()
@@ -172,7 +172,7 @@ SHELL_SCRIPTS = ["docs", "evaluate", "install", "lint", "picture", "quickstart",
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
 @pytest.mark.parametrize("name", [*SHELL_SCRIPTS, "bench", "faults", "simulate-claims"])
-def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, tmp_path, name, word):
+def test_help_is_what_the_script_says_of_itself(script, tmp_path, name, word):
     about = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1].removeprefix("# ")
     # What is behind the last three knows its options, where it is installed.
     if name not in SHELL_SCRIPTS:

@@ -70,7 +70,7 @@ TOLD = {
 """Programs, and the error that each is told in its last line."""
 
 
-def test_the_python_of_the_pages_is_typed_and_wrong_options_are_type_errors(tmp_path):
+def test_wrong_options_in_the_python_of_the_pages_are_type_errors(tmp_path):
     shown, programs = sources(), {f"used{number}.py": f"{code}\n" for number, code in enumerate(TOLD)}
     assert len(shown) > len(pages()) / 4
     for name, code in {**shown, **programs}.items():

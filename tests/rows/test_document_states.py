@@ -32,7 +32,7 @@ def named(predicate):
     return {state for state in STATES if predicate(cell(state))}
 
 
-def test_each_state_says_whether_it_is_in_force_shown_found_and_has_members():
+def test_each_state_says_whether_it_is_in_force_shown_or_found():
     assert named(lambda held: held.is_found) == {"added", "original"}
     assert named(lambda held: held.is_duplicate) == {"duplicate"}
     assert named(lambda held: held.is_undecided) == {"pending", "yielded"}
@@ -49,7 +49,7 @@ def test_each_state_says_whether_it_is_in_force_shown_found_and_has_members():
 
 
 @pytest.mark.parametrize("claim", ["pending", "yielded"])
-def test_the_decision_before_a_claim_is_in_force_and_stays_if_the_claim_is_given_up(claim):
+def test_the_decision_before_a_claim_is_in_force(claim):
     held = cell(claim, previous=cell("original", simhash=7, seen=50, stamp=60))
     assert held.in_force() == held.abandoned() == cell("original", simhash=7, seen=50, stamp=200)
     assert cell(claim).abandoned() == cell("aborted")
@@ -105,7 +105,7 @@ BARE = encode(Member("b", 5, 0, 0, b"", b""), checksum=False)
 
 
 @pytest.mark.parametrize("damaged", [None, b"", b"\xff", SKETCHED[:-1], SKETCHED + b"\xc0", UNFIT])
-def test_sketches_of_many_cells_are_those_of_each_and_a_damaged_cell_has_none(damaged):
+def test_sketches_of_many_cells_are_those_of_each(damaged):
     cells = [SKETCHED, BARE, *([] if damaged is None else [damaged]), SKETCHED]
     found = decode_sketches(cells, bands=0)
     assert found == [bytes(range(68)), b"", *([] if damaged is None else [b""]), bytes(range(68))]
@@ -133,7 +133,7 @@ def test_entries_without_bands_get_empty_ones_only_beside_others():
     assert bare.take([0]).bands is None
 
 
-def test_no_documents_need_no_columns_and_one_needs_all():
+def test_entries_need_all_columns_unless_they_are_empty():
     assert len(Entries(ids=[], simhashes=np.empty(0, np.uint64))) == 0
     with pytest.raises(InvalidArgument, match=r"\[0, 1\]"):
         Entries(ids=["a"], simhashes=np.zeros(1, np.uint64))

@@ -149,7 +149,7 @@ def test_an_index_of_a_release_is_exported_as_that_release_did(name, tmp_path, c
 
 
 @pytest.mark.parametrize("name", [name for name in RELEASED if name.endswith("/learned")])
-def test_an_export_of_a_release_becomes_an_index_that_answers_and_is_claimed_into(name, tmp_path, cli):
+def test_an_export_of_a_release_becomes_an_index(name, tmp_path, cli):
     export, url = tmp_path / "export.jsonl", f"file:{tmp_path}/new.index"
     export.write_bytes(exported(name))
     records = [json.loads(line) for line in exported(name).splitlines()]

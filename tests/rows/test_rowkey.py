@@ -15,7 +15,7 @@ fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)
 
 
 @given(values=fingerprints, scheme=st.sampled_from(["5x2", "4x1", "7x3", "8x4"]))
-def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, scheme):
+def test_block_rows_are_the_sorted_distinct_ones_of_every_fingerprint(values, scheme):
     parsed = Scheme.parse(scheme)
     packed = rowkey.pack_rows(rowkey.block_rows(parsed, uint64s(*values)))
     keys = [packed[i : i + 13] for i in range(0, len(packed), 13)]
@@ -31,7 +31,7 @@ def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
 
 
 @given(prefix=st.integers(0, (1 << 40) - 1), other=st.integers(0, (1 << 40) - 1))
-def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, other):
+def test_a_prefix_ends_between_its_last_key_and_the_next_prefix(prefix, other):
     [start, different] = rowkey.pack_prefixes(uint64s(prefix, other))
     stop = rowkey.prefix_stop(start)
     assert start <= start + bytes(8) < start + b"\xff" * 8 < stop

@@ -49,7 +49,7 @@ def test_the_calls_of_thrift_2_say_what_the_core_says():
     assert script["SPLIT_KEYS"] == call.arguments["splitKeys"]
 
 
-def test_only_blocks_and_documents_expire_and_later_than_the_index_says():
+def test_hbase_expires_blocks_and_documents_later_than_the_index_says():
     day_s = 86_400
     families = TableSchema(ttl_ms=100 * day_s * 1000).families
     assert [family.settings["TTL"] for family in families] == [str(110 * day_s), str(110 * day_s), FOREVER]
@@ -77,7 +77,7 @@ def test_thrift_2_makes_the_table_as_described(create, schema):
 
 
 @pytest.mark.hbase
-def test_thrift_1_makes_what_it_can_and_says_what_it_could_not(create):
+def test_thrift_1_says_what_it_could_not_make(create):
     told = "\n".join(create(1).shortfalls)
     for word in ("BLOOMFILTER NONE", "DATA_BLOCK_ENCODING not known", "BLOCKSIZE not known", "split_restriction"):
         assert word in told

@@ -96,7 +96,7 @@ async def test_the_crawler_and_the_pipeline_of_the_page_decide_pages(server, mon
     await pipeline.close_spider()
 
 
-async def test_an_index_is_opened_with_the_key_and_the_collection_of_a_caller(server, monkeypatch):
+async def test_an_index_is_opened_as_a_caller_names_it(server, monkeypatch):
     monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["all"])
     async with await open_async_index(server.address, collection="news") as index:
         await index.add("a", text("a"))

@@ -94,7 +94,7 @@ def test_a_start_after_one_that_lost_the_key_of_prometheus_makes_another(tmp_pat
     assert len(Keyring(keys)) == 1
 
 
-def test_every_container_is_confined_comes_back_and_tells_whether_it_is_well():
+def test_every_container_is_confined():
     for name, service in SERVICES.items():
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
@@ -120,7 +120,7 @@ def test_each_container_reaches_only_what_it_reads():
     }
 
 
-def test_there_is_no_default_password_and_none_in_the_file(tmp_path):
+def test_there_is_no_default_password(tmp_path):
     grafana = SERVICES["grafana"]
     secret = COMPOSE["secrets"]["grafana-password"]["file"]
 

@@ -279,7 +279,7 @@ def test_everything_can_be_done_with_the_keyboard_alone(browser, server):
         expect(page.locator("#verdict")).to_have_text(re.compile("^Seen"))
 
 
-def test_the_page_asks_for_a_key_and_keeps_it_in_memory_until_told_to_forget_it(browser, guarded):
+def test_the_page_keeps_a_key_in_memory_until_told_to_forget_it(browser, guarded):
     key = guarded.keys["read"]
     with console(browser, guarded, counts=False) as page:
         assert page.text_content("#counted") == "Figures come with a key."
@@ -348,7 +348,7 @@ def test_an_id_that_is_not_there_and_a_service_that_is_gone_are_said(browser, ur
     page.close()
 
 
-def test_nothing_comes_from_elsewhere_and_nothing_inline_runs(browser, server):
+def test_the_page_loads_nothing_from_elsewhere(browser, server):
     asked = []
     with open_page(browser) as page:
         page.on("request", lambda request: asked.append(request.url))
@@ -375,7 +375,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_inline_runs(browser, server):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_the_pages_fit_their_window_and_have_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):
+def test_the_pages_that_fit_their_window_have_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):
     with console(browser, server, size=size, dark=dark) as page:
         look_up(page, EDITED)
         page.click("button[aria-label='Compare with news/1']")

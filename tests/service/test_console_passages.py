@@ -275,7 +275,7 @@ def test_both_are_in_chinese_where_the_browser_asks_for_it(browser, server):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_both_fit_their_window_and_have_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):
+def test_both_that_fit_their_window_have_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):
     with console(browser, server, size=size, dark=dark) as page:
         ask_both(page)
         screenshots.mkdir(exist_ok=True)

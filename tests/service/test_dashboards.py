@@ -48,7 +48,7 @@ def use(client):
     client.get("/v1/documents", params={"id": "nobody"})
 
 
-def test_all_metrics_of_dashboards_are_exported_and_all_exported_ones_shown(client):
+def test_the_metrics_of_dashboards_are_those_exported(client):
     use(client)
     metrics = text_string_to_metric_families(client.get("/metrics").text)
     exported = {sample.name: set(sample.labels) for family in metrics for sample in family.samples}
@@ -68,7 +68,7 @@ def test_all_metrics_of_dashboards_are_exported_and_all_exported_ones_shown(clie
     assert seen >= OF_STORES
 
 
-def test_every_alert_is_in_the_readme_and_has_a_case():
+def test_every_alert_of_the_readme_has_a_case():
     readme = (DOCKER / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(Simhash\w+)` \|", readme, re.MULTILINE)) == set(ALERTS) == set(CASES)
     assert set(re.findall(r"Simhash\w+", json.dumps(PANELS))) <= set(ALERTS)
@@ -138,7 +138,7 @@ def test_a_disk_that_is_nearly_full_is_told_of_even_if_it_does_not_fill(tmp_path
 
 @pytest.mark.parametrize("alert", CASES)
 @pytest.mark.parametrize("fires", [True, False])
-def test_an_alert_fires_when_it_should_and_only_then(tmp_path, alert, fires):
+def test_an_alert_fires_only_when_it_should(tmp_path, alert, fires):
     check(tmp_path, alert, CASES[alert][0 if fires else 1], fires=fires)
 
 

@@ -150,7 +150,7 @@ def test_the_commands_of_the_page_make_the_secret_that_the_manifest_mounts(tmp_p
 
 
 @pytest.mark.parametrize("words", [command_of_unit()[1:], container()["args"]], ids=["systemd", "kubernetes"])
-def test_what_they_start_serves_and_answers_the_probes(url, tmp_path, words):
+def test_what_they_start_answers_the_probes(url, tmp_path, words):
     keys = next(word for word in words if word.endswith("/keys"))
     here = {"8080": "0", "0.0.0.0": "127.0.0.1", keys: str(tmp_path / "keys")}
     name, _, *options = (here.get(word, word) for word in words)

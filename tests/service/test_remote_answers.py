@@ -146,7 +146,7 @@ NONE = [
 
 
 @pytest.mark.parametrize(("body", "call"), NONE)
-def test_what_is_no_answer_to_a_call_is_one_error_and_is_not_asked_for_again(body, call):
+def test_what_is_no_answer_to_a_call_is_one_error(body, call):
     with answered_by(whole(body)) as index, pytest.raises(NotAnIndex, match="does not answer as the service of this"):
         call(index)
 

@@ -167,7 +167,7 @@ def test_after_close_calls_fail(remote):
             call()
 
 
-def test_the_key_comes_from_a_variable_or_a_file_and_its_scope_counts(server, tmp_path, monkeypatch):
+def test_the_key_comes_from_a_variable_or_a_file(server, tmp_path, monkeypatch):
     advice = "a key is needed: .*; set SIMHASH_HBASE_API_KEY, or SIMHASH_HBASE_API_KEY_"
     with pytest.raises(StoreRefused, match=advice):
         open_index(server.address)
@@ -275,7 +275,7 @@ def test_a_gateway_that_stays_away_for_longer_than_the_patience_is_given_up(monk
                 call()
 
 
-def test_connections_that_are_cut_lose_nothing_and_decide_nothing_twice(server, twin, url):
+def test_connections_that_are_cut_decide_everything_once(server, twin, url):
     documents = near_copies(400, 3)
     pairs = [(record["id"], record["text"]) for record in documents]
     random.Random(5).shuffle(pairs)
@@ -298,7 +298,7 @@ def test_connections_that_are_cut_lose_nothing_and_decide_nothing_twice(server, 
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restart_in_the_middle_of_a_stream_loses_nothing_and_decides_nothing_twice(url, tmp_path, twin, end):
+def test_a_restart_in_the_middle_of_a_stream_decides_everything_once(url, tmp_path, twin, end):
     port, pairs = str(free_port()), [(record["id"], record["text"]) for record in near_copies(1500, 2)]
     claimed = []
 

@@ -108,7 +108,7 @@ async def test_a_batch_that_cannot_begin_is_an_error_of_each_request(engine, bat
     assert {type(answer) for answer in await Work(batcher, is_open=True).answers(*"ab")} == {RuntimeError}
 
 
-async def test_who_does_not_wait_any_more_is_left_out_and_the_others_are_answered(batcher):
+async def test_who_does_not_wait_any_more_is_left_out_of_the_batch(batcher):
     work = Work(batcher)
     first = await work.ask("a", until=1)
     rest = await work.ask(*"bcd")
@@ -231,7 +231,7 @@ class _Contended(LocalIndex):
 CONTESTED = [{"id": name, "text": text(name)} for name in "abc"]
 
 
-async def test_a_contested_claim_does_not_hold_up_its_batch_and_waits_by_itself():
+async def test_a_contested_claim_waits_without_its_batch():
     lease_s = Profile.resolve(analyzer="shingle").lease_s
     index = _Contended(wins_before_s=lease_s)
 

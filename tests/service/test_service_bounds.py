@@ -70,7 +70,7 @@ def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client):
         assert end["summary"]["complete"]
 
 
-def test_work_that_takes_too_long_is_ended_and_the_next_is_done(url, tmp_path):
+def test_work_that_takes_too_long_is_ended(url, tmp_path):
     pair = {"a": text(1, count=50_000)[:LONGEST_COMPARED], "b": text(2, count=50_000)[:LONGEST_COMPARED]}
     with serving(url, tmp_path, "--work-timeout", "0.02", *PATIENT) as server, server.client() as client:
         assert told(client.post("/v1/comparisons", json=pair)) == (422, "too_much_work")
@@ -117,7 +117,7 @@ def test_whether_it_is_alive_is_told_while_long_texts_are_worked_on(patient):
     assert {work.result() for work in working} == {200}
 
 
-def test_requests_above_a_key_s_share_are_told_to_come_back_and_keep_nobody_out(url, tmp_path):
+def test_requests_above_a_key_s_share_keep_nobody_else_out(url, tmp_path):
     query = {"json": {"simhash": "0000000000000000"}}
     with (
         serving(url, tmp_path, "--max-requests", "4") as server,

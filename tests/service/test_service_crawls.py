@@ -56,7 +56,7 @@ def check_parts(index, monkeypatch):
         list(index.remove_batch(NAME, yes=True))
 
 
-def test_a_batch_is_removed_by_a_key_that_writes_and_by_its_name_alone(server):
+def test_a_batch_is_removed_only_by_a_key_that_writes_with_its_name(server):
     with server.client("read") as reader:
         assert reader.get("/v1/batches").status_code == 200
         assert reader.post("/v1/batches/removals", params={"batch": NAME}).status_code == 403

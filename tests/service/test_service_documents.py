@@ -22,7 +22,7 @@ CLIENTS = 8
 GROUPS = 12
 
 
-def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client, url):
+def test_an_id_of_any_form_names_a_document_in_every_route(client, url):
     name = "https://example.org/a/../b?c=%2F&d#e f/文"
     words = near_copies(1, 1)[0]["text"]
 
@@ -51,7 +51,7 @@ def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client,
     assert (missing.status_code, missing.json()["code"]) == (404, "document_missing")
 
 
-def test_a_stream_answers_each_line_in_its_place_and_says_at_the_end_how_far_it_went(client):
+def test_a_stream_answers_each_line_in_its_place(client):
     words = near_copies(1, 1)[0]["text"]
     sent = (
         b'{"id":"a","simhash":"00000000000000ff"}\nbroken\n\n{"id":"b","text":%s}\n{"text":"x"}\n{"id":"c","text":"."}'
@@ -70,7 +70,7 @@ def test_a_stream_answers_each_line_in_its_place_and_says_at_the_end_how_far_it_
         assert f'simhash_documents_total{{operation="add",outcome="{outcome}"}} {number}.0' in metrics
 
 
-def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(client, server, url):
+def test_the_log_tells_no_id_of_a_store_that_contradicts_itself(client, server, url):
     name = "https://example.org/asked"
     other = DocumentState(id="https://example.org/held", simhash=0, state="added", seen=0, stamp=0)
     with open_index(url) as index:

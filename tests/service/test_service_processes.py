@@ -67,7 +67,7 @@ def counts(metrics, claims):
     return f'route="/v1/claims",status="200"}} {claims}.0' in metrics.get("/metrics").text
 
 
-def test_processes_share_a_port_add_up_their_figures_and_replace_a_killed_one(url, tmp_path):
+def test_processes_serve_one_port_as_one_service(url, tmp_path):
     with serving(url, tmp_path, "--processes", "2") as server, server.client("all") as metrics:
         first = set(workers_of(server))
         assert len(first) == 2
@@ -106,7 +106,7 @@ def test_processes_share_a_port_add_up_their_figures_and_replace_a_killed_one(ur
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_the_owner_drains_every_process_and_loses_nothing(url, tmp_path, end):
+def test_a_signal_to_the_owner_drains_every_process(url, tmp_path, end):
     with serving(url, tmp_path, "--processes", "2", "--drain", "2") as server:
         server.process.send_signal(end)
         wait_for(lambda: server.log_text().count('"draining"') == 2)

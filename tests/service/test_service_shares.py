@@ -13,7 +13,7 @@ def served(*tickets):
     return [ticket.served.is_set() for ticket in tickets]
 
 
-def test_waiting_clients_are_served_in_order_and_one_above_its_share_blocks_nobody():
+def test_waiting_clients_are_served_in_order_past_one_above_its_share():
     shares = Shares(4)
     tickets = [shares.ask(client, 2) for client in ("a", "a", "b", "c")]
     assert served(*tickets) == [True, False, True, False]

@@ -18,7 +18,7 @@ DRAIN_S = 3
 LOAD_S = float(os.environ.get("SIMHASH_HBASE_LOAD_SECONDS", "15"))
 
 
-def test_a_service_that_drains_says_so_and_answers_until_its_time_is_over(url, tmp_path):
+def test_a_service_that_drains_answers_until_its_time_is_over(url, tmp_path):
     with (
         serving(url, tmp_path, "--drain", str(DRAIN_S)) as server,
         Duplex(server, "/v1/documents") as stream,
@@ -68,7 +68,7 @@ def test_what_ends_the_draining_or_does_not_begin_it(url, tmp_path, signals):
 
 
 @pytest.mark.anyio
-async def test_a_stream_that_was_read_to_its_end_stops_behind_its_batch_and_says_where():
+async def test_a_stream_that_was_read_to_its_end_stops_behind_its_batch():
     index = create_index("memory:", analyzer="shingle")
     documents = [{"id": str(at), "simhash": f"{at:016x}"} for at in range(20 * BATCH)]
     app = create_app(index, keys=None, limits=Limits(batch=BATCH))

@@ -41,7 +41,7 @@ def readonly(tmp_path):
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_readonly_folder_answers_queries_and_refuses_writes_in_one_sentence(readonly, tmp_path):
+def test_a_readonly_folder_refuses_only_writes(readonly, tmp_path):
     with serving(readonly, tmp_path) as server, server.client() as client:
         for path in ("/v1/claims", "/v1/documents"):
             [line] = lines(client.post(path, content=ndjson([document(1)]), headers=NDJSON))

@@ -40,7 +40,7 @@ async def client_of(index):
         yield client
 
 
-async def test_a_request_has_a_span_below_its_clients_and_the_index_one_below_that(index):
+async def test_a_request_has_a_span_between_its_clients_and_the_indexs(index):
     with recorded() as spans:
         async with client_of(index) as client:
             sent = await client.post("/v1/claims", json={"id": "secret-id", "text": TEXT}, headers=TRACEPARENT)
@@ -66,7 +66,7 @@ async def test_a_request_has_a_span_below_its_clients_and_the_index_one_below_th
     assert all(word not in everything(made) for word in ("secret-id", "council"))
 
 
-async def test_an_error_is_its_class_and_a_status_above_499_without_the_sentence(index, monkeypatch):
+async def test_a_span_has_the_class_of_an_error_without_its_sentence(index, monkeypatch):
     def fail(*_, **__):
         raise StoreUnavailable(f"no answer for {TEXT}")
 

@@ -175,7 +175,7 @@ def test_an_index_with_recorded_moved_and_removed_documents(spark, tmp_path, col
     assert any('"of_removed":true' in line for line in lines)
 
 
-def test_the_example_of_help_decides_and_prints_how_many_tasks_are_finished(spark, tmp_path, monkeypatch, capfd):
+def test_the_example_of_help_decides_as_one_machine(spark, tmp_path, monkeypatch, capfd):
     [example] = import_module("simhash_hbase.cli.commands.spark").spark.examples
     program, *words, pattern, _, _ = example.split()
     assert (program, words, pattern) == ("simhash-hbase", ["spark", "dedup"], "crawl-*.jsonl.gz")

@@ -68,7 +68,7 @@ def test_a_path_is_the_address_of_the_folder_that_it_names(tmp_path, form):
             assert index.get("a").id == "a"
 
 
-def test_a_path_may_have_its_scheme_and_a_relative_one_is_one(tmp_path, monkeypatch):
+def test_a_path_is_an_address_with_or_without_its_scheme(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     assert address_of(Path("file:some.index")) == "file:some.index"

@@ -80,7 +80,7 @@ def test_create_refuses_where_an_index_is(index):
         EmbeddedStore.create(index)
 
 
-def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
+def test_create_takes_an_empty_folder_or_makes_it_with_its_parents(tmp_path):
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "empty", tmp_path / "a" / "b"):
         EmbeddedStore.create(str(path), QUICK).close()
@@ -88,7 +88,7 @@ def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
         assert holds_index(str(path))
 
 
-def test_open_of_a_folder_without_an_index_fails_and_leaves_it_empty(tmp_path):
+def test_open_of_a_folder_without_an_index_writes_nothing(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("none", "empty"):
         assert not holds_index(str(tmp_path / name))
@@ -109,7 +109,7 @@ def test_create_repeats_what_was_interrupted(tmp_path):
 
 
 @pytest.mark.parametrize("use", [EmbeddedStore.open, EmbeddedStore.create])
-def test_what_others_wrote_is_no_index_and_stays_untouched(tmp_path, use):
+def test_what_others_wrote_is_no_index(tmp_path, use):
     (tmp_path / "file").write_text("mine")
     for name in ("full", "environment"):
         (tmp_path / name).mkdir()
@@ -253,7 +253,7 @@ def outgrow(store):
         store.put("m", [Cell(b"%04d" % n, b"v", bytes(1_000)) for n in range(400)])
 
 
-def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(small_store):
+def test_a_transaction_that_outgrows_the_map_can_be_repeated(small_store):
     refused = 0
     while refused < 10:
         try:
@@ -283,7 +283,7 @@ def test_a_transaction_after_one_that_outgrew_the_map_starts_afresh(small_store,
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
+def test_a_full_disk_harms_nothing_committed(folder):
     # A limit on the size of files stands in for the disk: the write fails in the same place.
     code = f"""
         import resource

@@ -143,9 +143,7 @@ def once_before(monkeypatch, step, act):
 
 
 @pytest.mark.parametrize(("step", "missing"), [("_fill_up", 0), ("_fill_up", 1), ("open_databases", 0)])
-def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened_and_filled_up(
-    store, folder, monkeypatch, step, missing
-):
+def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened(store, folder, monkeypatch, step, missing):
     data, sizes = os.path.join(folder, "data.mdb"), []
 
     def outgrow_and_shorten():
@@ -172,7 +170,7 @@ def test_a_map_that_is_outgrown_within_the_driver_s_own_opening_is_opened_again(
     assert opening.call_count == 2
 
 
-def test_a_writer_killed_at_any_moment_leaves_whole_commits_and_no_lock(store, folder):
+def test_a_writer_killed_at_any_moment_leaves_whole_commits(store, folder):
     code = """
         for n in range(1_000_000):
             with store.transaction():
@@ -207,7 +205,7 @@ def kill(readers):
             reader.kill()
 
 
-def test_living_readers_keep_their_slots_and_those_of_killed_ones_are_taken_back(tmp_path):
+def test_only_the_slots_of_killed_readers_are_taken_back(tmp_path):
     folder = str(tmp_path / "few")
     with closing(EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))) as store:
         readers = [start_on(folder, HOLDS_A_SLOT) for _ in range(2)]

@@ -29,7 +29,7 @@ ONE = Gateway("one", 9091)
         ("hbase://one:9091/t?tls=1&kerberos=hbase", {"tls": True, "kerberos": "hbase"}),
     ],
 )
-def test_an_address_names_gateways_and_a_table_and_settings_follow_a_question_mark(url, fields):
+def test_an_address_names_gateways_a_table_and_settings(url, fields):
     options = parse_url(url)
 
     assert options == HBaseOptions(**{"gateways": (ONE,), "table": "t", **fields})
@@ -76,7 +76,7 @@ def test_an_address_of_another_form_is_refused_with_the_reason(words):
             parse_url(url)
 
 
-def test_options_have_defaults_and_out_of_range_they_are_refused():
+def test_options_out_of_range_are_refused():
     options = HBaseOptions(gateways=(ONE,), table="t")
     assert (options.version, options.transport, options.protocol) == (None, "buffered", "binary")
     patience = [{name: 0} for name in ("timeout_s", "connect_timeout_s", "idle_s", "max_connections")]

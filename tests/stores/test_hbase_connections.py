@@ -96,7 +96,7 @@ def connect():
         b"\xff" * 64,
     ],
 )
-def test_anything_else_is_no_answer_and_the_connection_is_not_used_again(serve, connect, reply):
+def test_a_connection_with_an_unreadable_answer_is_not_used_again(serve, connect, reply):
     connection = connect(serve(reply))
 
     with pytest.raises((UnreadableAnswer, OSError)):
@@ -118,7 +118,7 @@ def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve,
     assert not connection.is_clean()
 
 
-def test_a_connection_is_lent_again_if_not_idle_too_long_and_without_stray_bytes(serve, connect):
+def test_a_connection_is_lent_again_unless_idle_or_with_stray_bytes(serve, connect):
     quiet, talking = (connect(serve(lambda number, more=more: [*right(number), *more])) for more in ([], [b"more"]))
     for connection in (quiet, talking):
         ask(connection)
@@ -201,7 +201,7 @@ def make_pool():
         yield make
 
 
-def test_a_pool_lends_its_free_connections_and_takes_back_places_of_failed_ones(serve, make_pool, monkeypatch):
+def test_a_pool_takes_back_the_places_of_failed_connections(serve, make_pool, monkeypatch):
     pool = make_pool(serve(right), max_connections=3)
     connect = Pool._connect
     refused = Mock(side_effect=StoreUnavailable("refused"))
@@ -244,7 +244,7 @@ def test_a_child_never_uses_its_parents_connections(serve, make_pool):
     assert pool.counts() == (1, 0)
 
 
-def test_the_error_of_a_single_gateway_keeps_its_kind_and_several_are_told_together(serve, make_pool, monkeypatch):
+def test_only_errors_of_several_gateways_become_one(serve, make_pool, monkeypatch):
     def late(pool, gateway, options):
         raise StoreTimeout(f"{gateway} is late")
 
@@ -288,7 +288,7 @@ def resting(clock):
     return Resting(clock)
 
 
-def test_what_fails_rests_is_due_once_afterwards_and_works_again_once_it_answered(resting, clock):
+def test_a_gateway_that_failed_is_due_once_after_its_rest(resting, clock):
     for _ in range(2):
         # Connections that fail together are one failure.
         for _ in range(9):
@@ -380,7 +380,7 @@ def test_gateways_share_the_work_also_with_one_that_comes_back(store, proxies, c
 
 
 @pytest.mark.hbase
-def test_a_gateway_that_takes_connections_and_says_nothing_is_not_used_again(store, proxies, clock):
+def test_a_gateway_that_takes_connections_in_silence_is_not_used_again(store, proxies, clock):
     silent, _ = proxies
     kill(silent)
     asked(store, proxies)

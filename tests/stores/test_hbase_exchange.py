@@ -75,21 +75,25 @@ def exchange(lender):
     return GatewayExchange(lender, OPTIONS, asking()[0])
 
 
-def test_what_failed_is_repeated_and_what_was_answered_is_not(clock):
+def test_only_what_failed_is_repeated(clock):
     lender = Lender(["one", StoreUnavailable("cut"), "two"])
 
     assert exchange(lender).hold(asking(2), sockets=1) == ["one", "two"]
     assert [lent.close.called for lent in lender.lent] == [True, False]
 
 
-def test_what_may_not_be_repeated_is_asked_once_and_a_busy_store_is_reported_at_once(clock):
+def test_what_may_not_be_repeated_is_asked_once(clock):
     lender = Lender([StoreUnavailable("cut"), "never"])
 
     with pytest.raises(StoreUnavailable, match=r"^cut$"):
         exchange(lender).hold(asking(), sockets=1, repeat=False)
+    assert (len(lender.lent), clock.slept) == (1, [])
+
+
+def test_a_busy_store_is_reported_at_once(clock):
     with pytest.raises(StoreBusy):
         exchange(Lender([], busy=[StoreBusy("all in use")])).hold(asking(), sockets=1)
-    assert (len(lender.lent), clock.slept) == (1, [])
+    assert clock.slept == []
 
 
 def test_what_was_not_even_begun_is_tried_again_though_it_may_not_be_repeated(clock):
@@ -138,7 +142,7 @@ def hold_in_parts(outcomes, *, repeat=True):
         return asked, error
 
 
-def test_a_group_is_one_call_until_a_time_out_and_then_several_in_order(clock):
+def test_a_group_is_one_call_until_a_time_out(clock):
     assert hold_in_parts(["first", "second"]) == (GROUPS, ["first", "second"])
 
     asked, answers = hold_in_parts([StoreTimeout("late"), "0 to 19", "40 to 55", "20 to 39", "56 to 59"])
@@ -171,7 +175,7 @@ def answer(page_size, times=1, error=None):
                 raise error
 
 
-def test_a_page_grows_back_after_some_answers_in_a_row_and_never_above_the_whole(page_size):
+def test_a_page_grows_back_to_the_whole_after_answers_in_a_row(page_size):
     shares = []
     for times, error in (
         (1, StoreUnavailable("closed")),
@@ -291,7 +295,7 @@ def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, metho
     assert len(sizes) > 1
 
 
-def test_groups_hold_everything_once_in_order_and_are_as_large_as_possible():
+def test_groups_in_order_are_as_large_as_possible():
     groups = SIZES.group_cells(MIXED)
 
     assert [cell for group in groups for cell in group] == sorted(MIXED, key=lambda cell: cell[:2])

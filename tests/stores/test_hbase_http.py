@@ -193,7 +193,7 @@ def test_what_is_no_gateway_is_told_at_once(server, options):
     assert len(server.requests) == 1
 
 
-def test_user_and_key_are_sent_and_further_headers_from_a_file(server, tmp_path):
+def test_user_key_and_further_headers_are_sent(server, tmp_path):
     (tmp_path / "key").write_text(f"{SECRET}\n")
     (tmp_path / "headers").write_text("X-Tenant: news\n\nX-Token: a b:c\n")
     files = {

@@ -181,7 +181,7 @@ def test_a_filter_names_each_prefix_whatever_the_lengths_of_its_parts(count, sta
     assert all((found[2], found[4]) == (1, 0) for found in rows)
 
 
-def test_a_look_at_a_connection_keeps_its_time_out_and_no_late_piece_is_read():
+def test_a_look_at_a_connection_keeps_its_time_out():
     near, far = socket.socketpair()
     with far, closing(Channel(near)) as channel:
         channel.allow(END_S)
@@ -279,7 +279,7 @@ ONE_REGION = Regions(lambda: [b""])
     "change", [lambda names: names.add(b"0000x"), lambda names: names.discard(b"0000")], ids=["written", "deleted"]
 )
 @pytest.mark.parametrize("count", [1, 50])
-def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(change, limit, count):
+def test_a_wide_row_that_changes_is_read_without_loss_or_repetition(change, limit, count):
     sizes = CallSizes(few_cells=FEW, many_cells=MANY, reply_cells=10)
     rows = [b"%04d" % number for number in range(count)]
     driver = Changing(NAMES, change)

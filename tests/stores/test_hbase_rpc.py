@@ -223,7 +223,7 @@ def test_a_table_that_the_master_never_finishes_is_a_timeout():
         waiting.send([running])
 
 
-def test_a_late_answer_is_dropped_and_a_silent_server_is_given_up():
+def test_only_the_connection_of_a_silent_server_is_given_up():
     late = threading.Event()
 
     def slow(connection):
@@ -290,7 +290,7 @@ def test_a_cell_above_the_limit_of_the_server_is_a_bad_argument():
     assert isinstance(of_exception(thrown, "Multi at one:1", "t"), InvalidArgument)
 
 
-def test_cells_are_written_as_keyvaluecodec_does_and_read_back():
+def test_cells_are_read_back_from_the_form_of_keyvaluecodec():
     cells = [Cell(b"row", b"q", b"value", 7), Cell(b"", b"", b"", 0), Cell(b"\xff" * 300, b"\0" * 200, b"v" * 1000, 1)]
     written = pack_cells("d", cells, PUT)
 
@@ -307,7 +307,7 @@ def test_cells_are_written_as_keyvaluecodec_does_and_read_back():
         unpack_cells(pack_cells("d", cells, DELETE_COLUMN), "d")
 
 
-def test_block_rows_are_the_same_cells_as_others_and_no_others_are_taken():
+def test_block_rows_are_packed_as_other_cells_are():
     cells = [Cell(key, b"", b"", 9) for key in KEYS]
     written = pack_block_rows(KEYS, 9, PUT)
 
@@ -358,7 +358,7 @@ def test_a_scan_ends_where_its_filter_does_or_at_the_number_of_rows():
         assert len(cluster.calls) == 1
 
 
-def test_parts_of_rows_are_read_on_by_scanner_and_sequence_and_the_scan_is_closed():
+def test_parts_of_rows_are_read_on_by_scanner_and_sequence():
     cells = [Cell(b"row", bytes([n]), b"v", 5) for n in range(6)]
 
     def answer(request):
@@ -421,7 +421,7 @@ def test_a_swap_that_no_server_began_is_repeated_at_regions_that_are_read_again(
 
 
 @pytest.mark.parametrize("lost", [b"", None])
-def test_a_swap_without_an_answer_is_an_error_and_never_repeated(lost):
+def test_a_swap_without_an_answer_is_never_repeated(lost):
     cluster = Cluster(lambda request: lost)
     error = StoreTimeout if lost is None else StoreUnavailable
     with cluster.up(timeout_s=0.1) as options, closing(Servers(options)) as servers, pytest.raises(error):

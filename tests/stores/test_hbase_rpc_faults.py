@@ -70,7 +70,7 @@ def test_a_lost_reply_to_a_stamped_write_or_a_swap_is_an_error_without_a_repeat(
         assert store.get("d", [(row, b"s")])[0].value == value
 
 
-def test_a_server_that_stands_still_is_waited_for_and_stamped_writes_are_repeated(store, proxy):
+def test_stamped_writes_to_a_server_that_stood_still_are_repeated(store, proxy):
     row = os.urandom(8)
     store.get("d", [(row, b"s")])
     proxy.stalled = True
@@ -217,7 +217,7 @@ class Traffic:
 
 
 @pytest.mark.slow
-def test_regions_that_split_merge_and_move_lose_nothing_under_scans_writes_and_swaps():
+def test_regions_that_split_merge_or_move_lose_nothing():
     name = tables().name()
     HBaseStore.create(hbase_options("rpc", name), TableSchema(regions=4)).close()
     traffic, admin = Traffic(name), RegionAdmin(name)

@@ -80,7 +80,7 @@ def framed_store(framed):
         yield made
 
 
-def test_a_frame_has_as_many_bytes_as_a_gateway_takes_and_larger_ones_are_refused(framed_store, calls):
+def test_a_call_of_more_bytes_than_a_frame_is_refused(framed_store, calls):
     # One byte less than a frame, so that the number of its bytes is as long as that of a value that fits.
     too_large = Cell(b"row", b"q", bytes(FRAME_BYTES - 1), 5)
     for write in (

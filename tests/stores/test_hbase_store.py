@@ -116,7 +116,7 @@ def test_cells_with_a_timestamp_each_do_not_wait_for_one_another(store, monkeypa
     assert all_cells(store) == []
 
 
-def test_swaps_of_empty_values_and_too_large_cells_are_refused_before_they_are_sent(store):
+def test_a_swap_of_an_empty_value_or_a_too_large_cell_is_never_sent(store):
     for swap in (Swap(b"r", b"s", b"", b"x"), Swap(b"r", b"s", b"x", b"")):
         with pytest.raises(InvalidArgument, match="empty value"):
             store.compare_and_set([swap])
@@ -139,7 +139,7 @@ def test_threads_share_a_store_with_fewer_connections_than_they_want(version):
     assert found == [[pair for pair in pairs if prefix <= pair[0] < prefix + 10] for prefix in range(31)] * 5
 
 
-def test_the_store_is_busy_while_all_connections_are_in_use_and_closes_late_ones(version):
+def test_the_store_is_busy_while_all_connections_are_in_use(version):
     with opened(version, max_connections=2, timeout_s=0.2) as store:
         pool = store._gateways._pool
         with pool.lend(2) as lent:

@@ -130,6 +130,12 @@ def test_questions_of_a_conversation_have_a_span_each_whatever_becomes_of_them()
     assert all(span.attributes["db.namespace"] == "space" and "server.address" not in span.attributes for span in made)
 
 
+def test_a_step_without_calls_has_no_span():
+    with recorded() as spans:
+        assert Answering(HBaseOptions(gateways=GATEWAYS, table="t"), [], ["yes"]).one(ask(0, 1)) == [[], ["yes"]]
+        assert [span.name for span in spans()] == ["ask1 t"]
+
+
 @pytest.mark.hbase
 @pytest.mark.parametrize("way", [1, 2, "rpc"])
 def test_calls_of_a_claim_are_below_the_claim(way):

@@ -94,7 +94,7 @@ def options_of(listener, **others):
         (f"rediss://:{ESCAPED}@host:1/1", "rediss://host:1/1", None, SECRET),
     ],
 )
-def test_an_address_is_read_and_shown_without_user_and_password(url, shown, user, password):
+def test_an_address_is_shown_without_user_or_password(url, shown, user, password):
     options = parse_url(url)
 
     assert (options.url, options.user, options.password) == (shown, user, password)
@@ -134,14 +134,14 @@ def test_without_the_client_the_import_fails_with_the_install_command(monkeypatc
         importlib.import_module("simhash_hbase.stores.redis")
 
 
-def test_a_database_takes_one_index_and_what_is_not_there_is_not_opened(options):
+def test_a_database_takes_one_index(options):
     with pytest.raises(IndexMissing, match=r"^there is no index at "):
         RedisStore.open(options)
     with closing(RedisStore.create(options)), pytest.raises(IndexExists, match=options.url):
         RedisStore.create(options)
 
 
-def test_an_opened_store_has_what_was_written_and_other_keys_stay(store, options, raw):
+def test_an_opened_store_has_what_was_written_beside_other_keys(store, options, raw):
     raw.set("others", "1")
     store.put_rows(rows_of((7, 1)), timestamp=1)
 
@@ -150,7 +150,7 @@ def test_an_opened_store_has_what_was_written_and_other_keys_stay(store, options
     assert raw.get("others") == b"1"
 
 
-def test_a_store_opened_for_reading_only_answers_and_refuses_to_write(store, options):
+def test_a_store_opened_for_reading_only_refuses_to_write(store, options):
     without_bands(store).add_entries(entries({"a": 0, "b": 0b111, "far": LAST_SIMHASH}))
 
     with closing(RedisStore.open(options, readonly=True)) as reader:
@@ -182,7 +182,7 @@ def test_rows_are_a_sorted_set_for_each_segment_of_a_flag(store, raw):
     assert raw.zrange(b"simhash-hbase:b:\1\2\3\4\5", 0, -1) == [bytes(7) + b"\x08", bytes(7) + b"\x09"]
 
 
-def test_size_tells_the_memory_and_what_is_there_whatever_is_repeated(store):
+def test_size_counts_once_what_is_written_repeatedly(store):
     for _ in range(2):
         store.put_rows(rows_of((7, 1), (7, 2), (8, 1)), timestamp=1)
         store.put("d", [Cell(bytes(4) + b"\xffrest", q, b"v", 5) for q in (b"s", b"t")])
@@ -406,7 +406,7 @@ def test_a_database_that_the_server_does_not_have_is_refused(own_server):
         RedisStore.create(own_server().options(100_000))
 
 
-def test_a_full_server_keeps_its_rows_and_a_replica_is_refused_for_writing(own_server):
+def test_a_full_server_keeps_its_rows(own_server):
     server = own_server()
     with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
         store.put_rows(rows_of((7, 1)), timestamp=1)
@@ -417,7 +417,11 @@ def test_a_full_server_keeps_its_rows_and_a_replica_is_refused_for_writing(own_s
         assert found_by(store, 7, 8) == [(7, 1)]
         store.delete_rows(rows_of((7, 1)), timestamp=1)
         assert store.size().rows["b"] == 0
-        raw.config_set("maxmemory", "0")
+
+
+def test_a_replica_is_refused_for_writing(own_server):
+    server = own_server()
+    with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
         raw.replicaof("127.0.0.1", str(free_port()))
         with pytest.raises(StoreRefused, match="replica"):
             store.put_rows(rows_of((7, 1)), timestamp=1)
@@ -464,7 +468,7 @@ def test_what_was_under_way_on_a_broken_connection_is_sent_once_more(listener):
     assert len(asked) == 2
 
 
-def test_a_server_that_goes_away_is_unavailable_and_one_that_comes_back_is_used(own_server):
+def test_a_server_that_was_away_is_used_again(own_server):
     server = own_server()
     with closing(RedisStore.create(server.options())) as store:
         server.stop()

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from support.chromium import WIDE, launch, open_page
+from support.console import settled
 
 
 def take(browser, report, path, words=""):
@@ -18,12 +19,19 @@ def take(browser, report, path, words=""):
 
 
 def take_console(browser, address, path, text):
-    """Look up a text in the console of a service, and take a picture of the whole page."""
+    """Take a picture of the console of a service that has looked up a text, its first sentence and its passages."""
     with open_page(browser, size=WIDE) as page:
         page.goto(address)
         page.fill("#text", text)
         page.click("#query-form button.main")
         page.locator("#matches li").first.wait_for()
+        if page.locator("#clue").is_visible():
+            page.fill("#clue", text.partition("。")[0])
+            page.click("#find-form button.main")
+            page.fill("#passages-text", text)
+            page.click("#passages-form button.main")
+            for verdict in ("clue-verdict", "passages-verdict"):
+                settled(page, verdict)
         page.locator("#charts svg").first.wait_for()
         page.screenshot(path=path, full_page=True)
 

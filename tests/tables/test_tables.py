@@ -149,7 +149,7 @@ def test_near_text_leaves_out_pages_of_one_template():
 
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("kind", ["polars", "reader"])
-def test_rows_are_compared_with_an_index_and_written_to_it(tmp_path, rows, kind, opened):
+def test_rows_are_compared_with_an_index_that_holds_earlier_ones(tmp_path, rows, kind, opened):
     make, _, read = KINDS[kind]
     url = f"file:{tmp_path / 'mine.index'}"
     create_index(url, analyzer="shingle").close()

@@ -77,7 +77,7 @@ def test_a_table_without_rows_stays_one(kind, options):
 
 @every_kind
 @pytest.mark.parametrize("exact", [False, True])
-def test_rows_without_a_score_are_refused_and_the_best_of_the_others_stays(kind, exact):
+def test_rows_without_a_score_are_refused(kind, exact):
     make, _, read = KINDS[kind]
     scores = {"short": 1, "long": None, "same": 3, "near": 2, "other": None}
     rows = [{"id": name, "text": TEXTS[name], "score": score} for name, score in scores.items()]
@@ -95,7 +95,7 @@ def test_rows_without_a_score_are_refused_and_the_best_of_the_others_stays(kind,
 
 
 @every_kind
-def test_sources_that_are_not_listed_come_last_and_rows_without_a_source_are_refused(kind):
+def test_sources_that_are_not_listed_come_last(kind):
     make, _, read = KINDS[kind]
     sources = {"short": "blog", "same": "wire", "near": "paper", "long": None}
     rows = [{"id": name, "text": TEXTS[name], "source": source} for name, source in sources.items()]
@@ -116,7 +116,7 @@ def test_sources_may_be_integers():
         assert kept["source"] == 2
 
 
-def test_what_an_index_holds_stays_and_is_judged_by_the_sketches():
+def test_what_an_index_holds_is_judged_by_the_sketches():
     rows = [{"id": f"again {name}", "text": TEXTS[name], "score": 9} for name in ("short", "other")]
     with create_index("memory:", **SHINGLES) as index:
         index.add("held", TEXTS["short"])

@@ -64,10 +64,6 @@ public final class HFileLoader {
     conf = new Configuration(connection.getConfiguration());
     conf.setFloat(HConstants.HFILE_BLOCK_CACHE_SIZE_KEY, 0.0f);
     table = describe(connection, name);
-    // Among these is the prefix length of the bloom filter: HBase needs it for a file that two regions share by now.
-    for (ColumnFamilyDescriptor family : table.getColumnFamilies()) {
-      family.getConfiguration().forEach(conf::set);
-    }
     starts = connection.getRegionLocator(name).getStartKeys();
     Path path = new Path(folder);
     // A path without a scheme is on the file system where HBase keeps its data.
@@ -99,11 +95,21 @@ public final class HFileLoader {
     }
   }
 
+  /**
+   * The configuration with the settings of a family, and not those of the others. Among them is the prefix length of the
+   * bloom filter: HBase needs it for a file that two regions share by now.
+   */
+  private Configuration configuration(ColumnFamilyDescriptor family) {
+    Configuration own = new Configuration(conf);
+    family.getConfiguration().forEach(own::set);
+    return own;
+  }
+
   private String load() throws IOException {
     try {
       read();
       for (FamilyWriter family : families.values()) {
-        BulkLoadHFiles.create(conf).bulkLoad(table.getTableName(), family.folder);
+        BulkLoadHFiles.create(family.own).bulkLoad(table.getTableName(), family.folder);
       }
       removeEarlier();
       return summary();
@@ -141,7 +147,8 @@ public final class HFileLoader {
           }
         }
       }
-      BulkLoadHFiles.create(conf).bulkLoad(table.getTableName(), Map.of(Bytes.toBytes(family), paths));
+      byte[] name = Bytes.toBytes(family);
+      BulkLoadHFiles.create(configuration(table.getColumnFamily(name))).bulkLoad(table.getTableName(), Map.of(name, paths));
     }
     files.delete(staging, true);
     return "{}";
@@ -222,6 +229,7 @@ public final class HFileLoader {
     private final String name;
     private final byte[] family;
     private final ColumnFamilyDescriptor settings;
+    private final Configuration own;
     private final long timestamp;
     private final Path folder;
     private StoreFileWriter writer;
@@ -238,6 +246,7 @@ public final class HFileLoader {
       if (settings == null) {
         throw new IOException("table " + table.getTableName() + " has no family " + name);
       }
+      own = configuration(settings);
       folder = new Path(staging, "family-" + name);
     }
 
@@ -265,14 +274,14 @@ public final class HFileLoader {
               .withCompression(settings.getCompressionType())
               .withDataBlockEncoding(settings.getDataBlockEncoding())
               .withBlockSize(settings.getBlocksize())
-              .withChecksumType(StoreUtils.getChecksumType(conf))
-              .withBytesPerCheckSum(StoreUtils.getBytesPerChecksum(conf))
+              .withChecksumType(StoreUtils.getChecksumType(own))
+              .withBytesPerCheckSum(StoreUtils.getBytesPerChecksum(own))
               .withColumnFamily(family)
               .withTableName(table.getTableName().getName())
               .withCreateTime(timestamp)
               .build();
       count++;
-      return new StoreFileWriter.Builder(conf, CacheConfig.DISABLED, files)
+      return new StoreFileWriter.Builder(own, CacheConfig.DISABLED, files)
           .withOutputDir(new Path(folder, name))
           .withBloomType(settings.getBloomFilterType())
           .withFileContext(context)

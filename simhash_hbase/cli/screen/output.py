@@ -412,7 +412,7 @@ class Bar:
         self._pace = pace
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Move it."""
+        """Move the bar to this count, and say its pace beside it."""
         if self._pace.add(count, done):
             self._bar.update(self._task, completed=done, said=self._pace.said())
 

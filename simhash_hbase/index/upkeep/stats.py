@@ -136,7 +136,7 @@ def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
 
 
 def whole_slices(bounds: Sequence[Bounds]) -> list[Slice]:
-    """Read everything: a slice a region."""
+    """Return a slice for each whole region."""
     return [Slice(number, start, stop, 1.0) for number, (start, stop) in enumerate(bounds)]
 
 

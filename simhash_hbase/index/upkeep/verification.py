@@ -125,7 +125,7 @@ def verify(
     both = Walk(watch, passes=3 if repair else 2)
     if times is not None:
         result.restored = restore_documents(store, profile, both, on_damage)
-    verification = _Verification(store, profile, times, result, on_damage)
+    verification = _Verification(store, profile, times, result, on_damage, set())
     pages = store.scan_cells(layout.FAMILY_DOCUMENTS, b"", None, page=PAGE)
     for cells in both.cells(pages, before=int(repair)):
         with atomically(store) if repair else nullcontext():
@@ -155,6 +155,8 @@ class _Verification(NamedTuple):
     times: Times | None
     result: Verified
     on_damage: DamageCallback | None
+    owners: set[str]
+    """The ids of documents that were checked when a repair had deleted their damaged members."""
 
     def check_cells(self, cells: Sequence[Cell]) -> None:
         """Check a page of document cells, members and copies, and the rows that its documents need."""
@@ -168,12 +170,8 @@ class _Verification(NamedTuple):
         result.undecided += sum(document.is_undecided for _, document in decoded)
         result.undecodable += len(damaged)
         if self.times and damaged:
-            latest = self.times.cleaning
-            store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
-            result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
-            # The page of a document may be an earlier one than that of its member.
-            self._check_found(_owners(store, self.profile, [cell for cell in damaged if is_member(cell)]))
-        found = [state for state in states if state.is_found]
+            self._delete_damaged(damaged, self.times)
+        found = [state for state in states if state.is_found and state.id not in self.owners]
         result.documents += sum(state.is_found for _, state in in_force)
         result.duplicates += sum(state.is_duplicate for _, state in in_force)
         contradictory = list(filter(_has_wrong_distance, states))
@@ -189,6 +187,16 @@ class _Verification(NamedTuple):
         result.missing_documents += len(lonely)
         result.stale_members += len(still_there(store, stale_members(store, members))) - len(lonely)
         self._check_copies([cell for cell in sound if keys.row_flag(cell.row) == layout.FLAG_COPIES], states)
+
+    def _delete_damaged(self, damaged: Sequence[Cell], times: Times) -> None:
+        """Delete cells that do not decode, and check the documents whose members they were."""
+        store = self.store
+        store.delete(layout.FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= times.cleaning])
+        self.result.count_repairs(len(damaged), len(damaged) - len(still_there(store, damaged)))
+        # The page of a document may be an earlier one than that of its member.
+        owners = _owners(store, self.profile, [cell for cell in damaged if is_member(cell)])
+        self._check_found(owners)
+        self.owners.update(state.id for state in owners)
 
     def _tell(self, state: documentcells.DocumentState, problem: str) -> None:
         """Say what is wrong with a document whose cells decode."""

@@ -8,8 +8,12 @@ const GAP = 600;
 const END = 200;
 const MOST_ROWS = 200;
 // The numbers of documents at which the colours begin.
-const BOUNDS = [1, 2, 10, 100, 1000];
-const LABELS = ["1", "2–9", "10–99", "100–999", "1,000 or more"];
+const BOUNDS = document.body.dataset.bounds.split(" ").map(Number);
+const LABELS = BOUNDS.map((first, level) => {
+  const next = BOUNDS[level + 1];
+  if (!next) return `${number(first)} or more`;
+  return next === first + 1 ? number(first) : `${number(first)}–${number(next - 1)}`;
+});
 
 export const percent = (share) => `${(100 * share).toFixed(1)}%`;
 

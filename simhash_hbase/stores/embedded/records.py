@@ -116,7 +116,7 @@ def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int]
 
 
 def row_behind(rows: rowkeys.BlockRows) -> tuple[int, int]:
-    """Return the prefix and fingerprint at which the next page begins."""
+    """Return the smallest prefix and fingerprint after the last of these rows, where the next page begins."""
     prefix, simhash = int(rows.prefixes[-1]), int(rows.simhashes[-1])
     return (prefix + 1, 0) if simhash == _LAST_SIMHASH else (prefix, simhash + 1)
 

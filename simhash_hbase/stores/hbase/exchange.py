@@ -107,6 +107,9 @@ class Exchange(ABC):
             except StopIteration as finished:
                 result: T = finished.value
                 return result
+            if not calls:
+                advance = partial(conversation.send, (yield calls))
+                continue
             method, table = calls[0].method, self._options.table
             attributes = {
                 "db.system.name": "hbase",

@@ -15,7 +15,7 @@ FRAMING_BYTES = 96
 
 @dataclass(frozen=True, kw_only=True)
 class CallSizes:
-    """Limits of what one call reads, writes or looks up."""
+    """Limits of the rows, cells and bytes of one call."""
 
     few_prefixes: int = 64
     """Up to this number each prefix has a scan of its own, all in flight at once, and the server uses its bloom filter:

@@ -47,7 +47,7 @@ class Seal(Protocol):
         """Return a packet to send, without its length."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return what a packet contains; raise `UnreadableAnswer` for a forged one."""
+        """Return the content of a packet; raise `UnreadableAnswer` for a forged one."""
 
 
 class RpcConnection:

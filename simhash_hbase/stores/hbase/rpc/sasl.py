@@ -18,7 +18,7 @@ _HTTP = int.from_bytes(b"HTTP")
 
 
 def authenticate(connected: socket.socket, server: Gateway, options: HBaseOptions) -> KerberosClient | None:
-    """Show the ticket; return what seals everything that follows, None if nothing is sealed.
+    """Show the ticket; return the seal of everything that follows, None if nothing is sealed.
 
     Raises `StoreRefused` where the server or Kerberos refuses, `OtherServer` for a server that authenticates nobody,
     and `NotDone` where Kerberos fails otherwise.

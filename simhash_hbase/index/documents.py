@@ -1,19 +1,15 @@
-"""Stored documents: those of one collection, read back from their cells by id, by batch, or all of them."""
+"""Stored documents: those of one collection, read back from their cells by id, or all of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, islice
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.answers import ItemCounts, Stored, stored_document
-from simhash_hbase.index.arguments import batches
-from simhash_hbase.index.batches import BatchCounts, BatchRemoval, DocumentBatch, counted, merged, row_after
 from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
 from simhash_hbase.index.upkeep.walk import DamageCallback, DocumentPage, ProgressCallback, scan_documents
-from simhash_hbase.index.write import is_in, remove_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.collections import Collection, own_id
+from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documentcells import DocumentState, Member, decode_member, passages_of
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
@@ -97,40 +93,3 @@ class StoredDocuments:
             )
             counts = ItemCounts(counts.found + kept, counts.without_passages + len(live) - kept)
         return counts
-
-    def batches(self, watch: ProgressCallback | None) -> list[DocumentBatch]:
-        """Count the documents of each batch; see `Index.batches`."""
-        return merged(part for page in scan_documents(self.store, watch) for part in counted(self.shown(page)))
-
-    def batches_after(self, after: str | None, *, pages: int) -> BatchCounts:
-        """Count the batches of some pages of document cells, from where an earlier call ended; None: from the first."""
-        read = list(islice(scan_documents(self.store, start=row_after(after)), pages))
-        parts = merged(part for page in read for part in counted(self.shown(page)))
-        return BatchCounts(parts, read[-1].after.hex() if len(read) == pages else None)
-
-    def remove_batch(self, name: str, watch: ProgressCallback | None) -> Iterator[str]:
-        """Remove the documents of a batch; yield the id of each when it is gone."""
-        for page in scan_documents(self.store, watch):
-            yield from self._remove_within(page, name)
-
-    def remove_batch_after(self, name: str, after: str | None, *, pages: int) -> BatchRemoval:
-        """Remove the documents of a batch from the next page of document cells that has some, of at most so many.
-
-        `after` says where an earlier call ended; None: from the first.
-        """
-        read = 0
-        for page in islice(scan_documents(self.store, start=row_after(after)), pages):
-            read += 1
-            after = page.after.hex()
-            if removed := list(self._remove_within(page, name)):
-                return BatchRemoval(removed, after)
-        return BatchRemoval([], after if read == pages else None)
-
-    def _remove_within(self, page: DocumentPage, name: str) -> Iterator[str]:
-        """Remove the documents of a batch from a page; yield their ids."""
-        own = [state.id for state in page.states if is_in(name, state) and self.collection.holds(state.id)]
-        for ids in batches(own):
-            # Other writers may have changed them since they were read.
-            checksum = self.profile.checksums
-            removed = remove_documents(self.store, ids, checksum=checksum, oldest=self.oldest(), batch=name)
-            yield from map(own_id, compress(ids, removed))

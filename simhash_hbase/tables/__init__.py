@@ -250,6 +250,6 @@ def mark_passages(
     ...     _ = index.add("notice", "All rights reserved. Please write to the editors before you copy this.")
     ...     [row] = mark_passages(["Please write to the editors before you copy this. So it is."], index=index)
     >>> [(span["start"], span["stop"], span["first"]) for span in row["passages"]]
-    [(0, 48, 'notice')]
+    [(4, 45, 'notice')]
     """
     return apply(table, PassagesRequest(text, id, index, PassageSearch(at_least, same), **options))

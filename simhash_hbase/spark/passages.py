@@ -23,7 +23,7 @@ ANSWERS = f"{REFUSED}, line string, found boolean, truncated boolean"
 
 
 @dataclass(frozen=True)
-class Passages:
+class CorpusPassages:
     """The passages of a corpus, and their numbers."""
 
     lines: DataFrame  # A JSON text for each document, in the order of the input.
@@ -33,7 +33,7 @@ class Passages:
     truncated: int
 
 
-def find_passages(corpus: Input, place: IndexPlace, search: PassageSearch) -> Passages:
+def find_passages(corpus: Input, place: IndexPlace, search: PassageSearch) -> CorpusPassages:
     """Find the spans of the texts of a corpus that stand in documents of an index; every worker opens it for reading.
 
     Raises
@@ -52,7 +52,7 @@ def find_passages(corpus: Input, place: IndexPlace, search: PassageSearch) -> Pa
     found = answers.where("reason IS NULL")
     counts = found.agg(F.count("*"), F.count_if("found"), F.count_if("truncated")).first()
     lines = found.orderBy("position").select(F.col("line").alias("value"))
-    return Passages(lines, answers.where("reason IS NOT NULL"), *(counts or (0, 0, 0)))
+    return CorpusPassages(lines, answers.where("reason IS NOT NULL"), *(counts or (0, 0, 0)))
 
 
 def _row(order: Order, document: Document, answer: PassagesAnswer | SimhashError) -> dict[str, Any]:

@@ -270,6 +270,13 @@ load = (
     option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded."),
 )  # fmt: skip
 
+passages = (
+    option("--at-least", type=click.IntRange(1), show_default="1", metavar="N",
+           help="Least number of other documents that hold a passage."),
+    option("--same", metavar="FIELD",
+           help="Count only documents with the same value of this metadata field; with --metadata-field FIELD."),
+)  # fmt: skip
+
 index = collected(
     "index_choice",
     *_fingerprints,

@@ -232,8 +232,12 @@ class UndecidedBatch:
         profile: Profile,
         now: int,
         judge: TextJudge | None = None,
+        *,
+        orders: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self._texts = entries.texts
+        self._orders = orders or [(now, at) for at in range(len(entries))]
+        """The order that each document has once it is an original: of equally near ones the first is named."""
         self._rule = profile.rule
         self._copied = CopiedBatch(profile.rule, entries) if profile.match == "copied" else None
         # Originals that share rare passages of the store: how rare these are is known at a document's turn.
@@ -244,7 +248,6 @@ class UndecidedBatch:
         """For a duplicate of a document that was kept before in this batch: its position."""
         self._replaced: defaultdict[int, set[int]] = defaultdict(set)
         """For a document: others of the batch whose old text is within its reach. It counts until their turn."""
-        self._now = now
         self._oldest = profile.oldest(now)
         self.expired: set[str] = set()
         """Originals within reach that were not seen for too long."""
@@ -364,7 +367,7 @@ class UndecidedBatch:
             similarity, containment = known_likeness(estimate, int(entries.shingles[at]), int(entries.shingles[mate]))
             if self._copied is not None and self._copied.decides(at, self._copied.own[mate]):
                 containment = passage_containment(self._copied.own[at], self._copied.own[mate])
-            rank = rank_of(distance, similarity, (self._now, mate), entries.ids[mate])
+            rank = rank_of(distance, similarity, self._orders[mate], entries.ids[mate])
             options.append(OriginalOption(rank, similarity, containment, self._texts[mate], mate))
         return next(filter(None, (self._judged(at, option) for option in sorted(options, key=by_rank))), None)
 

@@ -1,4 +1,4 @@
-"""Whole corpora on Spark: the decisions and the cells of one machine, made by many.
+"""Whole corpora on Spark: the decisions, the passages and the cells of one machine, made by many.
 
 Python workers analyse and compare as this package does elsewhere; Spark reads, shuffles and sorts. The *position* of a
 document is an integer that ascends with the files and their lines, so it says everywhere which document comes first.
@@ -15,6 +15,7 @@ except ImportError as error:
 
 from simhash_hbase.spark.dedup import deduplicate
 from simhash_hbase.spark.load import load
+from simhash_hbase.spark.passages import find_passages
 from simhash_hbase.spark.session import SparkOptions, measured, session
 
-__all__ = ["SparkOptions", "deduplicate", "load", "measured", "session"]
+__all__ = ["SparkOptions", "deduplicate", "find_passages", "load", "measured", "session"]

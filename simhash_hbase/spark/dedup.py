@@ -44,14 +44,14 @@ FAR = 1 << 62
 
 
 class IndexPlace(NamedTuple):
-    """The documents that an input is decided against."""
+    """The documents that an input is compared with."""
 
     url: str
     collection: str | None = None
 
 
 @cache
-def _opened(place: IndexPlace) -> LocalIndex:
+def opened(place: IndexPlace) -> LocalIndex:
     """Open the index once in each worker."""
     return open_local_index(place.url, collection=place.collection, readonly=True)
 
@@ -60,7 +60,7 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
     """List the documents whose ids the index holds, with its answer where the text is the same."""
 
     def held(batch: pa.RecordBatch) -> pa.RecordBatch:
-        index = _opened(place)
+        index = opened(place)
 
         def as_given(text: Text) -> dict[str, int | bytes]:
             """Write a stored text as the input has its texts."""
@@ -102,7 +102,7 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
     shared = documents.sparkSession.sparkContext.broadcast(moving)
 
     def hits(batch: pa.RecordBatch) -> pa.RecordBatch:
-        index, positions = _opened(place), batch["position"].to_pylist()
+        index, positions = opened(place), batch["position"].to_pylist()
         best: dict[int, tuple[Rank, float | None]] = {}
         alone: set[int] = set()
 

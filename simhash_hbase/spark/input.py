@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -15,16 +15,17 @@ from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 from simhash_hbase import corpus
 from simhash_hbase.corpus.ranking import ranks_of
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.chunks import analyse
+from simhash_hbase.features.chunks import Chunk, analyse
 from simhash_hbase.inputs import InputOptions, Place, Preference, Reject, Scanned, repeated_id
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.spark import records
 from simhash_hbase.spark.records import Order, batch_of, by_batch
 
+REFUSED = "position long, id string, reason string, raw binary"
 DOCUMENTS = (
-    "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
-    "passages binary, preference double, reason string, raw binary"
+    f"{REFUSED}, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
+    "passages binary, preference double"
 )
 """Spark has no unsigned integers: a fingerprint is a signed one of the same bits. A row with a reason is refused."""
 
@@ -138,23 +139,36 @@ class Input:
 
     def documents(self, analysis: Analysis) -> DataFrame:
         """Analyse all records; refused ones stay among them, with the reason."""
-        read = records.record_reader(self.files, self.options, self.order)
         shared, order = self.raw.sparkSession.sparkContext.broadcast(analysis), self.order
         preference = self.options.preference or Preference()
 
-        def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            scanned = cast("Iterator[Scanned]", chain.from_iterable(part.records for part in read(batches)))
-            for chunk in analyse(scanned, shared.value):
-                kept = chunk.kept
-                positions = [order.position(document.place) for document in kept]
-                yield documents_batch(positions, chunk.entries, ranks_of(preference, chunk.entries, kept))
-                refused = [
-                    {"position": order.position(each.place), "id": each.id, "reason": each.reason, "raw": each.raw}
-                    for each in chunk.rejects
-                ]
-                yield records.rows_batch(DOCUMENTS, refused)
+        def analysed(chunk: Chunk) -> pa.RecordBatch:
+            positions = [order.position(document.place) for document in chunk.kept]
+            return documents_batch(positions, chunk.entries, ranks_of(preference, chunk.entries, chunk.kept))
 
-        return self.raw.mapInArrow(analysed, DOCUMENTS)
+        return self.by_chunk(lambda: shared.value, DOCUMENTS, analysed)
+
+    def by_chunk(
+        self, analysis: Callable[[], Analysis], columns: str, make: Callable[[Chunk], pa.RecordBatch]
+    ) -> DataFrame:
+        """Have the workers analyse all records, and return a frame of the batches that they make of the chunks.
+
+        `columns` are among others those of `REFUSED`, in which the refused records stay.
+        """
+        read, order = records.record_reader(self.files, self.options, self.order), self.order
+
+        def made(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            scanned = cast("Iterator[Scanned]", chain.from_iterable(part.records for part in read(batches)))
+            for chunk in analyse(scanned, analysis()):
+                yield make(chunk)
+                yield records.rows_batch(columns, [refused_row(order, reject) for reject in chunk.rejects])
+
+        return self.raw.mapInArrow(made, columns)
+
+
+def refused_row(order: Order, reject: Reject) -> dict[str, Any]:
+    """Make the columns of `REFUSED` of a record."""
+    return {"position": order.position(reject.place), "id": reject.id, "reason": reject.reason, "raw": reject.raw}
 
 
 def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, DataFrame]:

@@ -1,4 +1,4 @@
-"""Near-duplicates in tables: pyarrow, Polars, pandas, DuckDB, Hugging Face datasets, whatever speaks Arrow.
+"""Near-duplicates and passages in tables: pyarrow, Polars, pandas, DuckDB, datasets, whatever speaks Arrow.
 
 The module `datatrove` has a filter for the pipelines of datatrove.
 """
@@ -13,13 +13,16 @@ try:
 except ImportError as error:
     raise missing_extra("tables need pyarrow", "arrow") from error
 
+from simhash_hbase.index.arguments import PassageOptions, PassageSearch
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile.profile import ProfileOptions
 from simhash_hbase.stores.addresses import Address
-from simhash_hbase.tables.request import RefusedRows, Request, Unreadable
+from simhash_hbase.tables.dedup import DedupRequest, Unreadable
+from simhash_hbase.tables.passages import PassagesRequest
+from simhash_hbase.tables.request import RefusedRows
 from simhash_hbase.tables.shapes import apply
 
-__all__ = ["RefusedRows", "drop_near_duplicates", "mark_near_duplicates"]
+__all__ = ["RefusedRows", "drop_near_duplicates", "mark_near_duplicates", "mark_passages"]
 
 T = TypeVar("T")
 
@@ -127,7 +130,7 @@ def drop_near_duplicates(
     >>> drop_near_duplicates(table, analyzer="shingle").to_pylist()
     [{'text': 'an article'}, {'text': 'another thing'}]
     """
-    return apply(table, Request(text, unreadable, {"id": id, "keep": keep, "index": index, **options}))
+    return apply(table, DedupRequest(text, unreadable, {"id": id, "keep": keep, "index": index, **options}))
 
 
 @overload
@@ -164,4 +167,89 @@ def mark_near_duplicates(
     >>> mark_near_duplicates(table, analyzer="shingle")["duplicate_of"].to_pylist()
     [None, None, '0']
     """
-    return apply(table, Request(text, "keep", {"id": id, "keep": keep, "index": index, **options}, marks=True))
+    return apply(table, DedupRequest(text, "keep", {"id": id, "keep": keep, "index": index, **options}, marks=True))
+
+
+class PassageTableOptions(PassageOptions, total=False):
+    """Keywords of `mark_passages`, which explains them."""
+
+    id: str | None
+    max_document_bytes: int
+    progress: bool
+
+
+@overload
+def mark_passages(
+    table: Relation, text: str = ..., *, index: Index | Address, **options: Unpack[PassageTableOptions]
+) -> pa.Table: ...
+@overload
+def mark_passages(
+    table: list[str], text: str = ..., *, index: Index | Address, **options: Unpack[PassageTableOptions]
+) -> list[dict[str, Any]]: ...
+@overload
+def mark_passages(
+    table: T, text: str = ..., *, index: Index | Address, **options: Unpack[PassageTableOptions]
+) -> T: ...
+def mark_passages(
+    table: Any,
+    text: str = "text",
+    *,
+    index: Index | Address,
+    id: str | None = None,
+    at_least: int = 1,
+    same: str | None = None,
+    **options: Any,
+) -> Any:
+    """Add the spans of each text that stand in other documents of an index; they are those of `Index.passages`.
+
+    All rows stay; those without a usable text get nulls, and a warning. Nothing is written to the index.
+
+    Parameters
+    ----------
+    table, text
+        As for `drop_near_duplicates`.
+    index : Index, str or path
+        An index that keeps passages, or its address, or that of a service.
+    id : str, optional
+        Column with the ids: a document of the index does not count for the row with its id. Without it all count.
+    at_least : int
+        Least number of other documents that hold a span.
+    same : str, optional
+        A column: other documents count only if they have the same value in the metadata of that name.
+    **options
+        ``max_document_bytes`` and ``progress``, as for `drop_near_duplicates`.
+
+    Returns
+    -------
+    of the type of `table`
+        As for `drop_near_duplicates`; a stream takes the memory of some batches.
+
+    Raises
+    ------
+    InvalidArgument
+        When the index keeps no passages; when the table has no such column, or one of another type, or cannot be read.
+    IndexMissing
+        When there is no index at the address.
+
+    Warns
+    -----
+    RefusedRows
+        When rows have no text, no usable words, or no value of `same`.
+
+    Notes
+    -----
+    Three columns with the fields that ``simhash-hbase passages`` prints. ``passages``: a list of ``start`` and
+    ``stop``, in characters of the text; ``documents``, how many others hold some of it; ``at_least``, whether there may
+    be more; the ids of the ``first`` that was added, and of that which holds ``most``. ``share``: their share of the
+    letters, numbers and marks of the text. ``truncated``: whether a limit kept something from being read.
+
+    Examples
+    --------
+    >>> from simhash_hbase import create_index
+    >>> with create_index("memory:", analyzer="shingle", passages=16) as index:
+    ...     _ = index.add("notice", "All rights reserved. Please write to the editors before you copy this.")
+    ...     [row] = mark_passages(["Please write to the editors before you copy this. So it is."], index=index)
+    >>> [(span["start"], span["stop"], span["first"]) for span in row["passages"]]
+    [(4, 45, 'notice')]
+    """
+    return apply(table, PassagesRequest(text, id, index, PassageSearch(at_least, same), **options))

@@ -10,7 +10,7 @@ from simhash_hbase.index.agree import agreed_metadata
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.stores.addresses import Address, address_of
-from simhash_hbase.tables.request import Unreadable, check_unreadable
+from simhash_hbase.tables.dedup import Unreadable, check_unreadable
 
 try:
     from datatrove.pipeline.filters.base_filter import BaseFilter

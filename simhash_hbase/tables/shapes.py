@@ -6,44 +6,36 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.answers import Decision
-from simhash_hbase.tables.request import Read, Request, RowBatch
+from simhash_hbase.tables.request import Read, RowBatch, TableRequest
 
-MARKS = pa.schema(
-    [("duplicate_of", pa.string()), ("distance", pa.int64()), ("similarity", pa.float64()), ("cluster", pa.string())]
-)
-
-RowDecisions = Sequence[Decision | None]  # A decision for each row; None for a refused row.
+T = TypeVar("T")
 
 
-def give_back(rows: "ArrowRows | _WholeTable", decided: RowDecisions, request: Request) -> Any:  # noqa: ANN401 - the type of the table
-    """Return the rows that stay, or all rows with their decisions in columns."""
-    if not request.marks:
-        keeps_refused = request.unreadable == "keep"
-        kept = [at for at, one in enumerate(decided) if (keeps_refused if one is None else one.is_original)]
+def give_back(rows: "ArrowRows | _WholeTable", results: Sequence[T | None], request: TableRequest[T]) -> Any:  # noqa: ANN401 - the type of the table
+    """Return the rows that stay, or all rows with their results in columns; a refused row has none."""
+    if request.added is None:
+        kept = [at for at, result in enumerate(results) if request.keeps(result)]
         return rows.taken(np.array(kept, np.int64))
-    values = [
-        (d.of, d.distance, d.similarity, d.of or d.id) if d is not None else (None,) * len(MARKS) for d in decided
-    ]
-    columns = [[row[at] for row in values] for at in range(len(MARKS))]
-    return rows.beside(pa.table(columns, schema=MARKS))
+    values = [[None] * len(request.added) if result is None else request.values(result) for result in results]
+    columns = [[row[at] for row in values] for at in range(len(request.added))]
+    return rows.beside(pa.table(columns, schema=request.added))
 
 
-def result_schema(schema: pa.Schema, request: Request) -> pa.Schema:
+def result_schema(schema: pa.Schema, request: TableRequest[Any]) -> pa.Schema:
     """Check the columns of a table, and return those of the result; refuse names that are taken."""
     request.check(schema)
-    if not request.marks:
+    if request.added is None:
         return schema
-    if taken := set(schema.names) & set(MARKS.names):
+    if taken := set(schema.names) & set(request.added.names):
         raise InvalidArgument(f"the table has a column {min(taken)!r} already: rename that")
-    return pa.schema([*schema, *MARKS], metadata=schema.metadata)
+    return pa.schema([*schema, *request.added], metadata=schema.metadata)
 
 
 class ArrowRows(NamedTuple):
@@ -69,25 +61,25 @@ class ArrowRows(NamedTuple):
         return table
 
 
-def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.Table]:
-    """Decide batches as the result is read."""
+def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableRequest[T]) -> Iterator[pa.Table]:
+    """Make the results of batches as they are read."""
     with _readers(schema, batches, request) as (ahead, behind):
-        decisions, start = request.decide(ahead), 0
-        following = next(decisions, None)
+        results, start = request.results(ahead), 0
+        following = next(results, None)
         for batch in behind:
-            decided: list[Decision | None] = [None] * len(batch)
+            of_batch: list[T | None] = [None] * len(batch)
             while following is not None and following[0] < start + len(batch):
-                decided[following[0] - start] = following[1]
-                following = next(decisions, None)
+                of_batch[following[0] - start] = following[1]
+                following = next(results, None)
             start += len(batch)
-            yield give_back(ArrowRows(pa.Table.from_batches([batch])), decided, request)
+            yield give_back(ArrowRows(pa.Table.from_batches([batch])), of_batch, request)
 
 
 @contextmanager
 def _readers(
-    schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: Request
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableRequest[Any]
 ) -> Iterator[tuple[Read, Iterable[pa.RecordBatch]]]:
-    """Read a stream twice: to decide, which runs ahead, and to give the rows back."""
+    """Read a stream twice: for the results, which runs ahead, and to give the rows back."""
     if not request.rereads:
         ahead, behind = tee(batches)
         yield lambda: (batch.select(request.columns) for batch in ahead), behind
@@ -118,8 +110,8 @@ class _WholeTable(NamedTuple):
     beside: Callable[[pa.Table], Any]
 
 
-def apply(table: Any, request: Request) -> Any:  # noqa: ANN401 - of the type of the table
-    """Decide the rows of a table, and return the result in the table's type."""
+def apply(table: Any, request: TableRequest[T]) -> Any:  # noqa: ANN401 - of the type of the table
+    """Make the results of the rows of a table, and return them in the table's type."""
     kinds = [(each.__module__.partition(".")[0], each.__name__) for each in type(table).__mro__]
     # For a subclass, such as geopandas' frames, library and name of the type that it extends.
     library, kind = next((kind for kind in kinds if kind in _WHOLE), kinds[0])
@@ -130,10 +122,10 @@ def apply(table: Any, request: Request) -> Any:  # noqa: ANN401 - of the type of
     if make := _WHOLE.get((library, kind)):
         whole = make(table)
         result_schema(whole.schema, request)
-        decided: list[Decision | None] = [None] * whole.rows
-        for row, decision in request.decide(lambda: whole.read(request.columns), whole.rows):
-            decided[row] = decision
-        return give_back(whole, decided, request)
+        results: list[T | None] = [None] * whole.rows
+        for row, result in request.results(lambda: whole.read(request.columns), whole.rows):
+            results[row] = result
+        return give_back(whole, results, request)
     # Until the stream of a relation is read, its connection answers nothing else.
     if isinstance(table, pa.RecordBatch) or kind == "DuckDBPyRelation":
         return apply(pa.table(table), request)
@@ -178,8 +170,10 @@ def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
             return _sliced(pa.Table.from_pandas(frame[columns], preserve_index=False))
 
     def beside(marks: pa.Table) -> Any:  # noqa: ANN401 - pandas is not imported
-        # pandas' integers have no null.
-        made = marks.to_pandas(types_mapper={pa.int64(): sys.modules["pandas"].Int64Dtype()}.get)
+        # pandas' own integers and truth values have no null.
+        library = sys.modules["pandas"]
+        types = {pa.int64(): library.Int64Dtype(), pa.bool_(): library.BooleanDtype()}
+        made = marks.to_pandas(types_mapper=types.get)
         return frame.assign(**{name: made[name].array for name in made})
 
     return _WholeTable(
@@ -244,8 +238,8 @@ def _dataset(dataset: Any) -> _WholeTable:  # noqa: ANN401 - datasets is not imp
     )
 
 
-def _iterable(dataset: Any, request: Request) -> Any:  # noqa: ANN401 - datasets is not imported
-    """Decide when the result is iterated, each time anew."""
+def _iterable(dataset: Any, request: TableRequest[Any]) -> Any:  # noqa: ANN401 - datasets is not imported
+    """Make the results when they are iterated, each time anew."""
     library = sys.modules["datasets"]
     try:
         dataset = dataset if dataset.features else dataset._resolve_features()

@@ -351,6 +351,7 @@ def test_items_of_another_index_are_found_by_its_address(cli, items, crawl, tmp_
 def test_texts_of_standard_input_without_items_are_kept_too(cli, items, crawl, tmp_path, standard_input):
     standard_input(crawl.read_bytes())
     done = cli("passages", items, "-", "--against", "maths", "--output", tmp_path / "kept.csv")
+    assert done.code == 0, done.err
     assert sum(bool(line["items"]) for line in done.records) == 3
     assert (tmp_path / "kept.csv").read_text("utf-8").splitlines()[0] == "text,id"
     assert len((tmp_path / "kept.csv").read_text("utf-8").splitlines()) == 4

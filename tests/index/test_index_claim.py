@@ -9,11 +9,16 @@ import pytest
 from support.bruteforce import ALL_BITS, BASE, FAR, Written, answered, clustered, entries, sketch_near, written_entries
 from support.corpus import text
 from support.places import IndexMaker, Swapping
+from support.server_doubles import SwappingOnly
 
-from simhash_hbase import Decision, EmptyDocument
-from simhash_hbase.index.claim import protocol
+from simhash_hbase import Decision, EmptyDocument, LocalIndex, Profile
+from simhash_hbase.index.claim import claim_by_protocol, protocol
+from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.stores.memory import MemoryStore
+
+NOW = 1_800_000_000_000  # Milliseconds since 1970.
 
 
 def claim(index, documents):
@@ -59,6 +64,21 @@ def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_claimin
     # c waits for a, which leaves its reach; b is not to leave it meanwhile.
     assert claim(index, {"a": BASE + 5, "c": BASE, "b": BASE - 1}) == [True, ("b", 0), ("a", 3)]
     assert index.verify().wrong == 0
+
+
+def test_of_originals_at_one_distance_the_first_is_named_by_one_that_waited():
+    profile = Profile.resolve(analyzer="shingle", match="distance")
+    store = SwappingOnly(LocalIndex.create(MemoryStore(), profile).store)
+    late = BASE ^ 0b111 << 10
+
+    def claimed(documents):
+        """Claim within one millisecond: then positions in the batch alone are the order."""
+        decisions = claim_by_protocol(store, profile, entries(documents), clock=lambda: NOW, timer=Timer())
+        return {decision.id: decision.of for decision in decisions}
+
+    claimed({"moving": late})
+    batch = {"other": FAR ^ 0xFFFF, "early": BASE ^ 0b111, "moving": FAR, "late": late, "copy": BASE}
+    assert claimed(batch) == {**dict.fromkeys(batch), "copy": "early"}
 
 
 def test_a_former_original_is_not_seen_where_an_earlier_copy_names_it(make_claiming_index):

@@ -116,6 +116,19 @@ def test_calls_cost_the_same_whatever_the_number_of_documents(hide, before, act,
         assert " ".join(store.take_names()) == calls, len(documents)
 
 
+def test_equal_texts_whose_original_moves_away_are_claimed_in_the_calls_of_two():
+    calls = []
+    for count in (2, 60):
+        store = NotingStore()
+        index = LocalIndex(SwappingOnly(make(store).store))
+        index.add_entries(entries(COPIED))
+        store.take()
+        decided = index.claim_entries(entries({"a": FAR, **copies(count)}))
+        calls.append(store.take_names())
+        assert [decision.of for decision in decided] == [None, None, *["copy 0"] * (count - 1)]
+    assert calls[0] == calls[1]
+
+
 def test_get_and_query_by_id_do_not_scan_for_the_document(store, index):
     add(index, {"a": BASE})
     index.get("a")

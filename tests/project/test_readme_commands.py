@@ -18,7 +18,7 @@ CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{
 # Ids in the files that the blocks of the command line's page make.
 KEPT = {"best": [2], "ranked": [2], "contained": ["1", "2"]}
 STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
-SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
+SPARK = ("spark", "sparkcluster", "sparkpassages", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("clue", "boilerplate", "items", "reposts"),  # In test_cli_passages.py.
     "guards",  # In test_cli_guards.py.

@@ -69,6 +69,16 @@ def test_one_machine_and_a_cluster_decide_as_dedup_does(fresh, decided, master, 
     assert b'"duplicate"' in decided
 
 
+def test_one_machine_finds_the_passages_that_passages_finds(fresh, decided, settings):
+    done = run(fresh, ACTIVATED + commands("sparkpassages"), **settings)
+    alone = run(fresh, ACTIVATED + "simhash-hbase passages file:part.index part.jsonl --at-least 2")
+
+    assert done.returncode == 0, done.stderr
+    assert (fresh / "passages.jsonl").read_bytes() == alone.stdout.encode()
+    assert "300 documents" in done.stderr
+    assert '"documents":2' in alone.stdout
+
+
 @pytest.mark.hbase
 def test_a_cluster_loads_what_load_would(fresh, decided, master, settings):
     url = f"hbase://{address(2)}/{tables().name()}"

@@ -27,13 +27,14 @@ OPTIONS = InputOptions(metadata_fields=("id",))
 WHO = "org.apache.hadoop.security.UserGroupInformation"
 
 
-@pytest.fixture(params=[None, "news"])
+@pytest.fixture(params=[(None, {}), ("news", {"passages": 50})], ids=["whole", "collection with passages"])
 def index(request):
-    """Return an empty index, or a collection of one."""
+    """Return an empty index, or a collection of one that keeps passages."""
+    collection, options = request.param
     table = hbase_options(2, tables().name())
-    profile = Profile.resolve(analyzer="shingle")
+    profile = Profile.resolve(analyzer="shingle", **options)
     with LocalIndex.create(HBaseStore.create(table, TableSchema(regions=3)), profile) as made:
-        yield made.in_collection(request.param)
+        yield made.in_collection(collection)
 
 
 def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(index, tmp_path):

@@ -17,7 +17,7 @@ from support.results import python, run
 import simhash_hbase.tables
 from simhash_hbase import InvalidArgument, InvalidProfile, create_index, open_index
 from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates, progress
-from simhash_hbase.tables.request import Request
+from simhash_hbase.tables.dedup import DedupRequest
 
 FEATURES = datasets.Features(
     {"id": datasets.Value("string"), "kind": datasets.ClassLabel(names=["a", "b"]), "text": datasets.Value("string")}
@@ -132,7 +132,7 @@ def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
         wanted = index.profile
 
     table = pa.Table.from_pylist(rows)
-    request = Request("text", "raise", {"id": "id", "keep": "first", "index": None})
+    request = DedupRequest("text", "raise", {"id": "id", "keep": "first", "index": None})
     with request.opened(lambda: table.to_batches(max_chunksize=999)) as index:
         assert index.profile.idf == wanted.idf
 

@@ -102,10 +102,7 @@ def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]
 @options.files
 @options.collected(
     "choice",
-    option("--at-least", type=click.IntRange(1), show_default="1", metavar="N",
-           help="Least number of other documents that hold a passage."),
-    option("--same", metavar="FIELD",
-           help="Count only documents with the same value of this metadata field; with --metadata-field FIELD."),
+    *options.passages,
     option("--longest", is_flag=True, help="Print only the longest passage of each text."),
     option("--cut", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write id and text of each document without its passages, as JSON lines."),

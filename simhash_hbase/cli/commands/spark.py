@@ -16,6 +16,8 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Preference
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from simhash_hbase.cli.options import Choice, Output
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.spark import SparkOptions
@@ -55,9 +57,9 @@ def _refuse_texts(_context: click.Context, parameter: click.Parameter, value: ob
 
 @click.group("spark", cls=Group, examples=["simhash-hbase spark dedup crawl-*.jsonl.gz > decisions.jsonl"])
 def spark() -> None:
-    """Decide or load a corpus on Spark: JSON lines, text or Parquet on any Hadoop file system.
+    """Decide, search or load a corpus on Spark: JSON lines, text or Parquet on any Hadoop file system.
 
-    Results equal those of `dedup` and `load`. Needs the extra spark.
+    Results equal those of `dedup`, `passages` and `load`. Needs the extra spark.
     """
 
 
@@ -110,14 +112,19 @@ def dedup(
         analysis = _analysis(documents, choice.index, index_choice, output)
         done = deduplicate(running, documents, analysis, against=against)
         report_refused(done.refused, documents.order, refusals)
-        if choice.results is None:
-            for row in done.lines.toLocalIterator():
-                output.line(json.loads(row.value))
-        else:
-            done.lines.write.text(choice.results)
+        _give_out(done.lines, choice.results, output)
         counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
         output.summary("dedup", done.documents, **counts)
     return exits.after(refusals.count)
+
+
+def _give_out(lines: DataFrame, results: str | None, output: Output) -> None:
+    """Print JSON lines, or write them to a folder."""
+    if results is not None:
+        lines.write.text(results)
+        return
+    for row in lines.toLocalIterator():
+        output.line(json.loads(row.value))
 
 
 def _analysis(documents: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
@@ -140,6 +147,53 @@ def _analysis(documents: Input, url: str | None, index_choice: Choice, output: O
         fields = {"analyzer": "weighted", **fields}
     profile, idf = resolve_profile(texts, **fields)
     return Analysis(profile, idf).probed()
+
+
+@spark.command(
+    "passages", examples=["simhash-hbase spark passages hbase://127.0.0.1:9091/news crawl.jsonl --results passages"]
+)
+@options.url
+@options.files
+@options.collected(
+    "choice",
+    *options.passages,
+    options.collection,
+    option("--results", metavar="PLACE", help="Write the answers to this folder on a Hadoop file system, in parts."),
+)
+@spark_options
+@options.reading
+@options.output
+def passages(
+    url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: corpus.Reading, output: Output
+) -> int:
+    """Find the parts of texts that stand in other documents of an index, which every worker reads.
+
+    The answers are those of `passages`. A file: index must be where all workers find it.
+    """
+    output.note("spark passages: start …")
+    from simhash_hbase.index.arguments import PassageSearch
+    from simhash_hbase.spark import find_passages, measured, session
+    from simhash_hbase.spark.dedup import IndexPlace
+    from simhash_hbase.spark.input import Input, report_refused
+
+    session_options = _settings(cluster, reading.workers)
+    with (
+        output,
+        corpus.refusals.Refusals.open(reading.rejects, output.listener) as refusals,
+        session(session_options) as running,
+        output.meter("spark passages", noun="tasks", every_s=LINE_EVERY_S) as meter,
+        measured(running, meter),
+    ):
+        documents = Input.of(running, files, replace(reading.settings, keep_raw=reading.rejects is not None))
+        search = PassageSearch(choice.at_least or 1, choice.same)
+        done = find_passages(documents, IndexPlace(url, choice.collection), search)
+        report_refused(done.refused, documents.order, refusals)
+        _give_out(done.lines, choice.results, output)
+        cut_short = {"truncated": done.truncated} if done.truncated else {}
+        output.summary(
+            "passages", done.documents, with_passages=done.with_passages, **cut_short, refused=refusals.count
+        )
+    return exits.after(refusals.count)
 
 
 @spark.command("load", examples=["simhash-hbase spark load hbase://127.0.0.1:9091/news crawl.jsonl --work work"])

@@ -147,7 +147,8 @@ def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
     now = run.clock()
     oldest = run.profile.oldest(now)
     before = [claim.state and claim.state.in_force() for claim in claims]
-    batch = UndecidedBatch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
+    documents, orders = run.entries.take([claim.at for claim in claims]), [claim.order for claim in claims]
+    batch = UndecidedBatch(documents, before, run.profile, now, orders=orders)
     find_nearest(run.store, batch.queries, found_since(oldest), batch.accept)
     batch.decide([run.store])
     held = batch.earlier_mates()
@@ -167,18 +168,23 @@ def first_query(run: ClaimBatch, claims: Sequence[Claim]) -> None:
 
 
 def release(run: ClaimBatch, claims: Sequence[Claim]) -> None:
-    """Go on with claims whose mates are decided: a duplicate as planned, or from the beginning."""
+    """Go on with claims whose mates are decided: a duplicate as planned, or from the beginning.
+
+    Claims that begin again do so together with those that are held for them alone: their first query compares them with
+    each other in their order, as before. So a flood of equal texts takes a few passes, not one for each text.
+    """
     now = run.clock()
     wanted = []
+    again: set[Claim] = set()
     for claim in claims:
-        answers = [mate.answer for mate in claim.mates]
-        if None in answers:
+        if any(mate.answer is None and mate not in again for mate in claim.mates):
             continue
-        [*_, last] = answers
+        last = claim.mates[-1].answer
         if claim.planned is not None and isinstance(last, Decision) and last.is_original:
             wanted.append((claim, machine.as_duplicate(claim, claim.planned, now=now)))
         else:
             claim.step = Step.READ_OWN
+            again.add(claim)
     run.commit(wanted)
 
 

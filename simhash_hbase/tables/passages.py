@@ -1,0 +1,89 @@
+"""The passages of the texts of a table that stand in other documents: the request of `mark_passages`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import msgspec.inspect as described
+import pyarrow as pa
+
+from simhash_hbase.errors import Retryable
+from simhash_hbase.features.chunks import analyse
+from simhash_hbase.index.answers import PassagesAnswer
+from simhash_hbase.index.arguments import PassageSearch
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.jsonforms import REPEATED
+from simhash_hbase.index.passages import check_kept
+from simhash_hbase.inputs import DOCUMENT_BYTES, InputOptions, Reject
+from simhash_hbase.stores.addresses import Address
+from simhash_hbase.tables.request import Read, Refused, TableRequest, opened
+
+
+def _column_type(shape: described.Type) -> pa.DataType:
+    """Return the type of a column whose values are described for JSON."""
+    match shape:
+        case described.StructType(fields=fields):
+            return pa.struct([(field.encode_name, _column_type(field.type)) for field in fields])
+        case described.ListType(item_type=items):
+            return pa.list_(_column_type(items))
+        case described.Metadata(type=plain):
+            return _column_type(plain)
+    types = {described.IntType: pa.int64(), described.FloatType: pa.float64(), described.BoolType: pa.bool_()}
+    return types.get(type(shape), pa.string())
+
+
+# The row has its id already.
+COLUMNS = pa.schema([field for field in _column_type(described.type_info(REPEATED.shape())) if field.name != "id"])
+
+
+class PassagesRequest(TableRequest[PassagesAnswer]):
+    """The columns and the choices of one call; the options are those of `PassageTableOptions`."""
+
+    added = COLUMNS
+    index: Index | Address
+
+    def __init__(
+        self,
+        text: str,
+        id: str | None,
+        index: Index | Address,
+        search: PassageSearch,
+        *,
+        max_document_bytes: int = DOCUMENT_BYTES,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(text, id, index, max_document_bytes=max_document_bytes, progress=progress)
+        self._search = search
+
+    def input_options(self, id_field: str) -> InputOptions:
+        """Return how rows are read, with the field in which other documents have to be the same."""
+        return InputOptions(
+            id_field=id_field,
+            text_field=self.text,
+            max_document_bytes=self.max_document_bytes,
+            metadata_fields=() if self._search.same is None else (self._search.same,),
+        )
+
+    def results(self, read: Read, rows: int | None = None) -> Iterator[tuple[int, PassagesAnswer]]:
+        """Yield row numbers with passages, upwards; refused rows have none, and a warning counts them."""
+        refused = Refused("passages")
+        with opened(self.index, readonly=True) as index:
+            check_kept(index.profile)
+            for chunk in analyse(self.records("passages", read, rows), index.analysis, soon=True):
+                for reject in chunk.rejects:
+                    refused.add(reject)
+                if self.id is None:
+                    # The number of a row is the id of no document of the index.
+                    chunk.documents = [replace(document, id="") for document in chunk.documents]
+                for document, answer in index.repeated(chunk, self._search):
+                    if isinstance(answer, PassagesAnswer):
+                        yield document.place.line, answer
+                    elif isinstance(answer, Retryable):
+                        raise answer
+                    else:
+                        refused.add(Reject(document.place, str(answer), b""))
+        refused.warn()
+
+    def values(self, result: PassagesAnswer) -> Sequence[object]:
+        """Return the values of `COLUMNS`."""
+        record = REPEATED.write(result)
+        return [record[name] for name in COLUMNS.names]

@@ -1,6 +1,7 @@
 """Bulk load into a real HBase: files of all families, taken over by the region servers."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from urllib.parse import urlsplit
@@ -86,6 +87,25 @@ def test_files_that_are_loaded_again_equal_puts(index, make_writer, tmp_path):
     assert [files.files for files in writer.done.values()] == [7, 7]
     load(index, spool, make_writer(table_of(index)))
     assert contents(index.store) == contents(model.store)
+
+
+class WithOtherPrefixes(TableSchema):
+    """A table in which an operator has given the family of documents a setting that the family of blocks has, too."""
+
+    @property
+    def families(self):
+        blocks, documents, own = super().families
+        return blocks, replace(documents, configuration={name: "3" for name in blocks.configuration}), own
+
+
+def test_files_of_a_family_have_its_own_settings(make_writer, tmp_path):
+    table = hbase_options(2, tables().name())
+    with LocalIndex.create(HBaseStore.create(table, WithOtherPrefixes(regions=1)), PROFILE) as index:
+        load(index, filled(index, tmp_path / "work"), make_writer(table_of(index)))
+        files = list(Path(server_status()["folder"]).glob(f"**/data/default/{table_of(index)}/*/b/*"))
+
+    # The parameter of the bloom filter as the file says it: the length of a prefix, in four bytes.
+    assert [b"BLOOM_FILTER_PARAM\x12\x04\0\0\0\x05" in file.read_bytes() for file in files] == [True]
 
 
 class Twice:

@@ -12,7 +12,14 @@ from signal import SIGPIPE
 import click
 from click.core import ParameterSource
 
-from simhash_hbase.errors import IndexMissing, InvalidArgument, InvalidProfile, SimhashError, TooManyDuplicates
+from simhash_hbase.errors import (
+    CorruptIndex,
+    IndexMissing,
+    InvalidArgument,
+    InvalidProfile,
+    SimhashError,
+    TooManyDuplicates,
+)
 
 DONE = 0
 FAILED = 1
@@ -93,11 +100,15 @@ def sentence_of(error: BaseException) -> str:
     'the memory is used up: fewer --workers need less'
     >>> sentence_of(IndexMissing("there is no index at a.index"))
     'there is no index at a.index: simhash-hbase create makes one'
+    >>> sentence_of(CorruptIndex("a document cell does not decode"))
+    'a document cell does not decode: simhash-hbase verify names all that is damaged'
     """
     if isinstance(error, MemoryError):
         return "the memory is used up: fewer --workers need less"
     if isinstance(error, IndexMissing):
         return f"{error}: simhash-hbase create makes {'it anew' if error.interrupted else 'one'}"
+    if isinstance(error, CorruptIndex):
+        return f"{error}: simhash-hbase verify names all that is damaged"
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error) or type(error).__name__
     reason = error.strerror[:1].lower() + error.strerror[1:]

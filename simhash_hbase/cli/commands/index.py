@@ -219,7 +219,8 @@ def verify(url: str, repair: bool, output: options.Output) -> int:
     with output, options.open_local_index(url, readonly=not repair) as index, output.walk("verify") as watch:
         result = index.verify(repair=repair, watch=watch, on_damage=name_damage)
         output.record(asdict(result))
-    output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
+    problems = "1 thing is wrong" if result.wrong == 1 else f"{result.wrong:,} things are wrong"
+    output.note(f"verify: {problems if result.wrong else 'clean'}")
     if result.without_original:
         output.note(
             f"verify: {result.without_original:,} duplicates name an original that no query finds: it was removed, has "

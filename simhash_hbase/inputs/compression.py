@@ -4,10 +4,15 @@ import re
 import struct
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import zstandard
 
 from simhash_hbase.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from zlib import _Decompress
 
 
 def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
@@ -28,6 +33,34 @@ _GZIP_HEADER_BYTES = 128 << 10  # No file has a name that is nearly as long.
 _GZIP_END = struct.Struct("<II")  # Checksum and length.
 _HAS_CHECKSUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT, _UNKNOWN_FLAGS = 2, 4, 8, 16, 0xE0
 _NAMED_MEMBERS = 3  # How many with a wrong checksum a message names.
+
+
+def inflated_before_damage(inflate: "_Decompress", data: bytes) -> Iterator[bytes]:
+    """Yield the content of damaged data up to the damage, whatever blocks they are read in.
+
+    zlib returns nothing of a call that meets damage. So the steps are halved until they end at the damaged byte. That
+    byte may end several symbols: their content is taken one byte a call, and only the last of these bytes is lost.
+
+    Parameters
+    ----------
+    inflate
+        A copy of the decompressor from before the call that failed.
+    data
+        The data of that call.
+    """
+    # The first step takes what was decompressed before and had no room in its block.
+    for size in (0, *(1 << bit for bit in reversed(range(len(data).bit_length())))):
+        ahead = inflate.copy()
+        with suppress(zlib.error):
+            block = ahead.decompress(data[:size])
+            inflate, data = ahead, data[size:]
+            if block:
+                yield block
+    data = data[:1]
+    with suppress(zlib.error):
+        while block := inflate.decompress(data, 1):
+            yield block
+            data = inflate.unconsumed_tail
 
 
 class _Ahead:
@@ -128,10 +161,11 @@ def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     checksum = length = 0
     while not inflate.eof:
-        at_end = not ahead.has(1)
+        at_end, before = not ahead.has(1), inflate.copy()
         try:
             block = inflate.decompress(ahead.held, block_bytes)
         except zlib.error as error:
+            yield from inflated_before_damage(before, ahead.held)
             raise InvalidInput("the gzip data is damaged") from error
         ahead.held = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
         if block:
@@ -143,8 +177,7 @@ def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool
     return _GZIP_END.unpack(ahead.take(_GZIP_END.size)) == (checksum, length % (1 << 32))
 
 
-# 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
-_ZSTD_STEP = 1 << 10
+_ZSTD_STEP = 1 << 16  # What is held at a time: each block that is taken off copies what is held behind it.
 _ZSTD_WINDOW = 1 << 31  # The largest one that zstd itself writes, with ``--long=31``.
 _ZSTD_FAULTS = (  # By a word of the library's message.
     ("Unknown frame descriptor", "the file is not zstd data, or something else follows it"),
@@ -155,10 +188,15 @@ _ZSTD_FAULTS = (  # By a word of the library's message.
     ("checksum", "the zstd data is damaged: a checksum is wrong"),
     ("", "the zstd data is damaged"),
 )  # fmt: skip
-ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
-"""The first bytes of zstd's frames; a frame of the second kind has no data, but perhaps a dictionary for later ones."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_DICTIONARY_FRAME = struct.Struct("<4sI")  # Magic and length.
+# Of a frame without data, but perhaps with a dictionary for later ones.
+_ZSTD_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+ZSTD_FRAME = re.compile(re.escape(_ZSTD_MAGIC) + b"|" + _ZSTD_SKIPPED.pattern)
+"""The first bytes of zstd's frames."""
+_ZSTD_HEADER_BYTES = 5  # Of a frame's header; they tell how long it is.
+_ZSTD_BLOCK_HEADER_BYTES, _ZSTD_CHECKSUM_BYTES = 3, 4
+_ZSTD_RUN = 1  # The kind of a block that is one byte, repeated.
+_SKIPPED_FRAME = struct.Struct("<4sI")  # Magic and length.
 _DICTIONARY_FRAME_MAGIC, _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18", b"\x37\xa4\x30\xec"
 _DICTIONARY_BYTES = 64 << 20
 
@@ -170,13 +208,16 @@ def unzstd(chunks: Iterable[bytes]) -> Generator[bytes, None, None]:
         raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     while ahead.has(1):
-        if ahead.has(_DICTIONARY_FRAME.size):
-            magic, size = _DICTIONARY_FRAME.unpack_from(ahead.held)
-            if magic == _DICTIONARY_FRAME_MAGIC and size <= _DICTIONARY_BYTES:
-                ahead.take(_DICTIONARY_FRAME.size)
-                decompressor = _with_dictionary(ahead.take(size)) or decompressor
-                continue
-        yield from _zstd_frame(ahead, decompressor)
+        ahead.has(_SKIPPED_FRAME.size)
+        if not _ZSTD_SKIPPED.match(ahead.held):
+            yield from _zstd_frame(ahead, decompressor)
+            continue
+        magic, size = _SKIPPED_FRAME.unpack(ahead.take(_SKIPPED_FRAME.size))
+        if magic == _DICTIONARY_FRAME_MAGIC and size <= _DICTIONARY_BYTES:
+            decompressor = _with_dictionary(ahead.take(size)) or decompressor
+            continue
+        while size:
+            size -= len(ahead.take(min(size, _ZSTD_STEP)))
 
 
 def _zstd_ahead(chunks: Iterable[bytes]) -> _Ahead:
@@ -185,17 +226,29 @@ def _zstd_ahead(chunks: Iterable[bytes]) -> _Ahead:
 
 
 def _zstd_frame(ahead: _Ahead, decompressor: zstandard.ZstdDecompressor) -> Iterator[bytes]:
+    """Yield the content of a frame block by block.
+
+    The library returns nothing of a call that meets damage, so each call is given one block, of 128 KiB at most.
+    """
     frame = decompressor.decompressobj()
-    while not frame.eof:
-        ahead.peek(1)
+    data = ahead.take(zstandard.frame_header_size(ahead.peek(_ZSTD_HEADER_BYTES)))
+    is_last = False
+    while True:
         try:
-            block = frame.decompress(ahead.held)
+            content = frame.decompress(data)
         except zstandard.ZstdError as error:
             cause = next((reason for word, reason in _ZSTD_FAULTS if word in str(error)), "")
             raise InvalidInput(cause) from error
-        ahead.held = frame.unused_data if frame.eof else b""
-        if block:
-            yield block
+        if content:
+            yield content
+        if frame.eof:
+            return
+        if is_last:
+            data = ahead.take(_ZSTD_CHECKSUM_BYTES)
+        else:
+            header = int.from_bytes(ahead.peek(_ZSTD_BLOCK_HEADER_BYTES), "little")
+            is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+            data = ahead.take(_ZSTD_BLOCK_HEADER_BYTES + (1 if kind == _ZSTD_RUN else size))
 
 
 def _with_dictionary(content: bytes) -> zstandard.ZstdDecompressor | None:

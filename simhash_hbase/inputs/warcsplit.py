@@ -5,13 +5,12 @@ import hashlib
 import re
 import zlib
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import suppress
 from io import BytesIO
 from itertools import chain
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidInput, missing_extra
-from simhash_hbase.inputs.compression import GZIP_WBITS, ZSTD_FRAME, unzstd
+from simhash_hbase.inputs.compression import GZIP_WBITS, ZSTD_FRAME, inflated_before_damage, unzstd
 
 try:
     from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
@@ -26,7 +25,6 @@ _SNIFFED_BYTES = 16  # First bytes of the file, which tell how it is compressed.
 _PROBED_BYTES = 1 << 12
 _STEP_BYTES = 1 << 16
 _JUNK = "the file has data outside its gzip members"
-_RESCUE_BYTES = 1 << 8
 # Most bytes of a damaged member that are searched for the next one.
 _HELD_BYTES = 32 << 20
 
@@ -119,25 +117,18 @@ class _Gzip:
 
     def member(self) -> Generator[bytes, None, bytes | None]:
         start = self._offset
-        member, at, given = zlib.decompressobj(wbits=GZIP_WBITS), 0, False
+        member, at = zlib.decompressobj(wbits=GZIP_WBITS), 0
         while not member.eof:
-            at_end = not self.has(at + 1)
+            at_end, before = not self.has(at + 1), member.copy()
             data = bytes(self._held[at : at + _STEP_BYTES])
             try:
                 block = member.decompress(data, self._block_bytes)
             except zlib.error:
                 self._fault = "the gzip data is damaged"
-                if not given:
-                    # The bytes before the damage, which zlib does not return in longer steps.
-                    member = zlib.decompressobj(wbits=GZIP_WBITS)
-                    with suppress(zlib.error):
-                        while block := member.decompress(data, _RESCUE_BYTES):
-                            yield block
-                            data = member.unconsumed_tail
+                yield from inflated_before_damage(before, data)
                 return None
             at += len(data) - len(member.unused_data if member.eof else member.unconsumed_tail)
             if block:
-                given = True
                 yield block
             elif at_end:
                 self._fault = "the gzip data is cut off"

@@ -1,6 +1,7 @@
 """Fuzz targets: bytes in, and nothing may come out but results and the package's own errors.
 
-Each module ``fuzz_*`` has ``TestOneInput(data)``, the form of atheris and so of OSS-Fuzz, and `SEEDS` to begin with.
+Each module ``fuzz_*`` has ``TestOneInput(data)``, the form of atheris and so of OSS-Fuzz, and `SEEDS` to begin with,
+which are the same bytes in each process: a seed and a number name one input.
 ``python tests/fuzz/fuzz_html.py`` runs it by atheris where that is installed, with atheris's own options;
 ``python -m fuzz`` runs it by the mutations of this module.
 """

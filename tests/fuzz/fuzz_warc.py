@@ -63,7 +63,7 @@ def _seeds():
     crawl.request(url(1))
     crawl.answer(url(1), page("The council has approved the new metro line. " * 3))
     coded = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
-    crawl.answer(url(2), gzip.compress(page("市政府今天批准了新的地铁线路。" * 3)), coded)
+    crawl.answer(url(2), gzip.compress(page("市政府今天批准了新的地铁线路。" * 3), mtime=0), coded)
     crawl.answer(url(3), b"5\r\n<html\r\n1\r\n>\r\n0\r\n\r\n", [*coded[:1], ("Transfer-Encoding", "chunked")])
     crawl.other(url(4), "conversion", "Погода хорошая.".encode(), "text/plain")
     whole = crawl.bytes()
@@ -73,12 +73,12 @@ def _seeds():
     return [
         b"\0" + whole,
         b"\1" + members.bytes(),
-        b"\1" + gzip.compress(whole),
+        b"\1" + gzip.compress(whole, mtime=0),
         b"\2" + zstandard.compress(whole),
         b"\3" + whole,
         b"\0WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 2\r\n\r\nab\r\n\r\n",
         # Without digests, so that what is changed in a body is read.
-        *(b"\0" + _plain(coding, gzip.compress(page("Another one. " * 9)) + b"!" * 9) for coding in CODINGS),
+        *(b"\0" + _plain(coding, gzip.compress(page("Another one. " * 9), mtime=0) + b"!" * 9) for coding in CODINGS),
     ]
 
 

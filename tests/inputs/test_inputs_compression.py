@@ -10,8 +10,9 @@ import pytest
 import zstandard
 from support.crawls import crawl_of, read_bytes, shown, url
 
+from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import Document, Reject
-from simhash_hbase.inputs.compression import gunzip
+from simhash_hbase.inputs.compression import gunzip, unzstd
 
 
 def lines(part, count=50):
@@ -92,6 +93,63 @@ def test_gzip_headers_of_all_kinds_are_read(parts, step):
 
     assert gzip.decompress(data) == b"onetwo"
     assert b"".join(gunzip(chunks, 1 << 10)) == b"onetwo"
+
+
+def small_zstd_blocks(data):
+    """Pack as a program does that flushes after each few lines."""
+    packer = zstandard.ZstdCompressor(write_checksum=True).compressobj()
+    parts = (data[at : at + 100] for at in range(0, len(data), 100))
+    blocks = [packer.compress(part) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for part in parts]
+    return b"".join(blocks) + packer.flush()
+
+
+def pieces_of(data, size):
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def before_damage(blocks):
+    """Return what comes before a decompressor refuses its data."""
+    whole = []
+    with pytest.raises(InvalidInput):
+        whole.extend(blocks)
+    return b"".join(whole)
+
+
+SIZES = ((1 << 20, 1 << 20), (1 << 20, 1), (1, 1 << 20), (1, 1), (7, 7), (300, 64))
+"""How many bytes come at a time, and how many are decompressed at a time."""
+UNPACK = {
+    "gzip": (lambda data: gzip.compress(data, mtime=0), gunzip, lambda: zlib.decompressobj(31)),
+    "gzip without compression": (lambda data: gzip.compress(data, 0, mtime=0), gunzip, lambda: zlib.decompressobj(31)),
+    "zstd": (small_zstd_blocks, lambda chunks, _: unzstd(chunks), lambda: zstandard.ZstdDecompressor().decompressobj()),
+}
+
+
+@pytest.mark.parametrize("kind", UNPACK)
+def test_all_before_a_damaged_place_comes_in_blocks_of_any_size(kind):
+    pack, unpack, unpacker = UNPACK[kind]
+    packed = pack(lines("a", 60))
+    for place in range(20, len(packed), len(packed) // 25):
+        damaged = packed[:place] + bytes(byte ^ 0xFF for byte in packed[place : place + 9]) + packed[place + 9 :]
+
+        first, *others = (before_damage(unpack(pieces_of(damaged, size), block)) for size, block in SIZES)
+
+        assert all(other == first for other in others)
+        assert first.startswith(unpacker().decompress(packed[:place]))
+
+
+# Blocks of one letter, repeated, behind which stands the beginning of a block of no known kind.
+DAMAGED_BLOCKS = {
+    "4a4c1c05830b00fc": 402,
+    "ecc1010d000000c2a0acef5fc21c6e4001" + "00" * 19 + "17e6": 20_548,
+    "ecc181000000008020d6fd2516a90a" + "00" * 20 + "fe": 21_157,
+}
+
+
+@pytest.mark.parametrize("block", DAMAGED_BLOCKS)
+def test_content_that_ends_in_the_damaged_byte_comes_too(block):
+    damaged = gzip.compress(b"", mtime=0)[:10] + bytes.fromhex(block)
+    found = [before_damage(gunzip(pieces_of(damaged, size), most)) for size, most in SIZES]
+    assert [len(content) for content in found] == [DAMAGED_BLOCKS[block]] * len(SIZES)
 
 
 DICTIONARY = zstandard.train_dictionary(4096, [lines(str(part), 3) for part in range(500)])

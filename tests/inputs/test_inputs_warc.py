@@ -407,6 +407,32 @@ def test_damage_in_a_file_that_is_one_member_costs_the_rest_of_it(tmp_path):
     assert "the gzip data is damaged" in found[-1].reason
 
 
+def in_one_zstd_frame(data):
+    packer = zstandard.ZstdCompressor().compressobj()
+    records = re.split(rb"(?=WARC/1)", data)
+    return b"".join(packer.compress(each) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for each in records)
+
+
+@pytest.mark.parametrize("pack", [lambda data: gzip.compress(data, mtime=0), in_one_zstd_frame], ids=["gzip", "zstd"])
+def test_the_pages_before_damage_in_the_middle_come_in_blocks_of_any_size(tmp_path, pack):
+    crawl = crawl_of(40, compressed=False)
+    packed = pack(crawl.bytes())
+    for place in range(100, len(packed), len(packed) // 30):
+        damaged = packed[:place] + b"\xff" * 64 + packed[place + 64 :]
+
+        found = [scan_bytes(tmp_path, damaged, block_bytes=size) for size in (1 << 20, 1 << 16, 7)]
+
+        first, *others = ([(each.id, each.content) for each in some if isinstance(each, Page)] for some in found)
+        assert all(other == first for other in others)
+        unpacker = (
+            zlib.decompressobj(31) if packed.startswith(b"\x1f") else zstandard.ZstdDecompressor().decompressobj()
+        )
+        right = len(unpacker.decompress(packed[:place]))
+        # A page is known to be whole where more follows it.
+        read = [url(number) for number in range(40) if crawl.place(number)[1] < right]
+        assert [address for address, _ in first[: len(read)]] == read
+
+
 DIGEST_FORMS = {
     "hex": bytes.hex,
     "HEX": lambda digest: digest.hex().upper(),

@@ -1,12 +1,15 @@
 """The fuzz targets: short seeded runs of each, long ones in the slow tests, and that a fault is seen."""
 
 import random
+import subprocess
+import sys
 from importlib import import_module
 from itertools import islice
 from types import SimpleNamespace
 
 import pytest
 from fuzz import CHANGES, TARGETS, inputs, run
+from support.results import with_helpers
 
 INPUTS = {"fuzz_html": 60, "fuzz_kernel": 60, "fuzz_rpc": 200, "fuzz_thrift": 200, "fuzz_warc": 100}
 MANY_INPUTS = {"fuzz_html": 4_000, "fuzz_kernel": 4_000, "fuzz_rpc": 12_000, "fuzz_warc": 2_000}
@@ -37,6 +40,42 @@ def test_inputs_are_those_of_the_seed():
     assert first == again != other
     assert len(set(first)) > 150
     assert all(change(b"", random.Random(1), [b""]) is not None for change in CHANGES)
+
+
+FIRST_INPUTS = """
+import datetime, sys, time
+
+later, day, now = int(sys.argv[1]), datetime.datetime, time.time
+class Clock(day):
+    now = classmethod(lambda cls, zone=None: day.now(zone) + datetime.timedelta(seconds=later))
+datetime.datetime, time.time = Clock, lambda: now() + later
+
+import random
+from hashlib import sha256
+from importlib import import_module
+from itertools import islice
+from fuzz import TARGETS, inputs
+
+for name in TARGETS:
+    made = islice(inputs(import_module(f"fuzz.{name}").SEEDS, random.Random(1)), 500)
+    print(name, sha256(repr(list(made)).encode()).hexdigest())
+"""
+
+
+def test_inputs_of_a_seed_are_the_same_bytes_in_every_process_at_any_time():
+    first, later = (
+        subprocess.run(
+            [sys.executable, "-c", FIRST_INPUTS, seconds],
+            env=with_helpers() | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for seed, seconds in (("1", "0"), ("2", "100000000"))
+    )
+
+    assert len(first) == len(TARGETS)
+    assert first == later
 
 
 def test_an_input_that_stops_a_target_is_shown_with_its_seed():

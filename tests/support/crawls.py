@@ -1,6 +1,7 @@
 """Crawls made for the tests, written by warcio as crawlers do."""
 
 import io
+from uuid import NAMESPACE_URL, uuid5
 
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -13,7 +14,7 @@ HTML = [("Content-Type", "text/html; charset=utf-8")]
 
 
 class Crawl:
-    """A WARC in memory; compressed, each record is a gzip member."""
+    """A WARC in memory, the same bytes each time; compressed, each record is a gzip member."""
 
     def __init__(self, *, compressed=True):
         self._file = io.BytesIO()
@@ -22,8 +23,8 @@ class Crawl:
         """The places where records begin."""
 
     def info(self):
-        self._begin()
-        self._writer.write_record(self._writer.create_warcinfo_record("a.warc.gz", {"software": "a test"}))
+        content_type, more = "application/warc-fields", [("WARC-Filename", "a.warc.gz")]
+        self._record("", "warcinfo", b"software: a test\r\n", warc_content_type=content_type, more=more)
 
     def answer(self, url, body, headers=HTML, *, status="200 OK", kind="response", more=()):
         http = StatusAndHeaders(status, list(headers), protocol="HTTP/1.1")
@@ -44,12 +45,11 @@ class Crawl:
         starts = [*self.starts, len(self.bytes())]
         return starts[number], starts[number + 1]
 
-    def _begin(self):
-        self.starts.append(self._file.tell())
-
     def _record(self, url, kind, body, *, more=(), **options):
-        self._begin()
-        headers = {"WARC-Date": DATE, **dict(more)}
+        self.starts.append(self._file.tell())
+        # warcio itself takes a random id, and the time.
+        number = uuid5(NAMESPACE_URL, f"record {len(self.starts)}")
+        headers = {"WARC-Record-ID": f"<urn:uuid:{number}>", "WARC-Date": DATE, **dict(more)}
         record = self._writer.create_warc_record(
             url, kind, io.BytesIO(body), length=len(body), warc_headers_dict=headers, **options
         )

@@ -76,7 +76,11 @@ class ClueMatch:
     id: str
     """The document's id, as its caller gave it."""
     share: float
-    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete."""
+    """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete.
+
+    Each document that holds a complete clue whole has 1, and so has one that holds the runs which winnowing keeps of it
+    alone: `spans` are the parts that are known to be there.
+    """
     spans: Sequence[Span]
     """The parts of the clue that it holds; some characters at each end of a part may be missing."""
     added: str

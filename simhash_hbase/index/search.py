@@ -317,7 +317,8 @@ class PairJudge(NamedTuple):
         """Judge pairs with members by rule ``copied``; `verified`: the verdict of that rule, where passages are few."""
         assert self.copied is not None
         joined = self.copied.joins(near.queries, near.simhashes)
-        looked = np.flatnonzero(joined | verified)
+        # The passage rows of a query's own fingerprint are its own, too, and join nothing: block rows bring its texts.
+        looked = np.flatnonzero(joined | verified | (near.distances == 0))
         values = [page.values[place] for place in at[looked].tolist()]
         packed = documentcells.decode_row_fields(values, bands=page.bands).passages
         judged = verified.copy()

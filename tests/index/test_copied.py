@@ -169,6 +169,20 @@ def test_the_later_of_two_reposts_in_one_batch_is_a_duplicate(make_claiming_inde
     assert [decision.of for _, decision in index.claim_many(batch)] == [None, "a", None, "c"]
 
 
+def test_a_repost_with_the_fingerprint_of_its_original_is_found(make_claiming_index):
+    index = make_claiming_index(**{**OPTIONS, "analyzer": "jieba"})
+    chosen = random.Random(5)
+    words = ["".join(chosen.choices("bcdfgaeiou", k=7)) for _ in range(100)]
+    # The last words are in another order: that changes passages and sketch, and no fingerprint.
+    original, copy = " ".join(words), " ".join(words[:60] + chosen.sample(words[60:], 40))
+    index.add("original", original)
+    assert index.query(copy, rule=index.rule(match="verified")).matches == []
+
+    assert [(match.id, match.distance) for match in index.query(copy).matches] == [("original", 0)]
+    assert [decision.of for _, decision in index.dedup_many([("a", copy)])] == ["original"]
+    assert index.claim("b", copy).of == "original"
+
+
 def repost(of, name):
     return paragraph(f"{name} head", count=60) + of + paragraph(f"{name} tail", count=60)
 

@@ -1,5 +1,6 @@
 """Batches of writes that are gathered in one transaction of a folder."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -279,3 +280,37 @@ def test_of_cells_put_at_once_none_is_held_when_one_cannot_be(tmp_path):
                 with pytest.raises(InvalidArgument):
                     store.put("d", [right, wrong])
         assert all_cells(store, "d") == []
+
+
+def test_a_batch_of_a_group_asks_the_database_once_for_each_cell(index, monkeypatch):
+    asked, read_packed = [], records.read_packed
+
+    def counted(transaction, database, keys):
+        asked.extend(keys)
+        return read_packed(transaction, database, keys)
+
+    monkeypatch.setattr(records, "read_packed", counted)
+    with WriteGroups(index.store) as groups:
+        decide(index, groups, "a", "b", "c")
+
+        assert len(asked) == len(set(asked)) == len(all_cells(index.store, "d"))
+
+
+def test_a_cell_that_was_missing_is_read_after_its_group_was_written(tmp_path):
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store, store.gathered():
+        cell = Cell(b"row", b"q", b"value", 7)
+        assert store.get("d", [(b"row", b"q")]) == [None]
+        store.put("d", [cell])
+        assert all_cells(store, "d") == [cell]
+
+        assert store.get("d", [(b"row", b"q")]) == [cell]
+
+
+def test_rows_of_one_held_cell_make_no_work_for_the_garbage_collector(tmp_path):
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store, store.gathered():
+        gc.collect()
+        before = len(gc.get_objects())
+        store.put("d", [Cell(b"%d" % number, b"q", b"value", 7) for number in range(1000)])
+        gc.collect()
+
+        assert len(gc.get_objects()) - before < 100

@@ -21,7 +21,7 @@ from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Transaction
 
-# Memory of a cell besides its key and value: entries of two dictionaries, a list, and the heads of objects.
+# Memory of a cell besides its key and value: entries of two dictionaries, and the heads of objects.
 CELL_BYTES = 400
 # Memory of a block row: 16 bytes, and while the two longest runs are merged some 40 more.
 ROW_BYTES = 56
@@ -33,16 +33,39 @@ PackedReader = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
 """Reads cells of a database by their keys, each as `records` packs it; a key without a cell is left out."""
 
 
+MISSING_KEYS = 20_000
+"""Keys without a cell that a memtable remembers, some 3 MB: a batch reads the document cells of its ids three times."""
+
+
 class FamilyCells(NamedTuple):
     """The cells of a family that a memtable holds."""
 
     packed: dict[bytes, bytes]  # By row and qualifier; as `records` packs them.
-    keys: defaultdict[bytes, list[bytes]]  # Row to the keys of its cells, sorted.
+    # Row to the key of its cell, or to the sorted keys of several: most rows have one, and Python's garbage collector
+    # would go through a list of each.
+    keys: dict[bytes, bytes | list[bytes]]
+    missing: set[bytes]  # Keys of which it is known that the database has no cell.
 
     @classmethod
     def none(cls) -> "FamilyCells":
         """Make one without cells."""
-        return cls({}, defaultdict(list))
+        return cls({}, {}, set())
+
+    def read(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Read the cells of those of some keys from the database that are neither held nor known to be missing."""
+        asked = [key for key in keys if key not in self.packed and key not in self.missing]
+        if not asked:
+            return {}
+        there = stored(asked)
+        if len(self.missing) >= MISSING_KEYS:
+            self.missing.clear()
+        self.missing.update(set(asked).difference(there))
+        return there
+
+    def keys_of(self, row: bytes) -> list[bytes]:
+        """Return the sorted keys of the cells of a row."""
+        keys = self.keys.get(row, [])
+        return [keys] if isinstance(keys, bytes) else keys
 
 
 class Memtable:
@@ -93,7 +116,7 @@ class Memtable:
         for cell in cells:
             records.check_cell(cell)
         keys = [cell.row + cell.qualifier for cell in cells]
-        there = stored([key for key in keys if key not in held.packed])
+        there = held.read(stored, keys)
         for cell, key in zip(cells, keys, strict=True):
             new = records.packed_over(cell, held.packed.get(key) or there.get(key), now)
             if new is not None:
@@ -104,7 +127,7 @@ class Memtable:
         held, answers = self._families[family], []
         for swap in swaps:
             key = swap.row + swap.qualifier
-            new = records.swapped(swap, held.packed.get(key) or stored([key]).get(key), clock)
+            new = records.swapped(swap, held.packed.get(key) or held.read(stored, [key]).get(key), clock)
             answers.append(new is not None)
             if new is not None:
                 self._hold(held, swap.row, key, new)
@@ -112,11 +135,11 @@ class Memtable:
 
     def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
         """Read single cells."""
-        packed = self._families[family].packed
+        held = self._families[family]
         joined = [row + qualifier for row, qualifier in keys]
-        there = stored([key for key in joined if key not in packed])
+        there = held.read(stored, joined)
         return [
-            None if (cell := packed.get(key) or there.get(key)) is None else records.cell_at(row, qualifier, cell)
+            None if (cell := held.packed.get(key) or there.get(key)) is None else records.cell_at(row, qualifier, cell)
             for (row, qualifier), key in zip(keys, joined, strict=True)
         ]
 
@@ -129,7 +152,7 @@ class Memtable:
         stop = 0
         for row, first, count in zip(stored.rows, firsts, stored.columns.counts, strict=True):
             start, stop = stop, stop + count
-            own = held.keys.get(row, ())
+            own = held.keys_of(row)
             chosen = stored.columns.keys[start:stop]
             if own:
                 at = bisect_left(own, first)
@@ -169,10 +192,15 @@ class Memtable:
 
     def _hold(self, held: FamilyCells, row: bytes, key: bytes, new: bytes) -> None:
         """Hold a packed cell of a row."""
-        if key in held.packed:
-            self.bytes += len(new) - len(held.packed[key])
-        else:
-            insort(held.keys[row], key)
-            self.bytes += len(new) + 2 * len(key) + CELL_BYTES
+        old = held.packed.get(key)
         held.packed[key] = new
+        if old is not None:
+            self.bytes += len(new) - len(old)
+            return
+        if row in held.keys:
+            held.keys[row] = keys = held.keys_of(row)
+            insort(keys, key)
+        else:
+            held.keys[row] = key
+        self.bytes += len(new) + 2 * len(key) + CELL_BYTES
         self.is_empty = False

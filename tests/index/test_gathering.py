@@ -314,3 +314,57 @@ def test_rows_of_one_held_cell_make_no_work_for_the_garbage_collector(tmp_path):
         gc.collect()
 
         assert len(gc.get_objects()) - before < 100
+
+
+def put_outside(store):
+    store.put_rows(rows_of((2, 2)), timestamp=1)
+
+
+def put_after_an_empty_group(store):
+    with store.gathered():
+        pass
+    put_outside(store)
+
+
+def put_after_a_failed_group(store):
+    with suppress(InvalidArgument), store.gathered():
+        store.put_rows(rows_of((3, 3)), timestamp=1)
+        raise InvalidArgument("undone")
+    put_outside(store)
+
+
+def delete_and_put(store):
+    with store.gathered():
+        store.delete_rows(rows_of((1, 1)), timestamp=1)
+        store.put_rows(rows_of((1, 1)), timestamp=1)
+    put_outside(store)
+
+
+@pytest.mark.parametrize("between", [put_outside, put_after_an_empty_group, put_after_a_failed_group, delete_and_put])
+def test_a_group_finds_rows_that_were_written_between_it_and_the_one_before(tmp_path, between):
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store:
+        with store.gathered():
+            store.put_rows(rows_of((1, 1)), timestamp=1)
+        between(store)
+        with store.gathered():
+            found = store.scan(uint64s(1, 2, 3), limit=9).rows
+
+        assert pairs_of(found) == [(1, 1), (2, 2)]
+
+
+def test_groups_of_a_new_index_search_for_no_prefix_that_has_no_row(tmp_path, monkeypatch):
+    asked, scan = [], records.scan
+
+    def counted(transaction, blocks, hot, prefixes, limit):
+        asked.append(prefixes.tolist())
+        return scan(transaction, blocks, hot, prefixes, limit)
+
+    monkeypatch.setattr(records, "scan", counted)
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store:
+        for number in range(3):
+            with store.gathered():
+                store.scan(uint64s(*range(10)), limit=9)
+                store.put_rows(rows_of((number, number)), timestamp=1)
+                store.scan(uint64s(*range(10)), limit=9)
+
+    assert asked == [[], [0], [0], [0, 1], [0, 1], [0, 1, 2]]

@@ -20,6 +20,7 @@ from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_row
 from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Transaction
+from simhash_hbase.stores.embedded.prefixes import PrefixFilter
 
 # Memory of a cell besides its key and value: entries of two dictionaries, and the heads of objects.
 CELL_BYTES = 400
@@ -32,6 +33,9 @@ RANGES = 1 << RANGE_BITS
 PackedReader = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
 """Reads cells of a database by their keys, each as `records` packs it; a key without a cell is left out."""
 
+
+PrefixReader = Callable[[NDArray[np.uint64]], PrefixScan]
+"""Finds the rows of the database under sorted distinct prefixes."""
 
 MISSING_KEYS = 20_000
 """Keys without a cell that a memtable remembers, some 3 MB: a batch reads the document cells of its ids three times."""
@@ -71,30 +75,41 @@ class FamilyCells(NamedTuple):
 class Memtable:
     """Block rows and cells that were written and are not in the databases yet.
 
+    Parameters
+    ----------
+    filter_ : PrefixFilter, optional
+        Has the prefixes of all rows in the databases, and gets those of all rows that are held.
+
     Attributes
     ----------
     bytes : int
         The memory that it and the pages of what it has written take, roughly.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, filter_: PrefixFilter | None = None) -> None:
         self.bytes = 0
         self.is_empty = True
+        self._filter = filter_
         # Each run is at least twice as long as the next.
         self._runs: list[BlockRows] = []
         self._families: defaultdict[str, FamilyCells] = defaultdict(FamilyCells.none)
 
     def put_rows(self, rows: BlockRows) -> None:
         """Hold sorted block rows."""
+        if self._filter is not None:
+            self._filter.add(rows.prefixes)
         self.bytes += ROW_BYTES * len(rows.prefixes)
         self.is_empty = False
         while self._runs and len(self._runs[-1].prefixes) < 2 * len(rows.prefixes):
             rows = BlockRows.merged(self._runs.pop(), rows)
         self._runs.append(rows)
 
-    def scan(self, stored: PrefixScan, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Return what a scan of the databases has found together with the held rows under its prefixes."""
-        found = [stored.rows]
+    def scan(self, stored: PrefixReader, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+        """Find the rows under sorted distinct prefixes in the databases and among the held ones."""
+        if self._filter is not None:
+            prefixes = self._filter.among(prefixes)
+        of_databases = stored(prefixes)
+        found = [of_databases.rows]
         for run in self._runs:
             first = run.prefixes.searchsorted(prefixes, "left")
             # Most prefixes of new documents have no row: where theirs end is looked for only if they begin.
@@ -106,9 +121,9 @@ class Memtable:
                 at = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(total)
                 found.append(BlockRows(run.prefixes[at], run.simhashes[at]))
         if len(found) == 1:
-            return stored
+            return of_databases
         rows, truncated = first_rows(BlockRows.merged(*found), limit)
-        return PrefixScan(rows, np.union1d(truncated, stored.truncated))
+        return PrefixScan(rows, np.union1d(truncated, of_databases.truncated))
 
     def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
         """Hold cells by the rules of `Store.put`."""

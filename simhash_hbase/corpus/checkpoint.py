@@ -12,7 +12,7 @@ import msgspec
 from simhash_hbase.corpus.options import EncodedLines, Lines
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_growing, open_temporary, replacing, to_disk
-from simhash_hbase.index.jsonforms import json_line
+from simhash_hbase.index.jsonforms import json_line, plain_line
 from simhash_hbase.inputs import Sources
 from simhash_hbase.report.duplicates import duplicate_table, read_decisions
 from simhash_hbase.rows.digests import blake2b
@@ -60,7 +60,7 @@ class HandedDecisions:
 
     def line(self, record: Mapping[str, object]) -> None:
         """Take one decision."""
-        line = b"" if self._encoded is None and self._copy is None else json_line(record)
+        line = b"" if self._encoded is None and self._copy is None else plain_line(record)
         if self._encoded is not None:
             if not self._waiting or len(self._waiting[-1]) >= HANDED_BYTES:
                 self._waiting.append(bytearray())
@@ -140,7 +140,7 @@ class FileDecisions:
 
     def line(self, record: Mapping[str, object]) -> None:
         """Take one decision."""
-        self._waiting += json_line(record)
+        self._waiting += plain_line(record)
 
     def length(self) -> int:
         """Return the length of the file with all lines that were taken."""

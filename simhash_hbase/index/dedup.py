@@ -310,7 +310,9 @@ class UndecidedBatch:
             others = (passages for some in self._open for _, passages in some.values())
             self._copied.count(stores, others, partial(are_found, self.queries.profile))
         for at in range(self._end):
-            best = nearer(self._stored[at], self._best_kept(at))
+            best = self._stored[at]
+            if self._crowded[at] or self._copied is not None:
+                best = nearer(best, self._best_kept(at))
             if self._copied is not None:
                 copied = (o for o, passages in self._open[at].values() if self._copied.is_copied(at, passages))
                 best = nearer(best, min(copied, key=by_rank, default=None))

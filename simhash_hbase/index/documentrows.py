@@ -22,15 +22,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows import documentcells
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documentcells import (
-    Change,
-    DocumentState,
-    Member,
-    Outcome,
-    PassageMember,
-    RowFields,
-    StoredState,
-)
+from simhash_hbase.rows.documentcells import Change, DocumentState, Member, Outcome, RowFields, StoredState
 from simhash_hbase.rows.keys import (
     BlockRows,
     band_prefixes,
@@ -111,13 +103,10 @@ def member_values(
         entries.digests,
         sketches.packed(),
         [dict(metadata) if metadata else None for metadata in entries.metadata],
+        passages,
         strict=True,
     )
-    for fields, packed in zip(columns, passages, strict=True):
-        member = Member(*fields)
-        yield documentcells.encode(
-            PassageMember(**msgspec.structs.asdict(member), passages=packed) if packed else member, checksum=checksum
-        )
+    return (documentcells.encode_member(fields, checksum=checksum) for fields in columns)
 
 
 def document_cells(entries: Entries, changes: Sequence[Change]) -> list[Cell]:

@@ -364,7 +364,12 @@ def plain(value: object) -> object:
 
 def json_line(record: Mapping[str, object]) -> bytes:
     """Encode one result, with its line end."""
-    return msgspec.json.encode(plain(record)) + b"\n"
+    return plain_line(plain(record))
+
+
+def plain_line(record: object) -> bytes:
+    """Encode a record of which all values are plain, as those of a decision are; with its line end."""
+    return msgspec.json.encode(record) + b"\n"
 
 
 def answer_record(query: str | None, answer: Answer) -> JsonRecord:

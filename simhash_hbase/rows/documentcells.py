@@ -309,7 +309,15 @@ def encode(record: Member | DocumentState, *, checksum: bool) -> bytes:
     A cell with a checksum has all fields. Without one it has the bytes that it had before there were batches, passages
     and checksums, if it has none of these.
     """
-    fields = _written_fields(record, whole=checksum)
+    return _encoded(_written_fields(record, whole=checksum), checksum=checksum)
+
+
+def encode_member(fields: tuple[Any, ...], *, checksum: bool) -> bytes:
+    """Encode a member of which the fields are given in the order of `PassageMember`, as `encode` does with a record."""
+    return _encoded(fields if checksum or fields[-1] else fields[:-1], checksum=checksum)
+
+
+def _encoded(fields: tuple[Any, ...], *, checksum: bool) -> bytes:
     return checksums.sealed(_encode((*fields, checksums.PLACEHOLDER))) if checksum else _encode(fields)
 
 

@@ -1,5 +1,6 @@
 """A corpus through the library, without the command line: the same decisions, and one walk through the input."""
 
+import gc
 import json
 import os
 from collections import Counter
@@ -14,7 +15,7 @@ from simhash_hbase import InvalidArgument, InvalidInput, create_index, open_inde
 from simhash_hbase.cli.app import cli as program
 from simhash_hbase.cli.exits import in_options
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, RunListener, Surroundings, deduplicate
-from simhash_hbase.corpus.documents import are_made_here
+from simhash_hbase.corpus.documents import COLLECTED_OBJECTS, are_made_here
 from simhash_hbase.errors import TooManyDuplicates
 from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions, Sources, scan
@@ -99,6 +100,30 @@ def test_lines_that_take_json_get_the_same_decisions_when_the_index_holds_them(t
 
     assert encoded.lines == records.lines
     assert encoded.flushed == len(encoded.lines) == 60
+
+
+@pytest.fixture
+def thresholds():
+    """Yield those of the garbage collector, which are put back."""
+    before = gc.get_threshold()
+    yield before
+    gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize("first", [0, 700, 10**6])
+def test_garbage_is_collected_seldom_during_a_run_alone(tmp_path, source, thresholds, first):
+    class Watching(Printed):
+        def line(self, record):
+            during.add(gc.get_threshold())
+
+    during = set()
+    before = first, *thresholds[1:]
+    gc.set_threshold(*before)
+    with index_in(tmp_path / "index") as index:
+        deduplicate(index, [source], lines=Watching())
+
+    assert during == {(COLLECTED_OBJECTS if first == 700 else first, *thresholds[1:])}
+    assert gc.get_threshold() == before
 
 
 def test_a_run_continues_only_with_the_same_options(tmp_path, source):

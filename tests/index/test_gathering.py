@@ -1,5 +1,6 @@
 """Batches of writes that are gathered in one transaction of a folder."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -279,3 +280,91 @@ def test_of_cells_put_at_once_none_is_held_when_one_cannot_be(tmp_path):
                 with pytest.raises(InvalidArgument):
                     store.put("d", [right, wrong])
         assert all_cells(store, "d") == []
+
+
+def test_a_batch_of_a_group_asks_the_database_once_for_each_cell(index, monkeypatch):
+    asked, read_packed = [], records.read_packed
+
+    def counted(transaction, database, keys):
+        asked.extend(keys)
+        return read_packed(transaction, database, keys)
+
+    monkeypatch.setattr(records, "read_packed", counted)
+    with WriteGroups(index.store) as groups:
+        decide(index, groups, "a", "b", "c")
+
+        assert len(asked) == len(set(asked)) == len(all_cells(index.store, "d"))
+
+
+def test_a_cell_that_was_missing_is_read_after_its_group_was_written(tmp_path):
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store, store.gathered():
+        cell = Cell(b"row", b"q", b"value", 7)
+        assert store.get("d", [(b"row", b"q")]) == [None]
+        store.put("d", [cell])
+        assert all_cells(store, "d") == [cell]
+
+        assert store.get("d", [(b"row", b"q")]) == [cell]
+
+
+def test_rows_of_one_held_cell_make_no_work_for_the_garbage_collector(tmp_path):
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store, store.gathered():
+        gc.collect()
+        before = len(gc.get_objects())
+        store.put("d", [Cell(b"%d" % number, b"q", b"value", 7) for number in range(1000)])
+        gc.collect()
+
+        assert len(gc.get_objects()) - before < 100
+
+
+def put_outside(store):
+    store.put_rows(rows_of((2, 2)), timestamp=1)
+
+
+def put_after_an_empty_group(store):
+    with store.gathered():
+        pass
+    put_outside(store)
+
+
+def put_after_a_failed_group(store):
+    with suppress(InvalidArgument), store.gathered():
+        store.put_rows(rows_of((3, 3)), timestamp=1)
+        raise InvalidArgument("undone")
+    put_outside(store)
+
+
+def delete_and_put(store):
+    with store.gathered():
+        store.delete_rows(rows_of((1, 1)), timestamp=1)
+        store.put_rows(rows_of((1, 1)), timestamp=1)
+    put_outside(store)
+
+
+@pytest.mark.parametrize("between", [put_outside, put_after_an_empty_group, put_after_a_failed_group, delete_and_put])
+def test_a_group_finds_rows_that_were_written_between_it_and_the_one_before(tmp_path, between):
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store:
+        with store.gathered():
+            store.put_rows(rows_of((1, 1)), timestamp=1)
+        between(store)
+        with store.gathered():
+            found = store.scan(uint64s(1, 2, 3), limit=9).rows
+
+        assert pairs_of(found) == [(1, 1), (2, 2)]
+
+
+def test_groups_of_a_new_index_search_for_no_prefix_that_has_no_row(tmp_path, monkeypatch):
+    asked, scan = [], records.scan
+
+    def counted(transaction, blocks, hot, prefixes, limit):
+        asked.append(prefixes.tolist())
+        return scan(transaction, blocks, hot, prefixes, limit)
+
+    monkeypatch.setattr(records, "scan", counted)
+    with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store:
+        for number in range(3):
+            with store.gathered():
+                store.scan(uint64s(*range(10)), limit=9)
+                store.put_rows(rows_of((number, number)), timestamp=1)
+                store.scan(uint64s(*range(10)), limit=9)
+
+    assert asked == [[], [0], [0], [0, 1], [0, 1], [0, 1, 2]]

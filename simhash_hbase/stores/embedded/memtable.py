@@ -20,8 +20,9 @@ from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_row
 from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Transaction
+from simhash_hbase.stores.embedded.prefixes import PrefixFilter
 
-# Memory of a cell besides its key and value: entries of two dictionaries, a list, and the heads of objects.
+# Memory of a cell besides its key and value: entries of two dictionaries, and the heads of objects.
 CELL_BYTES = 400
 # Memory of a block row: 16 bytes, and while the two longest runs are merged some 40 more.
 ROW_BYTES = 56
@@ -33,20 +34,51 @@ PackedReader = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
 """Reads cells of a database by their keys, each as `records` packs it; a key without a cell is left out."""
 
 
+PrefixReader = Callable[[NDArray[np.uint64]], PrefixScan]
+"""Finds the rows of the database under sorted distinct prefixes."""
+
+MISSING_KEYS = 20_000
+"""Keys without a cell that a memtable remembers, some 3 MB: a batch reads the document cells of its ids three times."""
+
+
 class FamilyCells(NamedTuple):
     """The cells of a family that a memtable holds."""
 
     packed: dict[bytes, bytes]  # By row and qualifier; as `records` packs them.
-    keys: defaultdict[bytes, list[bytes]]  # Row to the keys of its cells, sorted.
+    # Row to the key of its cell, or to the sorted keys of several: most rows have one, and Python's garbage collector
+    # would go through a list of each.
+    keys: dict[bytes, bytes | list[bytes]]
+    missing: set[bytes]  # Keys of which it is known that the database has no cell.
 
     @classmethod
     def none(cls) -> "FamilyCells":
         """Make one without cells."""
-        return cls({}, defaultdict(list))
+        return cls({}, {}, set())
+
+    def read(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Read the cells of those of some keys from the database that are neither held nor known to be missing."""
+        asked = [key for key in keys if key not in self.packed and key not in self.missing]
+        if not asked:
+            return {}
+        there = stored(asked)
+        if len(self.missing) >= MISSING_KEYS:
+            self.missing.clear()
+        self.missing.update(set(asked).difference(there))
+        return there
+
+    def keys_of(self, row: bytes) -> list[bytes]:
+        """Return the sorted keys of the cells of a row."""
+        keys = self.keys.get(row, [])
+        return [keys] if isinstance(keys, bytes) else keys
 
 
 class Memtable:
     """Block rows and cells that were written and are not in the databases yet.
+
+    Parameters
+    ----------
+    filter_ : PrefixFilter, optional
+        Has the prefixes of all rows in the databases, and gets those of all rows that are held.
 
     Attributes
     ----------
@@ -54,24 +86,30 @@ class Memtable:
         The memory that it and the pages of what it has written take, roughly.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, filter_: PrefixFilter | None = None) -> None:
         self.bytes = 0
         self.is_empty = True
+        self._filter = filter_
         # Each run is at least twice as long as the next.
         self._runs: list[BlockRows] = []
         self._families: defaultdict[str, FamilyCells] = defaultdict(FamilyCells.none)
 
     def put_rows(self, rows: BlockRows) -> None:
         """Hold sorted block rows."""
+        if self._filter is not None:
+            self._filter.add(rows.prefixes)
         self.bytes += ROW_BYTES * len(rows.prefixes)
         self.is_empty = False
         while self._runs and len(self._runs[-1].prefixes) < 2 * len(rows.prefixes):
             rows = BlockRows.merged(self._runs.pop(), rows)
         self._runs.append(rows)
 
-    def scan(self, stored: PrefixScan, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-        """Return what a scan of the databases has found together with the held rows under its prefixes."""
-        found = [stored.rows]
+    def scan(self, stored: PrefixReader, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+        """Find the rows under sorted distinct prefixes in the databases and among the held ones."""
+        if self._filter is not None:
+            prefixes = self._filter.among(prefixes)
+        of_databases = stored(prefixes)
+        found = [of_databases.rows]
         for run in self._runs:
             first = run.prefixes.searchsorted(prefixes, "left")
             # Most prefixes of new documents have no row: where theirs end is looked for only if they begin.
@@ -83,9 +121,9 @@ class Memtable:
                 at = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(total)
                 found.append(BlockRows(run.prefixes[at], run.simhashes[at]))
         if len(found) == 1:
-            return stored
+            return of_databases
         rows, truncated = first_rows(BlockRows.merged(*found), limit)
-        return PrefixScan(rows, np.union1d(truncated, stored.truncated))
+        return PrefixScan(rows, np.union1d(truncated, of_databases.truncated))
 
     def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
         """Hold cells by the rules of `Store.put`."""
@@ -93,7 +131,7 @@ class Memtable:
         for cell in cells:
             records.check_cell(cell)
         keys = [cell.row + cell.qualifier for cell in cells]
-        there = stored([key for key in keys if key not in held.packed])
+        there = held.read(stored, keys)
         for cell, key in zip(cells, keys, strict=True):
             new = records.packed_over(cell, held.packed.get(key) or there.get(key), now)
             if new is not None:
@@ -104,7 +142,7 @@ class Memtable:
         held, answers = self._families[family], []
         for swap in swaps:
             key = swap.row + swap.qualifier
-            new = records.swapped(swap, held.packed.get(key) or stored([key]).get(key), clock)
+            new = records.swapped(swap, held.packed.get(key) or held.read(stored, [key]).get(key), clock)
             answers.append(new is not None)
             if new is not None:
                 self._hold(held, swap.row, key, new)
@@ -112,11 +150,11 @@ class Memtable:
 
     def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
         """Read single cells."""
-        packed = self._families[family].packed
+        held = self._families[family]
         joined = [row + qualifier for row, qualifier in keys]
-        there = stored([key for key in joined if key not in packed])
+        there = held.read(stored, joined)
         return [
-            None if (cell := packed.get(key) or there.get(key)) is None else records.cell_at(row, qualifier, cell)
+            None if (cell := held.packed.get(key) or there.get(key)) is None else records.cell_at(row, qualifier, cell)
             for (row, qualifier), key in zip(keys, joined, strict=True)
         ]
 
@@ -129,7 +167,7 @@ class Memtable:
         stop = 0
         for row, first, count in zip(stored.rows, firsts, stored.columns.counts, strict=True):
             start, stop = stop, stop + count
-            own = held.keys.get(row, ())
+            own = held.keys_of(row)
             chosen = stored.columns.keys[start:stop]
             if own:
                 at = bisect_left(own, first)
@@ -169,10 +207,15 @@ class Memtable:
 
     def _hold(self, held: FamilyCells, row: bytes, key: bytes, new: bytes) -> None:
         """Hold a packed cell of a row."""
-        if key in held.packed:
-            self.bytes += len(new) - len(held.packed[key])
-        else:
-            insort(held.keys[row], key)
-            self.bytes += len(new) + 2 * len(key) + CELL_BYTES
+        old = held.packed.get(key)
         held.packed[key] = new
+        if old is not None:
+            self.bytes += len(new) - len(old)
+            return
+        if row in held.keys:
+            held.keys[row] = keys = held.keys_of(row)
+            insort(keys, key)
+        else:
+            held.keys[row] = key
+        self.bytes += len(new) + 2 * len(key) + CELL_BYTES
         self.is_empty = False

@@ -207,11 +207,13 @@ def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell
 
 def packed_over(cell: Cell, old: bytes | None, now: int) -> bytes | None:
     """Pack a cell to be written where another is, or none; return None if that one is later."""
+    row, _, value, timestamp = cell
     if old is None:
-        return _packed(cell.row, cell.value, now if cell.timestamp is None else cell.timestamp)
+        return _packed(row, value, now if timestamp is None else timestamp)
     stamp = _HEAD.unpack_from(old)[0]
-    timestamp = max(now, stamp + 1) if cell.timestamp is None else cell.timestamp
-    return _packed(cell.row, cell.value, timestamp) if timestamp >= stamp else None
+    if timestamp is None:
+        timestamp = max(now, stamp + 1)
+    return _packed(row, value, timestamp) if timestamp >= stamp else None
 
 
 def swap_cells(

@@ -83,9 +83,12 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> base.PrefixScan:
         base.check_positive("limit", limit)
-        stored = self._look(records.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
         held = self._memtable()
-        return stored if held is None else held.scan(stored, prefixes, limit)
+
+        def stored(prefixes: NDArray[np.uint64]) -> base.PrefixScan:
+            return self._look(records.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
+
+        return stored(prefixes) if held is None else held.scan(stored, prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
         return self._read(records.has_rows, FAMILY_BLOCKS, rows)

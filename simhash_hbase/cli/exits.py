@@ -33,7 +33,7 @@ TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
 
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 # Values of a user that stand in a sentence, by themselves or between quotes, may have backticks, too.
-_PARAMETER = re.compile(r"(?<![\w`])'[^']*'(?!\w)|(?<![^\s(])`([a-z_]+)(?:=([^`\s]+))?`(?![^\s,.:;)']|[.:]\S)")
+_PARAMETER = re.compile(r"(?<![\w`])'[^']*'(?!\w)|(?<![^\s(])`([a-z_]+)(?:=([^`\s]+))?`(?![^\s,.:;)'\"]|[.:]\S)")
 
 
 def after(refused: int) -> int:

@@ -57,7 +57,7 @@ class CheckedAnswers:
 
     def _receive(self) -> int:
         """Receive bytes until an answer is whole; return where it ends."""
-        received, start, message = self._received, self._start, Message(self._start)
+        received, start, message = self._received, self._start, WholeAnswer(self._start)
         while True:
             frame_end = start
             if start and len(received) >= start:
@@ -75,7 +75,7 @@ class CheckedAnswers:
             received += self._channel.read(BUFFER_BYTES)
 
 
-class Message:
+class WholeAnswer:
     """Finds the end of an answer in bytes that come one after the other."""
 
     def __init__(self, start: int) -> None:

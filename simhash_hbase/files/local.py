@@ -186,14 +186,50 @@ class WatchedPipes:
             pipe.close()
 
 
+def check_links(path: str | os.PathLike[str]) -> None:
+    """Check the links that a path leads through, each of its folders and what it names.
+
+    Those of the system and of the user are followed, and those of others in folders where not everybody may make them.
+
+    Raises
+    ------
+    InvalidArgument
+        When another user has made a link in a folder that everybody may write to, such as ``/tmp``.
+    """
+    name = os.fspath(path)
+    rest = os.path.join(os.getcwd(), name).split(os.sep)[::-1]
+    folder, links = os.sep, 0
+    while rest and links < _MOST_LINKS:
+        part = rest.pop()
+        place = os.path.join(folder, part) if part != os.pardir else os.path.dirname(folder)
+        try:
+            status = os.lstat(place)
+            if not stat.S_ISLNK(status.st_mode) or is_descriptor(place):
+                folder = place
+                continue
+            is_shared = os.stat(folder).st_mode & stat.S_IWOTH
+            target = os.readlink(place)
+        except (OSError, ValueError):
+            return  # Nothing is there, or nothing to be seen: the path leads no further.
+        if is_shared and status.st_uid not in (0, os.geteuid()):
+            raise InvalidArgument(
+                f"{name} leads through {place}, a link that another user has made in a folder that everybody may write "
+                "to: remove the link, or name another place"
+            )
+        links += 1
+        folder = os.sep if os.path.isabs(target) else folder
+        rest += target.split(os.sep)[::-1]
+
+
 def followed(path: str | os.PathLike[str]) -> str:
     """Return where the user's own links lead from a name, which need not be one.
 
     Raises
     ------
     InvalidArgument
-        When it is a link of another user, who may have put it into a shared folder.
+        When it is a link of another user, who may have put it into a shared folder, or leads through one there.
     """
+    check_links(path)
     name = target = os.fspath(path)
     for _ in range(_MOST_LINKS):
         if is_descriptor(target) or not os.path.islink(target):

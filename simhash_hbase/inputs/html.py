@@ -1,9 +1,8 @@
 """Web pages: decoded as a browser does, their main text, title and address taken out; an HTML file is one page."""
 
-import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from itertools import accumulate, chain
@@ -23,6 +22,7 @@ from simhash_hbase.inputs.encodings import (
     is_text,
 )
 from simhash_hbase.inputs.options import PAGE_BYTES
+from simhash_hbase.inputs.prose import SENTENCES, Prose, is_sentence, page_prose
 from simhash_hbase.inputs.records import Page, Place, Reject
 from simhash_hbase.inputs.remainder import sketch_remainder
 from simhash_hbase.inputs.streams import BINARY_BYTES, NUL_SHARE, ReadRequest, open_bytes, packed_fault
@@ -195,12 +195,6 @@ _CONFIG = deepcopy(DEFAULT_CONFIG)
 _CONFIG["DEFAULT"]["MIN_EXTRACTED_SIZE"] = "100"
 _CANONICAL = ".//link[@rel='canonical']"
 
-_INLINE = frozenset(
-    {"a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "sub", "sup", "u"}
-)
-_NO_PROSE = frozenset({"script", "style", "template", "head", "nav", "footer", "button", "select"})
-_ROOTS = frozenset({"html", "body", "main", "article"})
-_NOTICE_NAME = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
 _COOKIE = re.compile("cookie|クッキー|쿠키", re.IGNORECASE)
 _ASKS = re.compile(
     "consent|privacy|agree|accept|同意|接受|隐私|隱私|プライバシー|동의|개인정보|zustimm|datenschutz|confidentialit|privacidad"
@@ -221,21 +215,13 @@ _ADVERTISEMENTS = re.compile(
     r"\bads?\b|advertis|广告|廣告|広告|광고|anzeigen|werbung|annonces|publicité|anuncios|publicidad|реклам",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile("[。．！？….!?]")
-_SENTENCES = re.compile("[^。！？….!?]+[。！？….!?]+")
-_SENTENCE_BYTES = 30
-_JSON_LD = "application/ld+json"
-_POSTING = "Posting"
-_SCHEMA_PLACES = ("", "schema:", "http://schema.org/", "https://schema.org/")
-_ARTICLE_BODY = tuple(f"{place}articleBody" for place in _SCHEMA_PLACES)
-_REVIEW_BODY = tuple(f"{place}reviewBody" for place in _SCHEMA_PLACES)
-_POSTING_BODY = (*_REVIEW_BODY, *(f"{place}text" for place in _SCHEMA_PLACES))
 # A text without which no page is an article, and one after which a text is the article whatever else is there.
 _ARTICLE_BYTES = 100
 _SHORT_BYTES = 1_500
 _NOTICE_BYTES = 6_000
 _MAIN_SHARE = 1 / 3
 _REMAINDER_SHARE = 1 / 4
+_HIDDEN_SHARE = 1 / 2
 
 # The page's reject reports the reason; without a handler Python would print the library's own.
 logging.getLogger("trafilatura").addHandler(logging.NullHandler())
@@ -256,7 +242,8 @@ def main_text(html: str) -> MainText:
 
     A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text. Where the
     extracted text is a cookie notice, or short and less than a third of the page's sentences, it is the article in the
-    page's JSON-LD, or else all paragraphs but for links, menus, footers and notices.
+    page's JSON-LD, or else all paragraphs but for links, menus, footers and notices; beside a notice also the texts in
+    these, in templates and frames, in descriptions and in JSON, where there are more of them.
 
     By trafilatura in its fast mode, without readers' comments. A text of 100 characters is accepted; below 250
     trafilatura itself would go on and find the template. Tables that hold paragraphs are opened, since old sites
@@ -296,12 +283,9 @@ def main_text(html: str) -> MainText:
         # The main part of a deep page may be its innermost one for trafilatura: 2,000 of a million characters.
         if not is_deep and sum(1 for _ in root.iter()) <= _MAX_ELEMENTS:
             text = trafilatura.extract(root, fast=True, include_comments=False, config=_CONFIG)
-        paragraphs, declared = list(_paragraphs(root)), _declared(root)
-        text = _article(text or trafilatura.html2txt(root), paragraphs, declared)
-        remainder = _remainder(
-            text, [*paragraphs, *chain.from_iterable(map(_SENTENCES.findall, chain.from_iterable(declared)))]
-        )
-        return MainText(_legible(text), title, href or _property(root, "og:url"), remainder)
+        prose = page_prose(root)
+        text = _article(text or trafilatura.html2txt(root), prose)
+        return MainText(_legible(text), title, href or _property(root, "og:url"), _remainder(text, prose))
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:
@@ -331,107 +315,64 @@ def _asks_for_consent(paragraph: str) -> bool:
     return all(term.search(paragraph) for term in (_CONSENT, _PERSONAL, _ADVERTISEMENTS))
 
 
-class _Declared(NamedTuple):
-    """The texts in the JSON-LD of a page."""
-
-    articles: list[str]
-    parts: list[str]  # Reviews and postings: parts of a page, such as that of a product, unless nothing else is there.
-
-
-def _article(text: str, paragraphs: Sequence[str], declared: _Declared) -> str:
+def _article(text: str, prose: Prose) -> str:
     """Return the extracted text, or the article of the page where that text is a notice or a small part of the page.
 
-    The article is then declared in JSON-LD, or in paragraphs that the extractor takes for comments or asides.
+    The article is then declared in JSON-LD, or in paragraphs that the extractor takes for comments or asides. Beside a
+    notice it may also be in a menu, a footer, a template, a description or the steps of a recipe: as nothing marks it
+    there, all texts are taken.
     """
-    size = len(text.encode())
+    size = _size([text])
     is_notice = size <= _NOTICE_BYTES and (
         all(term.search(text) for term in (_COOKIE, _ASKS)) or any(map(_asks_for_consent, text.splitlines()))
     )
-    if size > _SHORT_BYTES and not is_notice:
-        return text
-    longest = max([*declared.articles, *(declared.parts if is_notice else [])], key=len, default="")
-    if len(longest.encode()) >= (_ARTICLE_BYTES if is_notice else size):
-        return longest
-    sentences = [paragraph for paragraph in paragraphs if _SENTENCE_END.search(paragraph)]
-    if is_notice:
-        # An article about notices is the main text where there is no other one.
-        sentences = [sentence for sentence in sentences if sentence not in text]
-    prose = sum(count for count in map(len, map(str.encode, sentences)) if count >= _SENTENCE_BYTES)
-    if prose < (_ARTICLE_BYTES if is_notice else size / _MAIN_SHARE):
-        return text
-    return "\n".join(paragraphs)
+    article = max(prose.articles, key=len, default="")
+    if not is_notice:
+        if size > _SHORT_BYTES:
+            return text
+        if _size([article]) >= size:
+            return article
+        shown = _size(filter(is_sentence, prose.paragraphs))
+        return text if shown < size / _MAIN_SHARE else "\n".join(prose.paragraphs)
+    part = max(prose.parts, key=len, default="")
+    # An article about notices is the main text where there is no other one.
+    others = [paragraph for paragraph in prose.paragraphs if paragraph not in text]
+    shown = _size(filter(is_sentence, others))
+    hidden = _size(_outside(text, prose.elsewhere))
+    declared = article if len(article) >= len(part) or hidden > _size([part]) else part
+    if _size([declared]) >= _ARTICLE_BYTES:
+        return declared
+    if hidden >= max(_ARTICLE_BYTES, _REMAINDER_SHARE * size, shown):
+        return "\n".join([text, *others, *prose.parts, *prose.elsewhere])
+    return text if shown < _ARTICLE_BYTES else "\n".join(prose.paragraphs)
 
 
-def _remainder(text: str, pieces: Iterable[str]) -> bytes:
-    """Sketch the sentences among some pieces of a page that are not in its text; empty where they are few."""
+def _remainder(text: str, prose: Prose) -> bytes:
+    """Sketch the sentences of a page that are not in its text; empty where they are few.
+
+    What is in menus, footers, descriptions and JSON counts where it is more than half as long as the text.
+    """
+    size = _size([text])
+    declared = chain.from_iterable(map(SENTENCES.findall, (*prose.articles, *prose.parts)))
+    outside = _outside(text, filter(is_sentence, [*prose.paragraphs, *declared]))
+    elsewhere = _outside(text, prose.elsewhere)
+    if _size(elsewhere) > max(_ARTICLE_BYTES, _HIDDEN_SHARE * size):
+        outside |= elsewhere
+    return sketch_remainder(outside) if _size(outside) >= max(_ARTICLE_BYTES, _REMAINDER_SHARE * size) else b""
+
+
+def _outside(text: str, pieces: Iterable[str]) -> set[str]:
+    """Return the pieces of a page that are not in its text, without blanks."""
     lines, whole = {_squeezed(line) for line in text.splitlines()}, _squeezed(text)
-    sentences = {
-        sentence
-        for sentence in map(_squeezed, filter(_SENTENCE_END.search, pieces))
-        if len(sentence.encode()) >= _SENTENCE_BYTES and sentence not in lines and sentence not in whole
-    }
-    least = max(_ARTICLE_BYTES, _REMAINDER_SHARE * len(text.encode()))
-    return sketch_remainder(sentences) if sum(map(len, map(str.encode, sentences))) >= least else b""
+    return {piece for piece in map(_squeezed, pieces) if piece and piece not in lines and piece not in whole}
+
+
+def _size(texts: Iterable[str]) -> int:
+    return sum(len(text.encode()) for text in texts)
 
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
-
-
-def _declared(root: HtmlElement) -> _Declared:
-    """List the articles, reviews and postings in the JSON-LD of a page."""
-    declared = _Declared([], [])
-    for script in root.iterfind(".//script[@type]"):
-        if script.get("type").partition(";")[0].strip().lower() != _JSON_LD:
-            continue
-        values: list[object] = []
-        with suppress(ValueError, RecursionError):
-            values.append(json.loads(script.text or "", strict=False))
-        while values:
-            value = values.pop()
-            if isinstance(value, dict):
-                # The text of an answer, and of other things that are no posting, stands in the page itself.
-                is_posting = any(kind.endswith(_POSTING) for kind in _texts([value.get("@type")]))
-                fields = _ARTICLE_BODY, _POSTING_BODY if is_posting else _REVIEW_BODY
-                for texts, names in zip(declared, fields, strict=True):
-                    # The text may have markup and entities.
-                    bodies = (fromstring(f"<div>{body}</div>") for body in _texts(map(value.get, names)))
-                    texts += [body.text_content().strip() for body in bodies]
-                values.extend(value.values())
-            elif isinstance(value, list):
-                values.extend(value)
-    return declared
-
-
-def _texts(values: Iterable[object]) -> Iterator[str]:
-    """Yield the texts of values of JSON-LD: strings, also in lists and in ``{"@value": …}``."""
-    for value in values:
-        single = value.get("@value") if isinstance(value, dict) else value
-        if isinstance(single, str) and single.strip():
-            yield single
-        elif isinstance(single, list):
-            yield from (text for text in single if isinstance(text, str) and text.strip())
-
-
-def _paragraphs(root: HtmlElement) -> Iterator[str]:
-    """Yield the paragraphs of a page that are not mostly links, without menus, footers and consent notices."""
-    pieces: list[str] = []
-    plain: list[str] = []  # The pieces outside of links.
-    links = left_out = 0  # How many such elements are open.
-    for event, element in iterwalk(root, events=("start", "end")):
-        name = f"{element.get('id', '')} {element.get('class', '')}"
-        is_left_out = element.tag in _NO_PROSE or (element.tag not in _ROOTS and _NOTICE_NAME.search(name) is not None)
-        change = 1 if event == "start" else -1
-        left_out += change * is_left_out
-        links += change * (element.tag == "a")
-        if element.tag not in _INLINE:
-            if 2 * len("".join(plain)) > len("".join(pieces)):
-                yield " ".join("".join(pieces).split())
-            pieces, plain = [], []
-        piece = (element.text if event == "start" else element.tail) or ""
-        if not left_out:
-            pieces.append(piece)
-            plain += [] if links else [piece]
 
 
 def _property(tree: HtmlElement, name: str) -> str:

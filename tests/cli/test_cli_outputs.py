@@ -49,10 +49,27 @@ def planted_link(tmp_path, monkeypatch, victim):
     """Return the path of a link that another user has made."""
     path = tmp_path / "out.jsonl"
     path.symlink_to(victim)
+    give_away(path, monkeypatch)
+    return path
+
+
+def give_away(link, monkeypatch):
+    """Make a link one of another user."""
     if os.geteuid():
         monkeypatch.setattr("os.geteuid", lambda: ANOTHER)
     else:
-        os.lchown(path, ANOTHER, -1)
+        os.lchown(link, ANOTHER, -1)
+
+
+@pytest.fixture
+def shared_link(tmp_path, monkeypatch):
+    """Return the path of a link to a folder that another user has made in a folder that everybody may write to."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    path = tmp_path / "shared" / "link"
+    path.symlink_to(tmp_path / "elsewhere")
+    give_away(path, monkeypatch)
     return path
 
 
@@ -367,3 +384,48 @@ def test_a_link_in_the_folder_of_a_load_is_not_followed(cli, empty, tmp_path, so
     cli("load", empty, source, "--work", work)
 
     assert victim.read_text() == "precious\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "create file:{link}",
+        "create file:{link}/below",
+        "dedup file:{link} {source} --create",
+        "dedup {source} --analyzer shingle --output {link}/out.jsonl",
+        "dedup {source} --analyzer shingle --clusters {link}/clusters.jsonl",
+        "backup {url} {link}/below/copy",
+    ],
+)
+def test_nothing_is_made_through_the_link_of_another_user_in_a_shared_folder(cli, url, source, shared_link, command):
+    cli("create", url, *SHINGLES)
+
+    refused = cli(*command.format(link=shared_link, source=source, url=url).split())
+
+    assert f"leads through {shared_link}, a link that another user has made" in refused.usage_error
+    assert list(shared_link.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o755])
+def test_an_index_is_written_through_the_link_of_another_user_only_where_few_may_make_one(
+    cli, source, shared_link, mode
+):
+    index = shared_link.resolve()
+    cli("create", f"file:{index}", *SHINGLES)
+    shared_link.parent.chmod(mode)
+
+    added = cli("add", f"file:{shared_link}", source)
+    asked = cli("query", f"file:{shared_link}", "--text", "some words of a text")
+
+    assert (added.code == 2) == (mode != 0o755)
+    assert asked.code == 0
+
+
+def test_an_index_is_made_through_a_link_of_the_user_s_own(cli, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    (tmp_path / "shared" / "link").symlink_to(tmp_path / "disk")
+
+    assert cli("create", f"file:{tmp_path}/shared/link", *SHINGLES).code == 0
+    assert (tmp_path / "disk" / "data.mdb").exists()

@@ -8,6 +8,7 @@ from itertools import islice
 from threading import Lock
 
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, NotAnIndex, SimhashError
+from simhash_hbase.files.local import check_links
 from simhash_hbase.stores.embedded.databases import DATABASES, Transaction
 from simhash_hbase.stores.embedded.environment import EmbeddedOptions, Environment
 from simhash_hbase.stores.embedded.translate import lmdb_errors
@@ -151,8 +152,13 @@ _lock = Lock()
 _inherited: list[Environment] = []
 
 
-def acquire(path: str, options: EmbeddedOptions, *, create: bool = False) -> Environment:
-    """Open a folder, or share the environment that this process has open already."""
+def acquire(path: str, options: EmbeddedOptions, *, create: bool = False, readonly: bool = False) -> Environment:
+    """Open a folder, or share the environment that this process has open already.
+
+    For writing, no link of another user in a folder like ``/tmp`` is followed.
+    """
+    if not readonly:
+        check_links(path)
     real = os.path.realpath(path)
     with _lock:
         shared = _shared.get(real)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, IndexClosed, InvalidArgument
+from simhash_hbase.files.local import check_links
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
@@ -74,7 +75,7 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
         clock: Callable[[], int] | None = None,
     ) -> Self:
         """Open an index."""
-        shared = folder.acquire(path, options or EmbeddedOptions())
+        shared = folder.acquire(path, options or EmbeddedOptions(), readonly=readonly)
         return cls(shared, os.path.abspath(path), readonly=readonly, clock=clock)
 
     @property
@@ -185,6 +186,7 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
 
     def backup(self, destination: str) -> None:
         shared = self._environment()
+        check_links(destination)
         target = os.path.abspath(destination)
         if os.path.lexists(target):
             raise InvalidArgument(f"{destination} already exists; name a new folder for the backup")
@@ -239,7 +241,7 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
         if self._shared is None:
             raise IndexClosed(f"{self._path}: this index was closed")
         if self._shared.process != os.getpid():
-            self._shared = folder.acquire(self._path, self._options)
+            self._shared = folder.acquire(self._path, self._options, readonly=self._readonly)
         return self._shared
 
     def _writable(self) -> Environment:

@@ -32,6 +32,7 @@ from simhash_hbase.stores.hbase.driver import AccessDenied
 from simhash_hbase.stores.hbase.options import DEFAULT_PORT, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
 from simhash_hbase.stores.hbase.thrift.channel import BUFFER_BYTES, OK, Channel, HttpChannel, HttpRefusal
+from simhash_hbase.stores.hbase.thrift.messages import CheckedAnswers
 
 # thriftpy2 makes these modules and their classes at run time, so they have no types.
 Interface: TypeAlias = Any
@@ -149,9 +150,13 @@ class GatewayConnection:
         except (OSError, UnreadableAnswer, HttpRefusal, OtherServer):
             raise
         except Exception as error:
-            # The MemoryError of thriftpy2 has a reason, a bad length in the answer; that of Python has none.
-            if isinstance(error, MemoryError) and not error.args:
-                raise
+            if isinstance(error, MemoryError):
+                # That of Python has no text. That of thriftpy2 names its buffer, for which a length was too large.
+                if not error.args:
+                    raise
+                raise UnreadableAnswer(
+                    f"an answer of some 2 GB was announced, above the limit of {MOST_BYTES:,} bytes"
+                ) from error
             raise UnreadableAnswer(f"{type(error).__name__}: {error}") from error
         self._awaited.popleft()
         self.used = time.monotonic()
@@ -205,8 +210,10 @@ class GatewayConnection:
 
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:
     """Stack thriftpy2's transport and protocol on a channel."""
-    buffered = options.transport == "buffered"
-    transport = TCyBufferedTransport(channel, BUFFER_BYTES) if buffered else TCyFramedTransport(channel, BUFFER_BYTES)
+    framed = options.transport == "framed"
+    if options.protocol == "binary":
+        channel = CheckedAnswers(channel, framed=framed)
+    transport = TCyFramedTransport(channel, BUFFER_BYTES) if framed else TCyBufferedTransport(channel, BUFFER_BYTES)
     return _protocol(options)(transport, decode_response=False), transport
 
 

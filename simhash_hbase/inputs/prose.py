@@ -1,0 +1,145 @@
+"""The prose of a page by the places where it stands: paragraphs, articles in JSON-LD, and all other places."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from lxml.etree import iterwalk
+from lxml.html import HtmlElement, fromstring
+
+SENTENCE_END = re.compile("[。．！？….!?]")
+SENTENCES = re.compile("[^。！？….!?]+[。！？….!?]+")
+
+_INLINE = frozenset(
+    {"a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "sub", "sup", "u"}
+)
+_CODE = frozenset({"script", "style"})
+_NO_PROSE = _CODE | {"template", "head", "nav", "footer", "button", "select"}
+_ROOTS = frozenset({"html", "body", "main", "article"})
+_NOTICE_NAME = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
+
+_SENTENCE_BYTES = 30
+
+_JSON_LD = "application/ld+json"
+_JSON = "application/json"
+_POSTING = "Posting"
+_SCHEMA_PLACES = ("", "schema:", "http://schema.org/", "https://schema.org/")
+_ARTICLE_BODY = tuple(f"{place}articleBody" for place in _SCHEMA_PLACES)
+_REVIEW_BODY = tuple(f"{place}reviewBody" for place in _SCHEMA_PLACES)
+_POSTING_BODY = (*_REVIEW_BODY, *(f"{place}text" for place in _SCHEMA_PLACES))
+_ADDRESS = re.compile(r"\s*([a-z][a-z0-9+.-]*:|/)\S*\s*", re.IGNORECASE)
+_DATA_BYTES = 100  # In the data of a page's program, shorter strings are labels and messages.
+_DESCRIPTION = re.compile("description|articlebody|text", re.IGNORECASE)
+
+
+class Prose(NamedTuple):
+    """The texts of a page."""
+
+    paragraphs: list[str]  # Those that are not mostly links, without menus, footers and consent notices.
+    articles: list[str]  # The bodies of articles in JSON-LD.
+    parts: list[str]  # Reviews and postings in JSON-LD: parts of a page, such as that of a product.
+    elsewhere: list[str]
+    """Texts in other places: sentences in menus, footers, links, templates, frames and descriptions, and JSON."""
+
+
+def page_prose(root: HtmlElement) -> Prose:
+    """Return the texts of a page."""
+    prose = Prose([], [], [], [])
+    _read_elements(root, prose)
+    for script in root.iterfind(".//script[@type]"):
+        kind = script.get("type").partition(";")[0].strip().lower()
+        with suppress(ValueError, RecursionError):
+            if kind == _JSON_LD:
+                _read_linked_data(json.loads(script.text or "", strict=False), prose)
+            elif kind == _JSON:
+                _read_data(json.loads(script.text or "", strict=False), prose)
+    for element in root.iter("meta", "iframe"):
+        if element.tag == "iframe":
+            prose.elsewhere.extend(filter(is_sentence, _plain([element.get("srcdoc") or ""])))
+        elif any(_DESCRIPTION.search(element.get(name, "")) for name in ("name", "property", "itemprop")):
+            prose.elsewhere.extend(filter(is_sentence, _plain([element.get("content") or ""])))
+    prose.elsewhere[:] = dict.fromkeys(prose.elsewhere)
+    return prose
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether a text has the end of a sentence and is not as short as a label."""
+    return SENTENCE_END.search(text) is not None and len(text.encode()) >= _SENTENCE_BYTES
+
+
+def _read_elements(root: HtmlElement, prose: Prose) -> None:
+    """Add the paragraphs of a page, and the sentences of those that are mostly links, in menus, footers or notices."""
+    pieces: list[str] = []
+    plain: list[str] = []  # The pieces outside of links.
+    other: list[str] = []  # The pieces in menus and the like.
+    links = left_out = code = 0  # How many such elements are open.
+    for event, element in iterwalk(root, events=("start", "end")):
+        name = f"{element.get('id', '')} {element.get('class', '')}"
+        is_left_out = element.tag in _NO_PROSE or (element.tag not in _ROOTS and _NOTICE_NAME.search(name) is not None)
+        change = 1 if event == "start" else -1
+        left_out += change * is_left_out
+        links += change * (element.tag == "a")
+        code += change * (element.tag in _CODE)
+        if element.tag not in _INLINE:
+            paragraph, outside = (" ".join("".join(some).split()) for some in (pieces, other))
+            is_shown = 2 * len("".join(plain)) > len("".join(pieces))
+            if is_shown:
+                prose.paragraphs.append(paragraph)
+            prose.elsewhere.extend(filter(is_sentence, [outside] if is_shown else [paragraph, outside]))
+            pieces, plain, other = [], [], []
+        piece = (element.text if event == "start" else element.tail) or ""
+        if not left_out:
+            pieces.append(piece)
+            plain += [] if links else [piece]
+        elif not code:
+            other.append(piece)
+
+
+def _read_linked_data(data: object, prose: Prose) -> None:
+    """Add the articles, reviews and postings in JSON-LD, and all other strings that are no addresses."""
+    values = [data]
+    while values:
+        value = values.pop()
+        if isinstance(value, str) and not _ADDRESS.fullmatch(value):
+            # A million labels would take ten seconds to parse.
+            prose.elsewhere.extend(_plain([value]) if is_sentence(value) else [value.strip()])
+        elif isinstance(value, dict):
+            # The text of an answer, and of other things that are no posting, stands in the page itself.
+            is_posting = any(kind.endswith(_POSTING) for kind in _texts([value.get("@type")]))
+            known = {"@type", "@id", "@context"}
+            bodies = _POSTING_BODY if is_posting else _REVIEW_BODY
+            prose.articles.extend(_plain(_texts(map(value.get, _ARTICLE_BODY))))
+            prose.parts.extend(_plain(_texts(map(value.get, bodies))))
+            known = {"@type", "@id", "@context", *_ARTICLE_BODY, *bodies}
+            values.extend(value[key] for key in reversed(value) if key not in known)
+        elif isinstance(value, list):
+            values.extend(reversed(value))
+
+
+def _read_data(data: object, prose: Prose) -> None:
+    """Add the long strings with sentences in the data of a page's program."""
+    values = [data]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict | list):
+            values.extend(reversed(list(value.values()) if isinstance(value, dict) else value))
+        elif isinstance(value, str) and len(value.encode()) >= _DATA_BYTES and not _ADDRESS.fullmatch(value):
+            prose.elsewhere.extend(filter(is_sentence, _plain([value])))
+
+
+def _plain(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts without markup and entities; those of nothing but blanks are left out."""
+    for text in filter(str.strip, texts):
+        yield fromstring(f"<div>{text}</div>").text_content().strip()
+
+
+def _texts(values: Iterable[object]) -> Iterator[str]:
+    """Yield the texts of values of JSON-LD: strings, also in lists and in ``{"@value": …}``."""
+    for value in values:
+        single = value.get("@value") if isinstance(value, dict) else value
+        if isinstance(single, str) and single.strip():
+            yield single
+        elif isinstance(single, list):
+            yield from (text for text in single if isinstance(text, str) and text.strip())

@@ -1,4 +1,8 @@
-"""Answers of gateways: whatever comes, a call of the store ends with a result or an error of the package."""
+"""Answers of gateways: whatever comes, a call of the store ends with a result or an error of the package.
+
+It may end late: the binary protocol of thriftpy2 counts through a list whose items have no known type, and so no bytes,
+for as long as the list says that it is. The compact one is kept from that.
+"""
 
 from functools import cache, partial
 from itertools import product

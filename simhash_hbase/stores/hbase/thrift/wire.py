@@ -32,7 +32,6 @@ from simhash_hbase.stores.hbase.driver import AccessDenied
 from simhash_hbase.stores.hbase.options import DEFAULT_PORT, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.sockets import MOST_BYTES, OtherServer, UnreadableAnswer, connect, too_large
 from simhash_hbase.stores.hbase.thrift.channel import BUFFER_BYTES, OK, Channel, HttpChannel, HttpRefusal
-from simhash_hbase.stores.hbase.thrift.messages import CheckedAnswers
 
 # thriftpy2 makes these modules and their classes at run time, so they have no types.
 Interface: TypeAlias = Any
@@ -210,10 +209,8 @@ class GatewayConnection:
 
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:
     """Stack thriftpy2's transport and protocol on a channel."""
-    framed = options.transport == "framed"
-    if options.protocol == "binary":
-        channel = CheckedAnswers(channel, framed=framed)
-    transport = TCyFramedTransport(channel, BUFFER_BYTES) if framed else TCyBufferedTransport(channel, BUFFER_BYTES)
+    buffered = options.transport == "buffered"
+    transport = TCyBufferedTransport(channel, BUFFER_BYTES) if buffered else TCyFramedTransport(channel, BUFFER_BYTES)
     return _protocol(options)(transport, decode_response=False), transport
 
 

@@ -108,7 +108,6 @@ def _read_linked_data(data: object, prose: Prose) -> None:
         elif isinstance(value, dict):
             # The text of an answer, and of other things that are no posting, stands in the page itself.
             is_posting = any(kind.endswith(_POSTING) for kind in _texts([value.get("@type")]))
-            known = {"@type", "@id", "@context"}
             bodies = _POSTING_BODY if is_posting else _REVIEW_BODY
             prose.articles.extend(_plain(_texts(map(value.get, _ARTICLE_BODY))))
             prose.parts.extend(_plain(_texts(map(value.get, bodies))))

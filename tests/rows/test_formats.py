@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.released import LATER_KINDS, answers_of, batches_of, kinds, stored_of, write_kind
+from support.released import answers_of, batches_of, documents, kinds, stored_of, write_kind
 
 from simhash_hbase import Profile, create_index, open_index
 from simhash_hbase.profile.matching import rounded
@@ -32,14 +32,14 @@ def unpacked(name, folder, source=FOLDER):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Write the kinds that 1.0.0 did not know, as the script does at the next release."""
+    """Write the indexes of this version, as the script does at the next release."""
     folder = tmp_path_factory.mktemp("formats")
-    for name in LATER_KINDS:
-        write_kind(folder, name, kinds([])[name])
+    for name, options in kinds(list(documents().values())).items():
+        write_kind(folder, name, options)
     return folder
 
 
-@pytest.fixture(params=[*RELEASED, *(HERE + name for name in LATER_KINDS)])
+@pytest.fixture(params=[*RELEASED, *(HERE + name for name in kinds([]))])
 def released(request, tmp_path):
     """Return what the index of a release held, and its address; those of this version are written first."""
     name = request.param.removeprefix(HERE)

@@ -54,7 +54,7 @@ def kinds(texts: list[str]) -> dict[str, dict[str, Any]]:
         "jieba": {"analyzer": "jieba"},
         "shingle": {"analyzer": "shingle"},
         "distance": {"analyzer": "jieba", "match": "distance", "top": 20, "scheme": "4x1"},
-        "top": {"analyzer": "shingle", "top": 5},
+        "top": {"analyzer": "jieba", "top": 5},
         **{name: {"analyzer": "shingle", **LATER_KINDS[name]} for name in LATER_KINDS},
     }
 

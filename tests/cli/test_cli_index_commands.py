@@ -99,6 +99,18 @@ def test_export_goes_on_past_damaged_cells(cli, filled, corpus):
     assert "export: 58 documents, 2 refused" in exported.err
 
 
+def test_the_error_about_a_damaged_cell_names_the_command_that_lists_damage(cli, filled, corpus):
+    name = corpus[0]["id"]
+    with open_index(filled) as index:
+        index.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest(name)), STATE_QUALIFIER, b"\xc1")])
+
+    got = cli("get", filled, name)
+
+    assert got.code == 1
+    assert "a document cell does not decode" in got.err
+    assert got.err.endswith(": simhash-hbase verify names all that is damaged\n")
+
+
 def test_export_prints_a_document_without_its_damaged_member(cli, filled):
     with open_index(filled) as index:
         [cell] = [cell for cell in all_cells(index.store) if row_flag(cell.row) == FLAG_MEMBERS][:1]

@@ -391,6 +391,8 @@ def test_a_link_in_the_folder_of_a_load_is_not_followed(cli, empty, tmp_path, so
     [
         "create file:{link}",
         "create file:{link}/below",
+        "create file:{link.parent}/./../shared/link/below",
+        "create file:{link.parent}//link/below",
         "dedup file:{link} {source} --create",
         "dedup {source} --analyzer shingle --output {link}/out.jsonl",
         "dedup {source} --analyzer shingle --clusters {link}/clusters.jsonl",
@@ -419,6 +421,13 @@ def test_an_index_is_written_through_the_link_of_another_user_only_where_few_may
 
     assert (added.code == 2) == (mode != 0o755)
     assert asked.code == 0
+
+
+def test_a_link_that_is_not_on_the_path_is_not_looked_at(cli, tmp_path, shared_link, monkeypatch):
+    (tmp_path / "shared" / "below").mkdir()
+    monkeypatch.chdir(shared_link.parent / "below")
+
+    assert cli("create", "file:./../new", *SHINGLES).code == 0
 
 
 def test_an_index_is_made_through_a_link_of_the_user_s_own(cli, tmp_path):

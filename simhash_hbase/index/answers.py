@@ -78,7 +78,7 @@ class ClueMatch:
     share: float
     """The share of the clue that it holds, above 0 to 1; it may hold more of a clue that is not complete.
 
-    1 where it has each run that a document with the whole clue is sure to keep: of a short clue a part may have them.
+    A document that holds only a part of a short clue can have 1, too: few runs of such a clue are sure to be stored.
     """
     spans: Sequence[Span]
     """The parts of the clue that it holds; some characters at each end of a part may be missing."""

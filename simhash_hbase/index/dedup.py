@@ -237,7 +237,7 @@ class UndecidedBatch:
     ) -> None:
         self._texts = entries.texts
         self._orders = orders or [(now, at) for at in range(len(entries))]
-        """The order that each document has once it is an original: of equally near ones the first is named."""
+        """The order by which each document is ranked as an original: of equally near ones the earliest is named."""
         self._rule = profile.rule
         self._copied = CopiedBatch(profile.rule, entries) if profile.match == "copied" else None
         # Originals that share rare passages of the store: how rare these are is known at a document's turn.

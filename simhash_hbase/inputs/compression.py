@@ -38,8 +38,8 @@ _NAMED_MEMBERS = 3  # How many with a wrong checksum a message names.
 def inflated_before_damage(inflate: "_Decompress", data: bytes) -> Iterator[bytes]:
     """Yield the content of damaged data up to the damage, whatever blocks they are read in.
 
-    zlib returns nothing of a call that meets damage. So the steps are halved until they end at the damaged byte. That
-    byte may end several symbols: their content is taken one byte a call, and only the last of these bytes is lost.
+    zlib returns nothing of a call that meets damage. So the steps are halved until they end at the damaged byte. It may
+    hold whole symbols before the damage: their content is taken one byte a call, and only the last byte of it is lost.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _gzip_member(ahead: _Ahead, block_bytes: int) -> Generator[bytes, None, bool
     return _GZIP_END.unpack(ahead.take(_GZIP_END.size)) == (checksum, length % (1 << 32))
 
 
-_ZSTD_STEP = 1 << 16  # What is held at a time: each block that is taken off copies what is held behind it.
+_ZSTD_STEP = 1 << 16  # Compressed bytes held at most; taking a block off copies the rest.
 _ZSTD_WINDOW = 1 << 31  # The largest one that zstd itself writes, with ``--long=31``.
 _ZSTD_FAULTS = (  # By a word of the library's message.
     ("Unknown frame descriptor", "the file is not zstd data, or something else follows it"),

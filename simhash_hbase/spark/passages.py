@@ -56,7 +56,7 @@ def find_passages(corpus: Input, place: IndexPlace, search: PassageSearch) -> Co
 
 
 def _row(order: Order, document: Document, answer: PassagesAnswer | SimhashError) -> dict[str, Any]:
-    """Make a row of `ANSWERS`; a function of the module, since a form cannot be sent to Spark's workers."""
+    """Make a row of `ANSWERS`; a function of the module, since REPEATED cannot be pickled for Spark's workers."""
     if isinstance(answer, SimhashError):
         return refused_row(order, Reject(document.place, str(answer), document.raw or b"", document.id))
     line = json_line(REPEATED.write(answer))[:-1].decode()

@@ -142,8 +142,8 @@ class Environment:
         self._open: Transaction = None
         self._outgrown = 0
         self._memtable: Memtable | None = None  # While the owner gathers transactions.
-        # A filter of the prefixes of all rows after a transaction, and the number of that. A transaction has a number
-        # of its own if it changed something, which is known where it leaves more rows than before.
+        # A filter of the prefixes of all rows after a transaction, and the number of that transaction. LMDB numbers
+        # only transactions that changed something; one that left more rows did.
         self._filter: tuple[PrefixFilter, int] | None = None
         self._has_torn = False  # A transaction that was gathered failed, and may have written a part.
         self.has_failed = False  # A write, by the driver or the system.

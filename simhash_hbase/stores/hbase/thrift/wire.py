@@ -150,7 +150,7 @@ class GatewayConnection:
             raise
         except Exception as error:
             if isinstance(error, MemoryError):
-                # That of Python has no text. That of thriftpy2 names its buffer, for which a length was too large.
+                # Python's own MemoryError has no text; thriftpy2 raises one with a text for a length that is too large.
                 if not error.args:
                     raise
                 raise UnreadableAnswer(

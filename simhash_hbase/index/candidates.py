@@ -25,7 +25,7 @@ PAIRS_AT_ONCE = 1_000_000
 
 
 class CandidatePairs(NamedTuple):
-    """Stored fingerprints within reach of queries, each pair once, sorted by query and fingerprint."""
+    """Pairs of a query and a stored fingerprint near it, each pair once, sorted by query, then by fingerprint."""
 
     queries: NDArray[np.intp]  # Positions in the array of queries.
     simhashes: NDArray[np.uint64]  # The stored fingerprints.
@@ -249,7 +249,7 @@ def find_crowded(
 def expand(
     left: NDArray[np.intp], right: NDArray[np.intp], *, at_once: int | None = None
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield the pairs of each range's number with each position in it, so many at once; ranges are half-open."""
+    """Yield two arrays, the numbers of half-open ranges and the positions in them, with `at_once` pairs or few more."""
     counts = right - left
     most = at_once or PAIRS_AT_ONCE
     if len(counts) <= most and (counts == 1).all():

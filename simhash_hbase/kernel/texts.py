@@ -79,7 +79,7 @@ class CountedWords(NamedTuple):
         return words._replace(points=points, starts=starts.astype(np.uint32), stops=stops.astype(np.uint32))
 
     def with_whole_texts(self, whole: dict[int, str], *, seed: int) -> "CountedWords":
-        """Return the words, those of the texts at the positions in `whole` replaced by one word each."""
+        """Return the same words, but a single one, the given string, for each text whose position is in `whole`."""
         added, places = _points(list(whole.values()))
         points, places = np.concatenate([self.points, added]), places + len(self.points)
         at = np.array(list(whole), np.intp)

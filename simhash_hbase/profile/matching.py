@@ -114,7 +114,7 @@ class Sketches(NamedTuple):
 
     @classmethod
     def unpacked(cls, packed: list[bytes], bands: int) -> "Sketches":
-        """Read sketches as members hold them."""
+        """Read sketches from the bytes that member cells have."""
         width, count = sketch_bytes(bands), len(packed)
         octets = np.frombuffer(b"".join([sketch or bytes(width) for sketch in packed]), np.uint8).reshape(count, width)
         words = np.ascontiguousarray(octets[:, :SKETCH_BYTES]).view(">u8").astype(np.uint64)

@@ -126,7 +126,7 @@ class Input:
 
     @classmethod
     def of(cls, spark: SparkSession, named: Sequence[str], options: InputOptions) -> "Input":
-        """List the files and count their lines."""
+        """Make the input of some files and folders: all files in them, with the number of records of each."""
         files = records.input_files(spark, named, options)
         raw = records.raw_frame(spark, files, options)
         counted = records.count_records(raw, records.record_reader(files, options, readers=records.SAMPLED))

@@ -62,7 +62,7 @@ class GivenPlaces:
         return cls(urls[0] if urls else None, files)
 
     def await_input(self) -> None:
-        """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
+        """Erase the line that says that the program starts, where documents may be typed at the terminal."""
         if inputs.sources.STDIN in self.files:
             erase_starting()
 

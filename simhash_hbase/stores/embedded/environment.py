@@ -163,8 +163,8 @@ class Environment:
     def open_databases(self) -> None:
         """Open all databases; once, before anything else, and not within a transaction.
 
-        A handle opened within a reading transaction ends with it, so the driver begins a transaction of its own; with
-        write permission this waits once for the current writer.
+        A handle that a reading transaction opens ends with it. So LMDB's binding opens them in a transaction that
+        writes, where the environment may be written to, and this waits for another writer.
         """
         with translate.lmdb_errors(self.path), self._turn.waiting():
             self.databases = self._follow(lambda: self._handles(None, create=False))

@@ -6,8 +6,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from lxml.etree import iterwalk
-from lxml.html import HtmlElement, fromstring
+from simhash_hbase.errors import missing_extra
+
+try:
+    from lxml.etree import iterwalk
+    from lxml.html import HtmlElement, fromstring
+except ImportError as error:
+    raise missing_extra("HTML pages need lxml", "html") from error
 
 SENTENCE_END = re.compile("[。．！？….!?]")
 SENTENCES = re.compile("[^。！？….!?]+[。！？….!?]+")

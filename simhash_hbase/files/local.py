@@ -199,7 +199,7 @@ def check_links(path: str | os.PathLike[str]) -> None:
     """
     name = os.fsdecode(path)
     whole = name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
-    rest = [part for part in reversed(whole.split(os.sep)) if part not in {"", os.curdir}]
+    rest = _steps(whole)
     folder, links = os.sep, 0
     while rest and links < _MOST_LINKS:
         part = rest.pop()
@@ -220,7 +220,12 @@ def check_links(path: str | os.PathLike[str]) -> None:
             )
         links += 1
         folder = os.sep if os.path.isabs(target) else folder
-        rest += [part for part in reversed(target.split(os.sep)) if part not in {"", os.curdir}]
+        rest += _steps(target)
+
+
+def _steps(path: str) -> list[str]:
+    """Return the parts of a path, the last one first, without those that lead nowhere."""
+    return [part for part in reversed(path.split(os.sep)) if part not in {"", os.curdir}]
 
 
 def followed(path: str | os.PathLike[str]) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from simhash_hbase import corpus
 from simhash_hbase.api import temporary_index
 from simhash_hbase.corpus.ranking import RankedDocuments
-from simhash_hbase.errors import InvalidArgument, Retryable
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.chunks import analyse, whole_chunk
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS, document_batches
@@ -155,15 +155,8 @@ class DedupRequest(TableRequest[Decision]):
         if self.keep.by != "first":
             raise InvalidArgument(f"keep={self.keep.by!r} needs the address of the index itself, not of a service")
         batched = document_batches(_first_ones(records, refused), BATCH_DOCUMENTS)
-        for document, outcome in chain.from_iterable(
-            index.claimed(whole_chunk(batch, index.analysis), batch=self.batch) for batch in batched
-        ):
-            if isinstance(outcome, Decision):
-                yield document.place.line, outcome
-            elif isinstance(outcome, Retryable):
-                raise outcome
-            else:
-                refused.add(Reject(document.place, str(outcome), b""))
+        claimed = (index.claimed(whole_chunk(batch, index.analysis), batch=self.batch) for batch in batched)
+        yield from refused.results(chain.from_iterable(claimed))
 
     def opened(self, read: Read, rows: int | None = None) -> AbstractContextManager[Index]:
         """Open the index, or make a temporary one, whose idf is learned from the table as `dedup --create` does."""

@@ -6,14 +6,13 @@ from dataclasses import replace
 import msgspec.inspect as described
 import pyarrow as pa
 
-from simhash_hbase.errors import Retryable
 from simhash_hbase.features.chunks import analyse
 from simhash_hbase.index.answers import PassagesAnswer
 from simhash_hbase.index.arguments import PassageSearch
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import REPEATED
 from simhash_hbase.index.passages import check_kept
-from simhash_hbase.inputs import DOCUMENT_BYTES, InputOptions, Reject
+from simhash_hbase.inputs import DOCUMENT_BYTES, InputOptions
 from simhash_hbase.stores.addresses import Address
 from simhash_hbase.tables.request import Read, Refused, TableRequest, opened
 
@@ -74,13 +73,7 @@ class PassagesRequest(TableRequest[PassagesAnswer]):
                 if self.id is None:
                     # The number of a row is the id of no document of the index.
                     chunk.documents = [replace(document, id="") for document in chunk.documents]
-                for document, answer in index.repeated(chunk, self._search):
-                    if isinstance(answer, PassagesAnswer):
-                        yield document.place.line, answer
-                    elif isinstance(answer, Retryable):
-                        raise answer
-                    else:
-                        refused.add(Reject(document.place, str(answer), b""))
+                yield from refused.results(index.repeated(chunk, self._search))
         refused.warn()
 
     def values(self, result: PassagesAnswer) -> Sequence[object]:

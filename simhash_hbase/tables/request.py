@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from simhash_hbase.api import open_index
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, Retryable, SimhashError
 from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import DOCUMENT_BYTES, InputOptions, Place, Record, Reject
+from simhash_hbase.inputs import DOCUMENT_BYTES, Document, InputOptions, Place, Record, Reject
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.parquet import record_of, values_of
 from simhash_hbase.inputs.records import Builder, listed
@@ -79,6 +79,16 @@ class Refused:
             raise InvalidArgument(f"{reason}; {self._advice}")
         self._count += 1
         self._first = self._first or reason
+
+    def results(self, outcomes: Iterable[tuple[Document, T | SimhashError]]) -> Iterator[tuple[int, T]]:
+        """Yield row numbers with results; an error that may pass is raised, another one refuses the row."""
+        for document, outcome in outcomes:
+            if not isinstance(outcome, SimhashError):
+                yield document.place.line, outcome
+            elif isinstance(outcome, Retryable):
+                raise outcome
+            else:
+                self.add(Reject(document.place, str(outcome), b""))
 
     def warn(self) -> None:
         """Warn of the counted rows, at the line from which the package was called."""

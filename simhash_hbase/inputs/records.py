@@ -145,9 +145,12 @@ def parse_simhash(value: str | int) -> int:
             number = int(value) if _DECIMAL_FINGERPRINT.fullmatch(value) else None
     if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1 << 64:
         return number
-    # An integer above Python's limit of 4300 decimal digits has no repr; hex has no such limit.
-    text = hex(value) if type(value) is int else repr(value)
-    raise InvalidArgument(f"{_cut(text)} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64")
+    raise InvalidArgument(f"{_shown(value)} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64")
+
+
+def _shown(value: object) -> str:
+    """Return a value as its file has it, cut; a very long integer in hex, since Python writes no 4,300 decimal digits."""
+    return _cut(hex(value) if type(value) is int and value.bit_length() > 64 else repr(value))
 
 
 _SHORT_HEX = re.compile(r"[0-9a-fA-F]{1,16}")
@@ -171,9 +174,7 @@ class FingerprintColumn:
             return self._read_as(self._form, value)
         if isinstance(value, int):
             if value < 0 and not isinstance(value, bool):
-                raise InvalidArgument(
-                    f"the fingerprint {_cut(hex(value) if value < -(1 << 64) else str(value))} is negative; {_SIGN}"
-                )
+                raise InvalidArgument(f"the fingerprint {_shown(value)} is negative; {_SIGN}")
             return parse_simhash(value)
         if value.startswith("-") and _SIGNED.fullmatch(value):
             raise InvalidArgument(f"the fingerprint {value} is negative; {_SIGN}")
@@ -210,8 +211,7 @@ class FingerprintColumn:
             number = int(value)
             if -(1 << 63) <= number < 1 << 63:
                 return number % (1 << 64)
-        shown = hex(value) if isinstance(value, int) else repr(value)
-        raise InvalidArgument(f"{_cut(shown)} is not a fingerprint: {_FORMS[form]}")
+        raise InvalidArgument(f"{_shown(value)} is not a fingerprint: {_FORMS[form]}")
 
 
 HEX_DIGITS = 16

@@ -249,6 +249,12 @@ def test_signed_integers_are_refused_with_the_format_that_reads_them(tmp_path):
     assert reason == "the fingerprint -1 is negative; give `simhash_format=signed`"
 
 
+@pytest.mark.parametrize(("form", "number"), [("hex", 42), ("signed", 2**63), ("decimal", -1)])
+def test_a_refused_integer_is_shown_as_its_file_has_it(tmp_path, form, number):
+    _, (reason,) = fingerprints_of(tmp_path, "jsonl of integers", [number], form)
+    assert reason.startswith(f"{number} is not a fingerprint: ")
+
+
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "gb18030"])
 def test_lines_of_json_that_are_decoded_later_give_the_same_documents_and_refusals(tmp_path, codec):
     texts = ['{"id": 1, "text": "一二三"}', "", '{"id": "b", "text": ""}', '{"text": "四", "n": 5}']

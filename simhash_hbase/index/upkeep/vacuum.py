@@ -112,9 +112,13 @@ def _check_expiry(store: Store, profile: Profile, now: int, walk: Walk) -> None:
     gap = f"nothing was seen from {clock.rfc3339(latest)} until {clock.rfc3339(earliest or 0)}"
     seen = gap if has_gap else f"the latest was seen at {clock.rfc3339(latest)}"
     raise InvalidArgument(
-        f"{expired:,} of {documents:,} documents have expired: {seen}, the time to live is {profile.ttl_days:g} days, "
+        f"{expired:,} of {documents:,} documents have expired: {seen}, the time to live is {_time_to_live(profile)}, "
         f"and the clock says {clock.rfc3339(now)}; if that is right, repeat it with `yes`"
     )
+
+
+def _time_to_live(profile: Profile) -> str:
+    return f"{profile.ttl_days:g} day{'' if profile.ttl_days == 1 else 's'}"
 
 
 def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
@@ -130,7 +134,7 @@ def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
     count = f"all {len(seen):,}" if len(page) < PAGE else f"the first {len(seen):,}"
     return (
         f"{count} documents of {store.url} have expired: the latest was seen at {clock.rfc3339(max(seen))}, the time "
-        f"to live is {profile.ttl_days:g} days, and the clock says {clock.rfc3339(now)}; if the clock is right, copies "
+        f"to live is {_time_to_live(profile)}, and the clock says {clock.rfc3339(now)}; if the clock is right, copies "
         "of them are originals now; if it is ahead, stop and set it"
     )
 

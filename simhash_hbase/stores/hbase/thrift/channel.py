@@ -37,7 +37,7 @@ _LENGTHS = 8
 def check_no_rpc(first: bytes) -> None:
     """Raise `OtherServer` for the first bytes of an answer of HBase's master or of a region server."""
     if _NO_CALL in first[: _LENGTHS + len(_NO_CALL)]:
-        raise OtherServer("this is HBase's own RPC (master or region server)")
+        raise OtherServer("this is HBase's own RPC (master or region server), which hbase+rpc:// calls")
 
 
 class Channel:

@@ -149,8 +149,8 @@ def parse_simhash(value: str | int) -> int:
 
 
 def _shown(value: object) -> str:
-    """Return a value as its file has it, cut; a very long integer in hex, since Python writes no 4,300 decimal digits."""
-    return _cut(hex(value) if type(value) is int and value.bit_length() > 64 else repr(value))
+    """Return a value as its file has it, cut; in hex an integer that may have more digits than Python writes, 4,300."""
+    return _cut(hex(value) if type(value) is int and abs(value) >= 1 << 64 else repr(value))
 
 
 _SHORT_HEX = re.compile(r"[0-9a-fA-F]{1,16}")

@@ -215,7 +215,7 @@ class _Tools:
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """Raise the package's errors so that the agent reads them; others are logged only."""
+    """Raise the package's errors as `ToolError`, whose sentence the agent reads; other errors are logged only."""
     try:
         yield
     except SimhashError as error:

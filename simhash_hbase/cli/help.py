@@ -104,7 +104,7 @@ class Option(click.Option):
         return super().get_error_hint(ctx)
 
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
-        """Write a default that is explained like one that is not: without parentheses."""
+        """Return what --help shows of a default: words such as "by their names" stand there without parentheses."""
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default

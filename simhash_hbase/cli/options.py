@@ -78,7 +78,7 @@ def collected(into: str, *options: Decorator, make: Callable[..., object] = Choi
 
 
 def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    """Note it where errors are reported, which is outside of every command."""
+    """Note --debug in the state of the run, where errors are reported outside of every command."""
     if isinstance(ctx.obj, RunState):
         ctx.obj.debug = value
 

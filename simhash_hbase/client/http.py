@@ -80,7 +80,7 @@ class Response(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return its fields; names match in any case."""
+        """The header fields of the answer; names match in any case."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the body as it comes, without waiting for a piece to be full."""

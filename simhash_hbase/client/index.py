@@ -361,7 +361,7 @@ class RemoteIndex(Index):
         return errors.EmptyDocument(errors.no_words(name)) if _is_blank(item) else self._naming(name, error)
 
     def _naming(self, name: str, error: errors.SimhashError) -> errors.SimhashError:
-        """Return an error with the document's id where the service has not read it: the document is too long."""
+        """Return the error, with the document's id if the document is too long: then the service has not read it."""
         if not name or not isinstance(error, DocumentTooLong):
             return error
         return errors.InvalidInput(f"the document {name!r} is too long for the service: {error.sentence}")

@@ -74,7 +74,7 @@ class Suite:
         self._found.update(id_digest(item.id) for item in answer.items)
 
     def record(self) -> Mapping[str, object]:
-        """Return its line in the report of suites."""
+        """Return the suite's line in the report of suites."""
         return {"suite": self.name, "items": self.items, "found": self.found, "texts": self.texts}
 
 

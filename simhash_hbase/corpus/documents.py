@@ -243,7 +243,7 @@ class RepeatedIds:
         return len(self._of_file) + len(self._before) >= LOOKED_AT
 
     def warning(self) -> str:
-        """Return the sentence about them, with the way out."""
+        """Return the sentence that warns of documents with repeated ids, with the way out."""
         among = f"of the first {LOOKED_AT:,} documents " if self._is_full() else ""
         first = self._first
         place = f", the first is {first.id!r} at {where(first.place)}" if first is not None else ""

@@ -50,13 +50,13 @@ class AddedNumbers:
     encoding: str = "utf-8"  # Encoding of lines.
 
     def header(self, header: bytes) -> bytes:
-        """Return the header row of CSV with their names."""
+        """Return the header row of CSV with the names of the added fields."""
         row = io.StringIO()
         csv.writer(row, delimiter=DELIMITERS[self.format], lineterminator="").writerow(self.names)
         return header + (DELIMITERS[self.format] + row.getvalue()).encode(self.encoding)
 
     def into(self, raw: bytes, numbers: Sequence[int]) -> bytes:
-        """Return a line of JSON, or a row of CSV, with a number for each.
+        """Return a line of JSON, or a row of CSV, with a number for each added field.
 
         Examples
         --------
@@ -197,7 +197,7 @@ class Beginning:
 
     @property
     def kind(self) -> str:
-        """Whether it has lines, or is a file, records or rows."""
+        """The kind of the file: lines, one document, records of a crawl, or rows of Parquet."""
         return _KINDS.get(self.format, LINES)
 
 

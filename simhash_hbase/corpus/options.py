@@ -36,7 +36,7 @@ class Reading:
     part_bytes: int = PART_BYTES
 
     def into_lasting(self, *, lasting: bool = True) -> Self:
-        """Return the same for documents of an index that stays, whose ids matter on another day."""
+        """Return these choices for documents of an index that stays, whose ids must mean the same on another day."""
         return replace(self, settings=replace(self.settings, lasting=lasting))
 
     @property

@@ -155,7 +155,7 @@ class Deduplication:
         return checkpoint.HandedDecisions(self._lines, remember=bool(options.clusters or self._surroundings.remember))
 
     def _prepare_input(self, stack: ExitStack) -> None:
-        """Copy standard input where it is read more than once; start the processes that cut what is learned from."""
+        """Copy standard input to disk if it is read more than once; start the processes that cut texts for the idf."""
         options, settings, surroundings = self._options, self.reading.settings, self._surroundings
         is_read_ahead = options.output is not None and looks_into(settings.format)
         is_read_again = surroundings.learn or surroundings.remember or is_read_ahead

@@ -39,7 +39,7 @@ class EarlyCut:
         self._left = EARLY_SIZE
 
     def add(self, record: Document | JsonLine) -> None:
-        """Offer the next text."""
+        """Add the next text; a process cuts each full part into words, unless enough parts wait."""
         size = len(record.content) if isinstance(record, JsonLine) else 2 * len(record.text or "")
         if self._left <= 0 or not size:
             return
@@ -110,7 +110,7 @@ class TextSample:
         return [text for text in texts if text]
 
     def add(self, scanned: Scanned | JsonLine) -> bool:
-        """Offer a record, and return whether it is taken as yet."""
+        """Offer a record to the random sample; return whether the sample holds it for now."""
         if isinstance(scanned, Reject):
             self._text(scanned)
             return False

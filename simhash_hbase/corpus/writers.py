@@ -249,7 +249,7 @@ class KeptRows:
         return np.frombuffer(self._notes.read(), [*_ROWS, *((f"added {name}", "<u8") for name in self._names)])
 
     def _numbers(self) -> Mapping[str, NDArray[np.int64]]:
-        """Return the numbers that rows of Parquet get, by their columns."""
+        """Return the number fields that kept rows of Parquet get, such as counts of copies, by column name."""
         rows = self._noted() if self._names else None
         return {} if rows is None else {name: rows[f"added {name}"].astype(np.int64) for name in self._names}
 
@@ -316,10 +316,10 @@ def rows_path(path: str) -> str:
 def open_kept(
     path: str | None, form: KeptForm | None, listener: RunListener, *, keep: int | None, resume: bool
 ) -> Iterator[Kept]:
-    """Open the place for kept documents.
+    """Open the file or folder that takes the kept documents of a run.
 
-    A run that can be continued says how much of an earlier one to `keep`, bytes of a file; None is one that cannot.
-    With `resume` there is an earlier one.
+    `keep` is how many bytes of an earlier run's file stay, 0 for a first run; None where the run cannot be continued.
+    `resume` says that an earlier run has begun the output.
     """
     if path is None or form is None:
         yield NotKept()

@@ -178,9 +178,10 @@ class Sample(NamedTuple):
 
 
 def learn(texts: Iterable[str], *, seed: int = 0, form: TextForm = FORM, workers: int = 1) -> Sample:
-    """Count document frequencies over a sample of a stream of texts, and hash with a seed.
+    """Learn an idf table: count in how many texts of a random sample of a stream each word occurs.
 
-    The sample is kept in memory; so many threads count it.
+    The sample is kept in memory and counted by `workers` threads. Its words are hashed with `seed` as for a SimHash, so
+    that its texts need not be cut into words again.
     """
     # concurrent.futures imports logging, and few processes learn.
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415

@@ -85,7 +85,7 @@ class Outline(NamedTuple):
         return cls(are_documents, characters)
 
     def analysed(self, chunk: Chunk) -> Outline:
-        """Return the same after analysis, which refuses documents."""
+        """Return the outline after analysis: documents that it refused no longer count as documents."""
         have_entries = self.are_documents.copy()
         have_entries[np.flatnonzero(have_entries)[list(chunk.analysed.refused)]] = False
         return Outline(have_entries, self.characters)

@@ -65,7 +65,7 @@ class CandidateLimits(NamedTuple):
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "CandidateLimits":
-        """Make it for an index and a rule."""
+        """Return the limits of a match rule in an index of this profile."""
         return cls(len(profile.blocks.tables), rule.reach, rule.band_reach if profile.bands else None)
 
 
@@ -82,7 +82,7 @@ class Queries(NamedTuple):
 
     @classmethod
     def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> "Queries":
-        """Compute it for a rule, or for that of the index."""
+        """Compute the prefixes and sketches of documents to search for, by a rule or by that of the index."""
         rule = rule or profile.rule
         reach, prefixes = CandidateLimits.of(profile, rule), asked_prefixes(profile, entries, rule)
         agreement = None if profile.agree is None else Agreement(profile.agree, entries.metadata)

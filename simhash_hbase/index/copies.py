@@ -162,7 +162,7 @@ def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[Docume
 
 
 def count_without_original(store: Store, states: Sequence[DocumentState]) -> int:
-    """Count the duplicates whose original no query finds."""
+    """Count the duplicates whose original is missing or is no longer found by queries."""
     originals = _read_documents(store, [id_digest(state.of) for state in states if state.is_duplicate and state.of])
     count = 0
     for original in originals:

@@ -83,7 +83,7 @@ class StoredDocuments:
                 yield stored_document(self.collection, state, member)
 
     def count_items(self, watch: ProgressCallback | None) -> ItemCounts:
-        """Count the documents that stand in a text if it has their passages; see `LocalIndex.count_items`."""
+        """Count the documents that have passages to be found in texts, and the others; see `LocalIndex.count_items`."""
         counts = ItemCounts(0, 0)
         for page in scan_documents(self.store, watch):
             live = self.shown(page)

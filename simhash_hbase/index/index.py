@@ -112,7 +112,8 @@ class Index(ABC):
     def added(self, chunk: "Chunk", *, batch: str | None = None) -> Iterable[tuple[Document, Added | SimhashError]]:
         """Add the documents of a chunk, perhaps in a batch; an error in place of a result is of that document alone.
 
-        Nothing need be done before the results are read, as with `claimed` and `answered`.
+        The documents may be written only while the results are read, so read all of them, as with `claimed` and
+        `answered`.
         """
 
     @abstractmethod
@@ -143,7 +144,7 @@ class Index(ABC):
 
     @abstractmethod
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Count the documents of this collection that stand in a text if it has them; reads all document cells.
+        """Count the documents of this collection that `items` can find, and the others; reads all document cells.
 
         Raises
         ------

@@ -345,7 +345,7 @@ class LocalIndex(Index):
         yield from self._of_texts(find, chunk.kept)
 
     def count_items(self, watch: ProgressCallback | None = None) -> ItemCounts:
-        """Count the documents of this collection that stand in a text if it has them; see `Index.count_items`."""
+        """Count the documents of this collection that `items` can find, and the others; see `Index.count_items`."""
         check_kept(self.profile)
         return self._documents.count_items(watch)
 

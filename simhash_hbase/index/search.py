@@ -155,7 +155,7 @@ class _Nearest:
         self._enough_of: defaultdict[int, set[Text]] = defaultdict(set)
 
     def hand_on(self, near: CandidatePairs, page: MemberPage) -> None:
-        """Hand the hits of each query on, the best first, until one is enough."""
+        """Give `accept` the hits of each query, the best first; after ``done``, only hits as good as that one."""
         accepted, ranges = self.judged.accepted(near, page)
         self._members.know(map(page.id_digest, set(accepted.at.tolist())))
         for start, stop in ranges:
@@ -226,7 +226,7 @@ def _nearest(
 def _counting(
     members: Members, near: CandidatePairs, page: MemberPage, queries: Queries, pairs: Sequence[tuple[int, int, float]]
 ) -> Iterator[Hit]:
-    """Make hits of some pairs of one query.
+    """Yield the hits among pairs of one query and stored members, those that count.
 
     Left out are members that do not count, those of other collections, and those of another source where near copies
     must agree about it.
@@ -269,7 +269,7 @@ class PairJudge(NamedTuple):
 
     @classmethod
     def of(cls, store: Store, queries: Queries) -> PairJudge:
-        """Make one for a store; under rule ``copied`` this reads the passage rows of the queries."""
+        """Return the judge of pairs for queries; under rule ``copied`` this reads the passage rows of the queries."""
         is_copied = queries.rule.match == "copied"
         if not is_copied:
             return cls(queries, None)

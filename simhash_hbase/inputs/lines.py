@@ -53,11 +53,11 @@ def reader_of(records: Callable[..., _LineRecords]) -> Callable[[ReadRequest], _
 
 
 def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> Iterator[Part]:
-    """Yield the parts of a file of JSON lines or text lines, in order; each ends with a line end or the file.
+    """Yield the parts into which a file of JSON lines or text lines is cut, so that several processes can read it.
 
-    A part has as many bytes as the next of `sizes`, or as many as a longer line needs. The line ends before it are
-    counted, so that ids, places and reasons of its records need no correction. A file in UTF-16 or UTF-32, and one
-    whose beginning does not show that it holds lines, is one part.
+    Parts come in order, and each holds whole lines: at most as many bytes as the next number of `sizes`, or more where
+    a line is longer. A part knows the number of its first line, so ids, places and reasons of its records need no
+    correction. A file in UTF-16 or UTF-32, and one whose beginning does not show that it holds lines, is one part.
     """
     source = request.source
     with ExitStack() as stack:
@@ -205,7 +205,7 @@ def _json_object(line: bytes, encoding: str) -> dict[str, object] | str:
 
 
 def _undecoded_object(line: bytes, encoding: str, fault: str) -> dict[str, object] | str:
-    """Return the object of a line that msgspec refuses, or why there is none."""
+    """Read a line of JSON that msgspec refuses by Python's lenient reader; return its object, or why there is none."""
     if fault.startswith("Expected `object`"):
         return "the line is not a JSON object"
     try:

@@ -142,14 +142,14 @@ def read(
 def scan(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned]:
-    """Yield the same, but pages as their bytes: for callers that extract few, or in other processes."""
+    """Yield the records that `read` yields, but pages as bytes, for callers that extract few, or in other processes."""
     return cast("Iterator[Scanned]", _scan(sources, options, progress, {}))
 
 
 def scan_lines(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned | JsonLine]:
-    """Yield the same, but lines of JSON as they are, too: for a caller that needs few documents of many."""
+    """Yield the records that `scan` yields, but lines of JSON undecoded: for a caller that needs few of many."""
     return _scan(sources, options, progress, {"jsonl": "lines of JSON"})
 
 

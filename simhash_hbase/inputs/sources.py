@@ -40,7 +40,7 @@ class Source:
 
     @property
     def has_name(self) -> bool:
-        """Whether the name can be part of an id and of a message: on the disk it may be any bytes."""
+        """Whether the name is UTF-8, so that ids and messages can show it: a file name on disk may be any bytes."""
         return self.name == shown(self.name)
 
     @property
@@ -123,7 +123,7 @@ class Part:
 
     @property
     def is_stretch(self) -> bool:
-        """Whether it is a stretch of one file; other parts are files that are read whole."""
+        """Whether the part is a stretch of one file; other parts are files that are read whole."""
         return self.stop is not None or self.groups is not None
 
     @contextmanager

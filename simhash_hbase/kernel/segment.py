@@ -385,7 +385,7 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Cut a block along its best path, which is found backwards: at each place the word of the largest sum."""
+        """Cut a block of characters into words along the path of the largest sum of weights, searched from its end."""
         self.sums[stop & _WINDOW] = 0.0
         for place in range(stop - 1, start - 1, -1):
             reached = place + 1

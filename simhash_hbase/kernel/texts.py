@@ -343,7 +343,7 @@ def _bounded(word: str) -> str:
 
 
 def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
-    """Hash words as they vote."""
+    """Return the 64-bit hash by which each word votes in a SimHash."""
     points, offsets = _points(words)
     ends = offsets.astype(np.uint32)
     return hash_between(points, ends[:-1], ends[1:].copy(), seed)
@@ -352,7 +352,7 @@ def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
 def hash_between(
     points: NDArray[np.uint32], starts: NDArray[np.uint32], stops: NDArray[np.uint32], seed: int
 ) -> NDArray[np.uint64]:
-    """Hash words as they vote; `starts` and `stops` are overwritten."""
+    """Return the 64-bit hash by which each word votes in a SimHash; `starts` and `stops` are overwritten."""
     return _counted(points, starts, stops, np.arange(len(starts) + 1), seed).hashes
 
 

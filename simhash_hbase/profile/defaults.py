@@ -89,6 +89,6 @@ ITEM_SHARE = 0.5
 
 
 def check_share(share: object) -> None:
-    """Raise `InvalidArgument` unless a value is a share above 0 and up to 1, or None, which asks for no share."""
+    """Raise `InvalidArgument` unless `contained` is a share above 0 and up to 1, or None, which asks for none."""
     if share is not None and not (isinstance(share, int | float) and 0 < share <= 1):
         raise InvalidArgument(f"contained is {share!r}: wanted a share above 0 and up to 1", parameter="contained")

@@ -161,7 +161,7 @@ _NEITHER = "The texts are not available."
 
 
 class Selection(NamedTuple):
-    """The pairs that a page shows, and the sentence that says which of all these are."""
+    """The duplicate pairs that a report shows, and the sentence that says which of all pairs these are."""
 
     numbers: list[int]  # Row numbers of the table ``duplicate``, the most useful first.
     sentence: str

@@ -422,7 +422,10 @@ def decode_document(value: bytes) -> DocumentState:
 
 
 def document_at(key: tuple[bytes, bytes], value: bytes) -> DocumentState:
-    """Decode the document cell at this row and qualifier; raise `CorruptIndex` where it cannot be that."""
+    """Decode a document cell and check that it belongs at `key`, its row and qualifier; raise `CorruptIndex` if not.
+
+    A cell that does not decode, or whose decision contradicts itself, is corrupt, too.
+    """
     state = decode_document(value)
     decision = state.in_force()
     if state.key != key:

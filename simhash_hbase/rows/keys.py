@@ -43,7 +43,7 @@ class BlockRows(NamedTuple):
 
     @classmethod
     def empty(cls) -> "BlockRows":
-        """Make one without rows."""
+        """Return block rows of which there are none."""
         return cls(np.empty(0, dtype=U64), np.empty(0, dtype=U64))
 
     def where(self, chosen: NDArray[np.bool_]) -> "BlockRows":

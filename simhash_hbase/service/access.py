@@ -25,7 +25,7 @@ _bearer = HTTPBearer(
 
 
 def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Service]]:
-    """Make the dependency of routes that a key with one of the scopes may use; it gives them the service."""
+    """Return a FastAPI dependency that gives routes the service; a service with keys demands one of `scopes`."""
 
     async def allowed(
         request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
@@ -77,7 +77,7 @@ async def _named(
         ),
     ] = None,
 ) -> None:
-    """Describe the parameter of routes to documents; `_needs` reads it, once the key is known."""
+    """Declare the query parameter ``collection`` of routes to documents; `_needs` reads it after checking the key."""
 
 
 def _check_parameters(request: Request) -> None:

@@ -76,7 +76,7 @@ class Problem(Exception):
         return {"code": self.code, "detail": self.detail, "retryable": self.retryable}
 
     def response(self, request_id: str | None = None) -> Response:
-        """Make the answer."""
+        """Return the HTTP answer that describes this problem in JSON."""
         body = {"status": self.status, **self.record(), "request_id": request_id}
         headers = dict(self.headers)
         if self.retryable:

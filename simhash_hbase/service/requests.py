@@ -115,7 +115,7 @@ DRAIN_BYTES = 16 << 20
 
 
 def framing_problem(headers: Headers, version: str) -> Problem | None:
-    """Return why HTTP (RFC 9112) has a server refuse the headers of a request, or None."""
+    """Check Host, Transfer-Encoding and the header names of a request (RFC 9112); return the problem, or None."""
     hosts, codings = headers.getlist("host"), headers.getlist("transfer-encoding")
     if len(hosts) != 1 and (hosts or version != "1.0"):
         return Problem("malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")

@@ -345,7 +345,7 @@ class _Answers:
         return answers
 
     def summary(self, lines: _RequestLines, failure: Problem | None) -> bytes:
-        """Make the last line; a client that does not get one knows that the connection broke."""
+        """Return the last line of a streamed answer; a client that does not get it knows that the connection broke."""
         complete = failure is None and lines.end is End.COMPLETE
         summary: dict[str, object] = {
             "complete": complete,

@@ -197,7 +197,7 @@ class PointStates:
         self.duplicate = np.zeros(total + 1, np.bool_)
 
     def packed(self) -> tuple[bytes, bytes]:
-        """Pack it for the workers."""
+        """Pack the two arrays as bits, to be sent to Spark's workers."""
         return np.packbits(self.original).tobytes(), np.packbits(self.duplicate).tobytes()
 
 

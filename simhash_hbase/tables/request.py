@@ -153,7 +153,7 @@ class TableRequest(ABC, Generic[T]):
 
     @abstractmethod
     def values(self, result: T) -> Sequence[object]:
-        """Return the values of a row in the columns that are added."""
+        """Return the values of a result for the columns that are added to its row."""
 
     def keeps(self, result: T | None) -> bool:
         """Return whether a row stays where no columns are added; a refused row has no result."""

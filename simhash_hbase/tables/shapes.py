@@ -62,7 +62,7 @@ class ArrowRows(NamedTuple):
 
 
 def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: TableRequest[T]) -> Iterator[pa.Table]:
-    """Make the results of batches as they are read."""
+    """Yield a table for each record batch as it is read, with the results of its rows; see `give_back`."""
     with _readers(schema, batches, request) as (ahead, behind):
         results, start = request.results(ahead), 0
         following = next(results, None)
@@ -239,7 +239,7 @@ def _dataset(dataset: Any) -> _WholeTable:  # noqa: ANN401 - datasets is not imp
 
 
 def _iterable(dataset: Any, request: TableRequest[Any]) -> Any:  # noqa: ANN401 - datasets is not imported
-    """Make the results when they are iterated, each time anew."""
+    """Return an iterable data set that computes the results anew each time it is read."""
     library = sys.modules["datasets"]
     try:
         dataset = dataset if dataset.features else dataset._resolve_features()

@@ -119,7 +119,7 @@ def dedup(
 
 
 def _give_out(lines: DataFrame, results: str | None, output: Output) -> None:
-    """Print JSON lines, or write them to a folder."""
+    """Print the JSON lines of a Spark frame, or write them to the folder `results`."""
     if results is not None:
         lines.write.text(results)
         return

@@ -125,7 +125,7 @@ class ComparedPair(NamedTuple):
     profile: Profile
 
     def drawn(self, width: int) -> Iterator[RenderableType]:
-        """Draw it in a terminal of some width."""
+        """Draw the comparison of the two documents in a terminal of some width."""
         record = self.record
         named = Column(no_wrap=True, overflow="ellipsis")
         heads = Table.grid(Column(), Column(no_wrap=True), named, padding=(0, 1))
@@ -221,7 +221,7 @@ class ComparedPair(NamedTuple):
         return "passages" if self.profile.match == "copied" else "sketch"
 
     def passages(self) -> Iterator[Text]:
-        """Yield a line of how many passages both have, and how many of these are rare, under rule copied."""
+        """Yield a line that counts the passages of both texts, the shared and the rare ones, under rule ``copied``."""
         if counts := self.record.get("passages"):
             yield Text(
                 f"Passages: {counts['a']} and {counts['b']}, {counts['shared']} in both. Rare ones: "

@@ -87,7 +87,7 @@ class Claim:
 
     @property
     def holds_cell(self) -> bool:
-        """Whether its own cell says that it is under way."""
+        """Whether the claim's own document cell says that the claim is under way."""
         return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
 
     def begin(self) -> None:

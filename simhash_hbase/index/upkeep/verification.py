@@ -143,7 +143,7 @@ class Times(NamedTuple):
 
     @classmethod
     def of(cls, server_clock: ServerClock, now: int) -> "Times":
-        """Return them by the server's clock, or by this machine's, `now`, where there is no server."""
+        """Return the times of a repair by the server's clock, or by `now`, this machine's, where there is no server."""
         return cls(server_clock.writing_time(now), server_clock.cleaning_time(now))
 
 

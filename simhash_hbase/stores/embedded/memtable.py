@@ -52,7 +52,7 @@ class FamilyCells(NamedTuple):
 
     @classmethod
     def none(cls) -> "FamilyCells":
-        """Make one without cells."""
+        """Return a family that holds no cells."""
         return cls({}, {}, set())
 
     def read(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
@@ -126,7 +126,7 @@ class Memtable:
         return PrefixScan(rows, np.union1d(truncated, of_databases.truncated))
 
     def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
-        """Hold cells by the rules of `Store.put`."""
+        """Write cells to the memtable by the rules of `Store.put`."""
         held = self._families[family]
         for cell in cells:
             records.check_cell(cell)

@@ -21,7 +21,10 @@ _MOST_BYTES = (1 << 8 * _SIZE_BYTES) - 1
 
 
 class KerberosClient:
-    """The client's side of one connection; raises `MissingExtra` without gssapi, and the errors of a ticket."""
+    """The client's side of a Kerberos handshake with one server; raises `MissingExtra` without gssapi.
+
+    Without a valid ticket it raises `StoreRefused`, and for other errors of Kerberos `StoreUnavailable`.
+    """
 
     def __init__(self, service: str, server: Gateway) -> None:
         if gssapi is None:

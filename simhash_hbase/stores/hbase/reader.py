@@ -51,7 +51,7 @@ class Regions:
         return known
 
     def forget(self) -> None:
-        """Read them again next time: a region may have been split or moved."""
+        """Forget the regions, so that the next call reads them again: one may have been split or moved."""
         self._known = None
 
 

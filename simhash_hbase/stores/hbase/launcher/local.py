@@ -164,14 +164,14 @@ class LocalServer:
             return ports
 
     def down(self) -> bool:
-        """Stop it, the gateways first; False when nothing ran."""
+        """Stop the server, the gateways first; False when nothing ran."""
         if not self.home.path.is_dir():
             return False
         with self.alone():
             return self._stop()
 
     def clean(self) -> None:
-        """Stop it and remove its data, logs and configuration; the folder itself and its ports stay."""
+        """Stop the server and remove its data, logs and configuration; the folder itself and its ports stay."""
         self.down()
         for folder in (self.home.data, self.home.logs, self.home.conf):
             shutil.rmtree(folder, ignore_errors=True)

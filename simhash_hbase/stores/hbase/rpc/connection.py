@@ -99,7 +99,7 @@ class RpcConnection:
         return len(self._awaited)
 
     def is_fresh(self, idle_s: float) -> bool:
-        """Return whether it can take calls: it was not idle for long, and the server has not closed it."""
+        """Return whether the connection can take calls: not idle for long, and not closed by the server."""
         with self._changed:
             if self._failure is not None or self._reading or self._awaited:
                 return self._failure is None
@@ -175,7 +175,7 @@ class RpcConnection:
                     self._given_up.add(number)
 
     def close(self, reason: str = "") -> None:
-        """Close it; calls under way get an error."""
+        """Close the connection; calls under way get an error."""
         with self._changed:
             if self._failure is None:
                 self._failure = reason or "the connection was closed"

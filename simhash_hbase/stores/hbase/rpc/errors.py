@@ -58,7 +58,7 @@ class ServerException(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The class without package and outer class."""
+        """The name of the Java exception class, without its package and outer class."""
         return re.split(r"[.$]", self.java_class)[-1]
 
     @property

@@ -218,11 +218,11 @@ class Resting:
         self._rest_s.pop(gateway, None)
 
     def working(self, gateways: Sequence[Gateway]) -> list[Gateway]:
-        """List those without a failure since their last answer."""
+        """List the gateways without a failure since their last answer."""
         return [gateway for gateway in gateways if gateway not in self._until]
 
     def take_due(self, gateways: Sequence[Gateway]) -> list[Gateway]:
-        """List those whose rest is over, and let them rest again, so that only one caller tries each."""
+        """List the gateways whose rest is over, and begin a new rest, so that only one caller tries each."""
         now = self._clock()
         due = [gateway for gateway in gateways if self._until.get(gateway, now) < now]
         for gateway in due:

@@ -181,11 +181,11 @@ class GatewayConnection:
         return not (self.broken or self._closed or self._awaited)
 
     def is_fresh(self, idle_s: float) -> bool:
-        """Return whether it can take the next call: not idle for too long, not closed, nothing unread."""
+        """Return whether the connection can take a call: not idle for too long, not closed, nothing unread."""
         return time.monotonic() - self.used < idle_s and self._channel.is_quiet()
 
     def close(self) -> None:
-        """Close it, even with calls under way."""
+        """Close the connection, even with calls under way."""
         self._closed = True
         self._channel.close()
 

@@ -21,7 +21,7 @@ from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows import clock, documentcells, keys, layout
 from simhash_hbase.rows.documentcells import Count
-from simhash_hbase.stores.base import Cluster, RegionPlace, Store, StoreSize
+from simhash_hbase.stores.base import RegionPlace, Store, StoreSize
 
 _SAMPLED = (
     "documents",
@@ -248,8 +248,8 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCa
 
 def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None) -> Stats:
     size = store.size()
-    # Only a table of a cluster has regions, and is sampled in each of them.
-    places = store.regions() if isinstance(store, Cluster) else None
+    # A table is sampled in each of its regions.
+    places = store.regions()
     bounds = region_bounds([place.start for place in places] if places else [b""])
     whole = exact or not store.is_sorted or _is_small(store, size)
     tally = Tally(profile, Walk())

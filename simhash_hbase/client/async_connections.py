@@ -105,7 +105,7 @@ class _AsyncResponse:
 
 
 async def _until(moment: float, begin: Callable[[], Awaitable[T]]) -> T:
-    """Await what begins now; raise TimeoutError at a moment."""
+    """Begin a call and await it; raise TimeoutError at a moment."""
     with anyio.fail_after(moment - time.monotonic()):
         return await begin()
 

@@ -155,7 +155,7 @@ class Deduplication:
         return checkpoint.HandedDecisions(self._lines, remember=bool(options.clusters or self._surroundings.remember))
 
     def _prepare_input(self, stack: ExitStack) -> None:
-        """Copy standard input where it is read more than once; start the processes that cut what is learned from."""
+        """Copy standard input where it is read more than once; start the processes that cut a sample of texts."""
         options, settings, surroundings = self._options, self.reading.settings, self._surroundings
         is_read_ahead = options.output is not None and looks_into(settings.format)
         is_read_again = surroundings.learn or surroundings.remember or is_read_ahead
@@ -300,7 +300,7 @@ class Deduplication:
 
     @contextmanager
     def _deduplicating(self, index: LocalIndex, *, dry_run: bool | None = None) -> Iterator[tuple[Decide, WriteGroups]]:
-        """Yield what decides batches of documents in an index, and the groups in which they are written."""
+        """Yield the function that decides a batch of documents, and the groups in which batches are written."""
         options = self._options if dry_run is None else replace(self._options, dry_run=dry_run)
         gathers = are_files_here(self.sources) and are_made_here(self._named_files())
         with (
@@ -454,7 +454,7 @@ class _Run:
         self._decisions.commit(self._noted(writing))
 
     def _noted(self, writing: _Writing) -> checkpoint.Checkpoint:
-        """Bring the kept documents of whole chunks to the disk; return what is done with then."""
+        """Bring the kept documents of whole chunks to the disk; return the checkpoint for them."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
         self.progress.kept_bytes = writing.kept.commit()
         self.progress.result_bytes = self._decisions.length()

@@ -152,7 +152,7 @@ class Engine:
         return begun
 
     def _begin_shared(self, name: str, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
-        """Return the call of a name that is under way, or begin it: who asks meanwhile shares its result."""
+        """Return the call of this name that is under way, or begin one: callers in the meantime share its result."""
         begun: Future[T] | None = self._shared.get(name)
         if begun is None or begun.done():
             begun = self._shared[name] = self._begin(threads, call, on)

@@ -69,7 +69,7 @@ def _put_back_bits(
     """Put back the single bit that has changed in each of some cells; return those cells as they are read back."""
     altered = with_wrong_checksum(profile, cells)
     pairs = [(cell, cell._replace(value=value)) for cell in altered if (value := checksums.mended(cell.value))]
-    # Of more bits that have changed, the checksum may name one that is none of them.
+    # If several bits have changed, the checksum may name a bit that has not.
     fitting = [(old, new) for old, new in pairs if not decode_cells([new], profile.bands)[1]]
     if not fitting:
         return {}

@@ -255,7 +255,7 @@ class EmbeddedStore(base.Store, base.Transactional):
         return self._environment().databases[HOT_PREFIXES]
 
     def _memtable(self) -> Memtable | None:
-        """Return what this thread holds in memory while it gathers transactions; None while it does not."""
+        """Return the writes that this thread holds in memory while it gathers transactions; else None."""
         return self._environment().memtable
 
     def _stored(self, family: str) -> Callable[[Sequence[bytes]], dict[bytes, bytes]]:

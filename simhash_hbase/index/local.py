@@ -653,6 +653,6 @@ class LocalIndex(Index):
         now = self._clock()
         time = since_ms(taken, now, name="taken")
         if time > now:
-            raise InvalidArgument(f"taken {taken}: that is in the future")
+            raise InvalidArgument(f"taken is {taken}: that is in the future")
         indexrows.write_last_backup(self.store, time)
         return rfc3339(time)

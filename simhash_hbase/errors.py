@@ -142,6 +142,11 @@ class DocumentMissing(Permanent, LookupError):
     """The index does not hold a document of this id, or queries do not find it."""
 
 
+def not_held(name: str | None = None) -> str:
+    """Return the sentence that an id is not in the index."""
+    return f"the index does not hold a document of {'this id' if name is None else f'the id {name!r}'}"
+
+
 class IndexMissing(Permanent, LookupError):
     """There is no index at this address."""
 

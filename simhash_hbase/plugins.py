@@ -47,7 +47,7 @@ def offered(group: str, name: str) -> Any:  # noqa: ANN401 - whatever a package 
 @cache
 def _offers(group: str) -> dict[str, dict[str, Any]]:
     """Return the entry points of a group, by name and by package."""
-    # It takes longer to import than this package.
+    # importlib.metadata takes longer to import than this package.
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     offers: dict[str, dict[str, Any]] = {}

@@ -10,7 +10,7 @@ from inspect import getdoc
 from io import TextIOWrapper
 from typing import Annotated
 
-from simhash_hbase.errors import DocumentMissing, SimhashError, missing_extra
+from simhash_hbase.errors import DocumentMissing, SimhashError, missing_extra, not_held
 
 try:
     from anyio import AsyncFile
@@ -26,7 +26,7 @@ except ImportError as error:
 from simhash_hbase.index.answers import Removed
 from simhash_hbase.index.arguments import LEASES, PASSAGE_DOCUMENTS
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import COPIES, DECISION, FOUND, ITEMS, REMOVED, REPEATED, answer_record
+from simhash_hbase.index.jsonforms import ANSWER, COPIES, DECISION, FOUND, ITEMS, REMOVED, REPEATED
 from simhash_hbase.profile.defaults import ITEM_SHARE
 
 MATCHES = 10
@@ -47,7 +47,9 @@ OwnIdArgument = Annotated[str, Field(description="Id of the text, if it may be s
 AtLeastArgument = Annotated[
     int, Field(description="Least number of other documents that hold a passage.", ge=1, le=PASSAGE_DOCUMENTS)
 ]
-AtShareArgument = Annotated[float, Field(description="Least share of an item that the text has.", gt=0, le=1)]
+AtShareArgument = Annotated[
+    float, Field(description="Least share of an item's passages that the text has.", gt=0, le=1)
+]
 
 
 def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
@@ -146,7 +148,7 @@ class _Tools:
         `short` that the text is too short to find all copies.
         """
         with _sentences():
-            return answer_record(None, self._index.query(text, limit=limit))
+            return ANSWER.write(self._index.query(text, limit=limit))
 
     def copies(self, id: IdArgument) -> dict[str, object]:
         """List the duplicates of a document, with time and similarity of each decision; changes nothing.
@@ -155,7 +157,7 @@ class _Tools:
         """
         with _sentences():
             if (found := self._index.copies(id)) is None:
-                raise DocumentMissing(f"the index does not hold a document with the id {id!r}")
+                raise DocumentMissing(not_held(id))
             return COPIES.write(found)
 
     def find(self, clue: ClueArgument, limit: LimitArgument = MATCHES) -> dict[str, object]:

@@ -137,7 +137,7 @@ def with_sources(sentence: str, error: BaseException, context: click.Context) ->
         option = max(item.opts, key=len)
         names = [option, *(each for each in shown if len(each) >= TELLING_CHARACTERS)]
         if isinstance(error, InvalidProfile):
-            # Of --lease the field is lease_s, and of --scheme, which may come twice, the parameter is schemes.
+            # The field of --lease is lease_s; the parameter of --scheme, which may come twice, is schemes.
             names += [item.name or option, option.lstrip("-").replace("-", "_")]
         if _has_name(sentence, *names) or (isinstance(error, SimhashError) and error.parameter == item.name):
             sources.append(item.get_error_hint(context))

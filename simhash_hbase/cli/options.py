@@ -274,7 +274,7 @@ passages = (
     option("--at-least", type=click.IntRange(1), show_default="1", metavar="N",
            help="Least number of other documents that hold a passage."),
     option("--same", metavar="FIELD",
-           help="Count only documents with the same value of this metadata field; with --metadata-field FIELD."),
+           help="Count only documents with the same value in this metadata field; with --metadata-field FIELD."),
 )  # fmt: skip
 
 index = collected(

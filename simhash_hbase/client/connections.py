@@ -92,7 +92,7 @@ class _ThreadResponse:
     def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
         self._response = response
         self.status, self.headers = response.status, response.headers
-        # Of one that is read, there is no connection.
+        # urllib3 takes the connection away from an answer that was read.
         self._connection = response.connection
 
     def pieces(self) -> Iterator[bytes]:

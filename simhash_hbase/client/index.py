@@ -178,7 +178,7 @@ class RemoteIndex(Index):
 
     def answered(self, chunk: Chunk, search: Search) -> Iterator[tuple[Document, Answer | errors.SimhashError]]:
         """Find the near-duplicates of the documents of a chunk; see `Index.answered`."""
-        # Of a query's metadata one field counts at most, and a service refuses more than it could keep.
+        # One field of a query's metadata counts at most, and a service refuses metadata that it could not keep.
         asked = [replace(each, metadata=agreed_metadata(each.metadata, self.profile.agree)) for each in chunk.kept]
         return self._sent(QUERY, asked, self._parameters(search))
 
@@ -387,7 +387,7 @@ def _limited(limit: int | None) -> dict[str, str | int | float]:
     """Return the parameter of the most matches of an answer."""
     if limit is not None and limit > MOST_MATCHES:
         raise errors.InvalidArgument(
-            f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches", parameter="limit"
+            f"limit is {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches", parameter="limit"
         )
     return {"limit": MOST_MATCHES if limit is None else limit}
 

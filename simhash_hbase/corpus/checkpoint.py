@@ -48,7 +48,7 @@ class HandedDecisions:
         self._lines = lines
         self._encoded = lines if isinstance(lines, EncodedLines) else None
         self._records: deque[Mapping[str, object]] = deque()
-        self._waiting: deque[bytearray] = deque()  # What waits in place of records where lines are taken encoded.
+        self._waiting: deque[bytearray] = deque()  # Encoded lines that wait in place of records.
         self._copy = open_temporary() if remember else None
 
     def __enter__(self) -> Self:

@@ -15,10 +15,9 @@ from simhash_hbase.corpus.writers import check_kept, open_kept
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.chunks import Chunk
 from simhash_hbase.index.answers import ItemsAnswer
-from simhash_hbase.index.arguments import checked_item_share
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Sources
-from simhash_hbase.profile.defaults import ITEM_SHARE
+from simhash_hbase.profile.defaults import ITEM_SHARE, checked_share
 from simhash_hbase.rows.keys import id_digest
 
 
@@ -115,7 +114,7 @@ class Decontamination:
         """Texts that hold no item."""
         self._sources = Sources(sources)
         self._output = output
-        self._at_share = checked_item_share(at_share)
+        self._at_share = checked_share("at_share", at_share)
         self._reading = reading or Reading()
         self._listener = listener or RunListener()
         check_destinations(self._sources, {"`output`": output, "`rejects`": self._reading.rejects, **(beside or {})})

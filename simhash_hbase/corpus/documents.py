@@ -398,7 +398,7 @@ class Documents:
                         continue
                     with groups.batch():
                         results = self._results(act(chunk))
-                        # What was read would take most of the memory.
+                        # Texts and raw records would take most of the memory.
                         waiting.append(
                             [
                                 (replace(document, text=None, raw=None, features=None, metadata=None), result)

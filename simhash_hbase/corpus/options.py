@@ -9,7 +9,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions, Preference
 from simhash_hbase.inputs.meter import Metering, silent
 from simhash_hbase.inputs.options import PART_BYTES
-from simhash_hbase.profile.defaults import GROUP_MB, check_share
+from simhash_hbase.profile.defaults import GROUP_MB, checked_share
 from simhash_hbase.report.sources import SourceFigures
 from simhash_hbase.rows.names import checked_batch
 
@@ -130,7 +130,8 @@ class DedupOptions:
         for name in ("output", "clusters", "results"):
             if isinstance(path := getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(path))
-        check_share(self.contained)
+        if self.contained is not None:
+            checked_share("contained", self.contained)
         if self.fail_above is not None and not (isinstance(self.fail_above, int | float) and 0 <= self.fail_above < 1):
             raise InvalidArgument(f"`fail_above` is {self.fail_above!r}: wanted a share from 0 to below 1")
         if self.fail_from < 1:

@@ -42,7 +42,7 @@ class CountingAnalyzer(ABC):
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:
-            raise InvalidProfile(f"top {self.top}: wanted at least 1")
+            raise InvalidProfile(f"top is {self.top}: wanted at least 1")
 
     @abstractmethod
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
@@ -145,7 +145,7 @@ class ShingleAnalyzer(CountingAnalyzer):
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 64:  # noqa: PLR2004
-            raise InvalidProfile(f"shingle {self.size}: wanted 1 to 64 characters")
+            raise InvalidProfile(f"shingle is {self.size}: wanted 1 to 64 characters")
 
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
         counted = batch.shingles(self.size, seed=seed)

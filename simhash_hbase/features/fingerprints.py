@@ -256,9 +256,9 @@ With ``none`` the features are the hashes: integers from 0 to 2**64 - 1.
 def check_hash(hash: str, seed: int) -> None:
     """Refuse a hash and a seed that do not go together."""
     if hash not in HASHES:
-        raise InvalidProfile(f"hash {hash!r}: wanted one of {', '.join(HASHES)}")
+        raise InvalidProfile(f"hash is {hash!r}: wanted one of {', '.join(HASHES)}")
     if not 0 <= seed <= _MASK32:
-        raise InvalidProfile(f"seed {seed}: wanted 0 to {_MASK32}")
+        raise InvalidProfile(f"seed is {seed}: wanted 0 to {_MASK32}")
     if seed and hash != "murmur3":
         raise InvalidProfile(f"hash {hash} takes no seed; only murmur3 does")
 

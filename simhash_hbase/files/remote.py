@@ -244,7 +244,8 @@ def created(url: str) -> Iterator[BinaryIO]:
         # A store that is gone cannot be told to forget the parts, either.
         with suppress(Exception):
             file.discard()
-        file.closed = True  # Else its end would close it, and the hub's client upload what there is.
+        # An open file is closed when it is freed, and the hub's client would upload its beginning then.
+        file.closed = True
         if own := getattr(file, "temp_file", None):
             Path(own.name).unlink(missing_ok=True)
         raise

@@ -382,7 +382,7 @@ def html_of(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = f"{value:,}" if isinstance(value, int) else str(round(value, 4) if isinstance(value, float) else value)
+    text = f"{value:,}" if isinstance(value, int) else str(rounded(value) if isinstance(value, float) else value)
     return escape(text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…")
 
 

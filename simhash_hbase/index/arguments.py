@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 MOST_MATCHES = 1_000  # Matches of an answer that crosses the network.
 LEASES = 2  # Leases that such a claim waits for another writer, which may have crashed.
-# What deletes documents asks first where these are so many, and more than this share of all.
+# Removals and expiry ask first where they delete more documents than this, and more than this share of all.
 ASKED_DOCUMENTS = 10
 ASKED_SHARE = 0.5
 BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their name take at a time: one commit each.
@@ -33,7 +33,7 @@ _NOWHERE = Place("", 0)
 def checked_limit(limit: int | None) -> int | None:
     """Return the most matches of an answer, or raise `InvalidArgument`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise InvalidArgument(f"limit {limit!r}: wanted at least 1", parameter="limit")
+        raise InvalidArgument(f"limit is {limit!r}: wanted at least 1", parameter="limit")
     return limit
 
 
@@ -56,7 +56,7 @@ class Search:
     def __post_init__(self) -> None:
         checked_limit(self.limit)
         if self.rule is not None and not isinstance(self.rule, MatchRule):
-            raise InvalidArgument(f"rule {self.rule!r}: wanted a MatchRule, as `Index.rule` makes them")
+            raise InvalidArgument(f"rule is {self.rule!r}: wanted a MatchRule, as `Index.rule` makes them")
 
     @property
     def options(self) -> SearchOptions:
@@ -88,21 +88,14 @@ class PassageSearch:
 
     def __post_init__(self) -> None:
         if not isinstance(self.at_least, int) or self.at_least < 1:
-            raise InvalidArgument(f"at_least {self.at_least!r}: wanted 1 or more documents", parameter="at_least")
+            raise InvalidArgument(f"at_least is {self.at_least!r}: wanted 1 or more documents", parameter="at_least")
         if self.at_least > PASSAGE_DOCUMENTS:
             raise InvalidArgument(
-                f"at_least {self.at_least:,}: {PASSAGE_DOCUMENTS:,} documents of a passage are read",
+                f"at_least is {self.at_least:,}: {PASSAGE_DOCUMENTS:,} documents of a passage are read",
                 parameter="at_least",
             )
         if not isinstance(self.same, str | None):
-            raise InvalidArgument(f"same {self.same!r}: wanted the name of a field of metadata", parameter="same")
-
-
-def checked_item_share(share: float) -> float:
-    """Return the least share of an item that a text holds, or raise `InvalidArgument`."""
-    if not isinstance(share, int | float) or not 0 < share <= 1:
-        raise InvalidArgument(f"at_share {share!r}: wanted a share above 0 and up to 1", parameter="at_share")
-    return share
+            raise InvalidArgument(f"same is {self.same!r}: wanted the name of a field of metadata", parameter="same")
 
 
 OWN_RULE = Search()

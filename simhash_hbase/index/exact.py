@@ -16,7 +16,7 @@ from simhash_hbase.files.local import RecordFile
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import batches
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.defaults import check_share
+from simhash_hbase.profile.defaults import checked_share
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documentcells import Text
 
@@ -111,7 +111,8 @@ class TextJudge:
     """
 
     def __init__(self, profile: Profile, *, contained: float | None = None) -> None:
-        check_share(contained)
+        if contained is not None:
+            checked_share("contained", contained)
         check_judged(profile)
         self.candidates = profile.replace(similarity=max(0.0, profile.similarity - MARGIN))
         """The profile by which candidates are searched."""

@@ -11,7 +11,7 @@ from typing import Self
 
 from simhash_hbase.profile.defaults import GROUP_MB
 from simhash_hbase.signals import whole
-from simhash_hbase.stores.base import OnDisk, Store
+from simhash_hbase.stores.base import Store
 
 GROUP_S = 120.0
 """Longest time of a group of `GROUP_MB`, some 150,000 documents: as long may a run be repeated that was killed."""
@@ -22,7 +22,7 @@ SHARED_S = 60.0
 class WriteGroups:
     """Gathers batches of writes until they are many, take long, or another writer waits.
 
-    A store that is no folder has no pages to spare: each batch stands alone there.
+    Only a folder has pages to spare: in any other store each batch stands alone.
 
     Parameters
     ----------
@@ -35,8 +35,7 @@ class WriteGroups:
     """
 
     def __init__(self, store: Store | None, *, gathers: bool = True, memory_mb: float = GROUP_MB) -> None:
-        # Only a folder has pages to spare.
-        self._store = store if gathers and isinstance(store, OnDisk) else None
+        self._store = store if gathers and store is not None and store.gathers else None
         self._most_bytes, self._most_s = memory_mb * 2**20, GROUP_S * memory_mb / GROUP_MB
         self._group = ExitStack()
         self.is_undone = False

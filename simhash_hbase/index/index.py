@@ -25,7 +25,6 @@ from simhash_hbase.index.arguments import (
     PassageSearch,
     Search,
     SearchOptions,
-    checked_item_share,
     checked_limit,
     document_batches,
     given_document,
@@ -224,7 +223,7 @@ class Index(ABC):
         """Raise `InvalidArgument` for a deadline that a claim cannot have."""
         if deadline_s is not None and not (isinstance(deadline_s, int | float) and deadline_s > 0):
             raise InvalidArgument(
-                f"deadline_s {deadline_s!r}: wanted a number of seconds above 0", parameter="deadline_s"
+                f"deadline_s is {deadline_s!r}: wanted a number of seconds above 0", parameter="deadline_s"
             )
 
     def _check_search(self, search: Search) -> None:  # noqa: B027 - only a service takes less
@@ -299,7 +298,7 @@ class Index(ABC):
         """
         own = self.profile.rule
         if match not in (None, *get_args(defaults.MatchName)):
-            raise InvalidArgument(f"match {match!r}: wanted one of {', '.join(get_args(defaults.MatchName))}")
+            raise InvalidArgument(f"match is {match!r}: wanted one of {', '.join(get_args(defaults.MatchName))}")
         if match not in (None, "distance") and self.profile.sketch is None:
             raise InvalidArgument("the index keeps no sketches, so it can match by distance only")
         if match == "copied" and self.profile.passages is None:
@@ -309,9 +308,9 @@ class Index(ABC):
         if similarity is not None and match == "distance":
             raise InvalidArgument("a similarity goes with rules verified and copied, not with distance")
         if not 0 <= within <= 64:  # noqa: PLR2004
-            raise InvalidArgument(f"distance {within}: wanted 0 to 64", parameter="distance")
+            raise InvalidArgument(f"distance is {within}: wanted 0 to 64", parameter="distance")
         if not 0 <= least <= 1:
-            raise InvalidArgument(f"similarity {least}: wanted 0 to 1", parameter="similarity")
+            raise InvalidArgument(f"similarity is {least}: wanted 0 to 1", parameter="similarity")
         plain = distance is not None and similarity is None
         chosen: defaults.MatchName = match or ("distance" if plain else own.match)  # type: ignore[assignment]
         return MatchRule(
@@ -639,7 +638,7 @@ class Index(ABC):
         EmptyDocument
             When the text has no letter, number or mark.
         """
-        act = partial(self.held, at_share=checked_item_share(at_share))
+        act = partial(self.held, at_share=defaults.checked_share("at_share", at_share))
         return self._one(act, "", text, analysed=False)
 
     def items_many(
@@ -659,7 +658,7 @@ class Index(ABC):
         (id, ItemsAnswer)
             In the order of the input; None for a text without a letter, number or mark.
         """
-        act = partial(self.held, at_share=checked_item_share(at_share))
+        act = partial(self.held, at_share=defaults.checked_share("at_share", at_share))
         return ((name, result_of(answer)) for name, answer in self._each(act, documents, analysed=False))
 
     def query_many(

@@ -140,6 +140,10 @@ class Form(Generic[T]):
         msgspec.convert(record, _described(self))
         return self.make(record)
 
+    def write_for(self, name: str | None, answer: T) -> JsonRecord:
+        """Make the JSON object of an answer for an id that was sent, or for a value that was looked for."""
+        return {**self.write(answer), self.id_field: name}
+
 
 @cache
 def _described(form: Form[Any]) -> type[Struct]:
@@ -370,8 +374,3 @@ def json_line(record: Mapping[str, object]) -> bytes:
 def plain_line(record: object) -> bytes:
     """Encode a record of which all values are plain, as those of a decision are; with its line end."""
     return msgspec.json.encode(record) + b"\n"
-
-
-def answer_record(query: str | None, answer: Answer) -> JsonRecord:
-    """Make the JSON object of an answer; `query` is the id that was sent, or the value that was looked for."""
-    return {**_write_answer(answer), "query": query}

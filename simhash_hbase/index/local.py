@@ -17,7 +17,6 @@ from simhash_hbase.errors import (
     SimhashError,
     StoreFull,
     StoreRefused,
-    Unsupported,
 )
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index import indexrows
@@ -75,7 +74,7 @@ from simhash_hbase.rows.analysed import Entries, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.names import checked_batch
-from simhash_hbase.stores.base import UNLIMITED, OnDisk, Store, Transactional, atomically
+from simhash_hbase.stores.base import UNLIMITED, Store, Transactional, atomically
 from simhash_hbase.tracing import traced
 
 if TYPE_CHECKING:
@@ -572,8 +571,7 @@ class LocalIndex(Index):
             Is called with the row of each damaged cell, and with an error that says what is wrong.
         """
         # Damage of a mapped file may end the process that reads it, so another one reads it first.
-        if isinstance(self.store, OnDisk):
-            self.store.check_readable()
+        self.store.check_readable()
         times = Times.of(self._server_clock, self._now()) if repair else None
         return verify(self.store, self.profile, times=times, watch=watch, on_damage=on_damage)
 
@@ -631,9 +629,6 @@ class LocalIndex(Index):
         The time is noted when the copy is complete. After a crash in between there is a backup that is not noted, so
         `stats` shows an earlier time, never a later one. The copy holds the time of the backup before.
         """
-        # Only files of this machine can be copied by it.
-        if not isinstance(self.store, OnDisk):
-            raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
         began = self._now()
         self.store.backup(os.fspath(destination).removeprefix("file:"))
         try:
@@ -658,6 +653,6 @@ class LocalIndex(Index):
         now = self._clock()
         time = since_ms(taken, now, name="taken")
         if time > now:
-            raise InvalidArgument(f"taken {taken}: that is in the future")
+            raise InvalidArgument(f"taken is {taken}: that is in the future")
         indexrows.write_last_backup(self.store, time)
         return rfc3339(time)

@@ -83,7 +83,7 @@ class Clue:
         return held
 
     def count_places(self, held: NDArray[np.int32]) -> int:
-        """Count the places of these hashes: of one that is repeated there are many."""
+        """Count the places of these hashes; a repeated hash has many."""
         return int((self._ends[held + 1] - self._ends[held]).sum())
 
     def _places(self, held: NDArray[np.int32]) -> NDArray[np.intp]:

@@ -136,7 +136,7 @@ class Attempt:
     """One attempt at a read and the write that rests on it; it ends without an error where another may do better."""
 
     def __init__(self, store: Store, until: float, *, is_last: bool) -> None:
-        # What a transaction did not finish had no effect; a single write without an answer may have had one.
+        # A transaction that failed had no effect; a single write without an answer may have had one.
         self._is_transaction = isinstance(store, Transactional)
         self._until = until
         self._is_last = is_last

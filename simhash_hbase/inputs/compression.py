@@ -189,11 +189,11 @@ _ZSTD_FAULTS = (  # By a word of the library's message.
     ("", "the zstd data is damaged"),
 )  # fmt: skip
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-# Of a frame without data, but perhaps with a dictionary for later ones.
+# The first bytes of a frame without data, which may have a dictionary for later frames.
 _ZSTD_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 ZSTD_FRAME = re.compile(re.escape(_ZSTD_MAGIC) + b"|" + _ZSTD_SKIPPED.pattern)
 """The first bytes of zstd's frames."""
-_ZSTD_HEADER_BYTES = 5  # Of a frame's header; they tell how long it is.
+_ZSTD_HEADER_BYTES = 5  # The bytes of a frame's header from which its length is known.
 _ZSTD_BLOCK_HEADER_BYTES, _ZSTD_CHECKSUM_BYTES = 3, 4
 _ZSTD_RUN = 1  # The kind of a block that is one byte, repeated.
 _SKIPPED_FRAME = struct.Struct("<4sI")  # Magic and length.

@@ -64,7 +64,7 @@ def line_parts(request: ReadRequest, format_name: str, sizes: Iterator[int]) -> 
         try:
             file = stack.enter_context(open(source.path or "", "rb", buffering=0))
         except OSError:
-            # Who reads it meets the error, and refuses it.
+            # The reader of the part meets the same error, and refuses the file.
             yield Part((source,))
             return
         # Taken before the beginning is read, so that all parts are of one version.

@@ -46,7 +46,7 @@ class Document:
     source: str | None = None
     """Source of the record by `InputOptions.by_field`; None or ``""`` where it names none, or none is asked for."""
     remainder: bytes = b""
-    """Of a page the sketch of its other sentences, where they are at least a quarter as long as its main text."""
+    """The sketch of a page's other sentences, where they are at least a quarter as long as its main text."""
 
 
 @dataclass(frozen=True, slots=True)

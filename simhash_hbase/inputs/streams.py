@@ -72,7 +72,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """One source to be read: how, and who hears of the progress."""
+    """One source to be read, with its options and the counter of its progress."""
 
     source: Source
     options: InputOptions

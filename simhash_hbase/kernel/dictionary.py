@@ -108,7 +108,7 @@ def _units(parents: NDArray[np.int64], steps: NDArray[np.int64], weights: NDArra
     order = np.argsort(parents, kind="stable")
     first = np.searchsorted(parents[order], np.arange(beginnings))
     count = np.diff(first, append=len(order))
-    # Those with most children are placed first; single ones fit into any slot that is left.
+    # Beginnings with most children are placed first; a single child fits into any slot that is left.
     several = np.argsort(-count[1:], kind="stable")[: np.count_nonzero(count[1:] > 1)] + 1
     children, bases = steps[order], np.zeros(beginnings, np.int64)
     last = int(steps.max(initial=0))

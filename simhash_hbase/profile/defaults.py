@@ -1,8 +1,10 @@
 """Names and default values of the options of an index and of what fills it, without numpy, since help imports them."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from simhash_hbase.errors import InvalidArgument
+
+T = TypeVar("T")
 
 AnalyzerName = Literal["jieba", "learned", "shingle", "weighted"]
 """Names of analyzers, which make weighted features of a text; see `simhash_hbase.features.analyzers`."""
@@ -88,7 +90,8 @@ ITEM_SHARE = 0.5
 """Share of an item's passages from which on a text holds it: items that share a phrase with the text have less."""
 
 
-def check_share(share: object) -> None:
-    """Raise `InvalidArgument` unless `contained` is a share above 0 and up to 1, or None, which asks for none."""
-    if share is not None and not (isinstance(share, int | float) and 0 < share <= 1):
-        raise InvalidArgument(f"contained is {share!r}: wanted a share above 0 and up to 1", parameter="contained")
+def checked_share(name: str, share: T) -> T:
+    """Return the value of a parameter, or raise `InvalidArgument` unless it is a share above 0 and up to 1."""
+    if not (isinstance(share, int | float) and 0 < share <= 1):
+        raise InvalidArgument(f"{name} is {share!r}: wanted a share above 0 and up to 1", parameter=name)
+    return share

@@ -262,7 +262,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 continue
             others = offered_names(ANALYZERS) if field == "analyzer" else []
             if name not in others:
-                raise InvalidProfile(f"profile: {field} {name!r}: wanted one of {', '.join([*names, *others])}")
+                raise InvalidProfile(f"profile: {field} is {name!r}: wanted one of {', '.join([*names, *others])}")
         limits = fields.get("band_distance")
         if isinstance(limits, int):
             # Users may write one limit for any number of shared sketch rows.
@@ -424,7 +424,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if (self.passages is None) != (self.passage_gram is None):
             return "passages and passage_gram go with each other"
         if self.passages is not None and self.passage_gram is not None and self.passage_gram > self.passages:
-            return f"passage_gram {self.passage_gram}: wanted at most the {self.passages} characters of passages"
+            return f"passage_gram is {self.passage_gram}: wanted at most the {self.passages} characters of passages"
         if self.passages is not None and self.analyzer == "weighted":
             return "passages are made of texts, and analyzer weighted takes none"
         return None

@@ -58,7 +58,7 @@ class Scheme:
 
     def __post_init__(self) -> None:
         if not 1 <= self.choose < self.blocks <= SIMHASH_BITS:
-            raise InvalidProfile(f"scheme {self}: wanted 1 <= chosen blocks < blocks <= {SIMHASH_BITS}")
+            raise InvalidProfile(f"scheme is {self}: wanted 1 <= chosen blocks < blocks <= {SIMHASH_BITS}")
         if (tables := comb(self.blocks, self.choose)) > MAX_TABLES:
             raise InvalidProfile(
                 f"scheme {self} needs {tables:,} tables and a row key's flag has room for {MAX_TABLES}"
@@ -69,7 +69,7 @@ class Scheme:
         """Read the written form, such as ``5x2`` or ``4x1``; raise `InvalidProfile` when it is none."""
         numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
         if numbers is None:
-            raise InvalidProfile(f"scheme {text!r}: wanted BLOCKSxCHOSEN, such as 5x2 or 4x1")
+            raise InvalidProfile(f"scheme is {text!r}: wanted BLOCKSxCHOSEN, such as 5x2 or 4x1")
         return cls(int(numbers[1]), int(numbers[2]))
 
     def __str__(self) -> str:

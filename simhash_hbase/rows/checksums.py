@@ -9,7 +9,7 @@ number."""
 
 _BYTES: Final = 4
 _POLYNOMIAL: Final = 0xEDB88320
-"""Of the CRC-32 of zlib, without its highest term; the lowest bit is that of the highest power."""
+"""The polynomial of zlib's CRC-32 without its highest term; the lowest bit is that of the highest power."""
 _MOST_BITS: Final = 91_607
 """In a longer cell, two changed bits may look like another one that has changed."""
 

@@ -54,7 +54,7 @@ def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
         return parse_since(datetime.fromisoformat(since), now)
     except ValueError as error:
         raise InvalidArgument(
-            f"{name} {since!r}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
+            f"{name} is {since!r}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
             "or an age such as 7d, 12h or 30m",
             parameter=name,
         ) from error

@@ -6,6 +6,7 @@ Each item is claimed in an index.
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import count
 from typing import Self, TypeVar
@@ -65,6 +66,7 @@ class NearDuplicatesPipeline:
         self._field = settings.get(f"{PREFIX}FIELD", "text")
         self._html = _read(settings.getbool, "HTML", False)
         self._id_field = settings.get(f"{PREFIX}ID_FIELD")
+        self._collection = settings.get(f"{PREFIX}COLLECTION")
         self._batch = checked_batch(settings.get(f"{PREFIX}BATCH"))
         assert crawler.stats is not None
         self._stats = crawler.stats
@@ -82,7 +84,7 @@ class NearDuplicatesPipeline:
         if self._html:
             # A missing extra is reported now, not at the first page.
             import simhash_hbase.inputs.html  # noqa: F401, PLC0415 - an extra
-        self._index = await run_in_thread(open_index, self._url)
+        self._index = await run_in_thread(partial(open_index, self._url, collection=self._collection))
 
     async def close_spider(self) -> None:
         """Close the index; Scrapy has waited for all items."""

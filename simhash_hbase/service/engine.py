@@ -20,7 +20,6 @@ from simhash_hbase.index.indexrows import read_idf, read_last_backup, read_profi
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.service.limits import Shares
-from simhash_hbase.stores.base import OnDisk
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -121,11 +120,9 @@ class Engine:
         await _within(PROBE_S, self._begin_shared("probe", self._probes, read_profile, self.index.store))
 
     async def probe_writes(self) -> None:
-        """Ask a store in a folder whether it can be written to."""
-        store = self.index.store
-        if isinstance(store, OnDisk):
-            checked = self._begin_shared("writes", self._probes, lambda on_disk: on_disk.check_writable(), store)
-            await _within(PROBE_S, checked)
+        """Ask the store whether it can be written to."""
+        checked = self._begin_shared("writes", self._probes, lambda store: store.check_writable(), self.index.store)
+        await _within(PROBE_S, checked)
 
     async def last_backup(self) -> int | None:
         """Read when the last backup began, in ms since 1970; None if none was noted."""
@@ -155,7 +152,7 @@ class Engine:
         return begun
 
     def _begin_shared(self, name: str, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
-        """Return the call of a name that is under way, or begin it: who asks meanwhile shares its result."""
+        """Return the call of this name that is under way, or begin one: callers in the meantime share its result."""
         begun: Future[T] | None = self._shared.get(name)
         if begun is None or begun.done():
             begun = self._shared[name] = self._begin(threads, call, on)

@@ -11,7 +11,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.search import Searched
 from simhash_hbase.service.limits import METRICS_FOLDER
-from simhash_hbase.stores.base import Cluster, OnDisk, Store
+from simhash_hbase.stores.base import Store
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
@@ -49,15 +49,14 @@ class Metrics:
         self._candidates = counter("simhash_query_candidates", "Stored fingerprints within reach of a query.")
         self._matches = counter("simhash_query_matches", "Documents that a rule accepted.")
         self._truncated = counter("simhash_answers_truncated", "Answers that a limit cut.")
-        self._store = store if isinstance(store, Cluster) else None
-        if self._store is not None:
+        self._store = store
+        if store.traffic() is not None:
             self._connections = gauge("simhash_store_connections", "Connections to the store, by state.", ["state"])
             self._connections_limit = gauge("simhash_store_connections_limit", "Connections that there may be.")
             self._retries = counter("simhash_store_retries", "Calls of the store made again.")
             self._retries_counted = 0
         self._last_backup: Gauge | None = None
-        self._folder = store if isinstance(store, OnDisk) else None
-        if self._folder is not None:
+        if store.space() is not None:
             # All processes of a service see the same disk.
             place = partial(Gauge, registry=self._registry, multiprocess_mode="livemax")
             self._bytes = place("simhash_store_bytes", "Bytes of the index on its disk.")
@@ -92,15 +91,13 @@ class Metrics:
 
     def observe_store(self) -> None:
         """Read the figures of a store: of its disk, or of the network that it is reached over."""
-        if self._folder is not None:
-            # A disk that cannot be asked is reported by requests.
-            with suppress(SimhashError):
-                used, free = self._folder.space()
-                self._bytes.set(used)
-                self._free.set(free)
-        if self._store is None:
+        # A disk that cannot be asked is reported by requests.
+        with suppress(SimhashError):
+            if (space := self._store.space()) is not None:
+                self._bytes.set(space.used)
+                self._free.set(space.free)
+        if (traffic := self._store.traffic()) is None:
             return
-        traffic = self._store.traffic()
         self._connections.labels("in_use").set(traffic.in_use)
         self._connections.labels("idle").set(traffic.connections - traffic.in_use)
         self._connections_limit.set(traffic.most)

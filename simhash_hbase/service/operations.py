@@ -17,13 +17,12 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from simhash_hbase import tracing
-from simhash_hbase.errors import ClaimContended, Retryable, SimhashError
+from simhash_hbase.errors import ClaimContended, Retryable, SimhashError, not_held
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.chunks import analyse_chunk, payload, whole_chunk
 from simhash_hbase.index import operations
 from simhash_hbase.index.answers import Added, Removed
 from simhash_hbase.index.arguments import BATCH_DOCUMENTS, LEASES, PassageSearch, Search
-from simhash_hbase.index.jsonforms import answer_record
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.index.operations import Operation
 from simhash_hbase.inputs import Document
@@ -183,7 +182,7 @@ def _copies(index: LocalIndex, ids: Sequence[str]) -> list[ItemAnswer]:
 
 
 def _missing() -> Problem:
-    return Problem("document_missing", "the index does not hold a document of this id")
+    return Problem("document_missing", not_held())
 
 
 ADD = BatchOperation(operation=operations.ADD, on_entries=_add, outcome=lambda record: "added")
@@ -240,12 +239,12 @@ def query(search: Search) -> BatchOperation:
     def of_entries(index: LocalIndex, entries: Entries) -> Iterator[ItemAnswer]:
         answers = index.answer_entries(entries, search)
         for name, answer in zip(entries.ids, answers, strict=True):
-            yield answer_record(name or None, answer)
+            yield operations.QUERY.form.write_for(name or None, answer)
 
     def of_ids(index: LocalIndex, ids: Sequence[str]) -> Iterator[ItemAnswer]:
         for name in ids:
             answer = index.query_id(name, **search.options)
-            yield _missing() if answer is None else answer_record(name, answer)
+            yield _missing() if answer is None else operations.QUERY.form.write_for(name, answer)
 
     return BatchOperation(
         operation=operations.QUERY,
@@ -266,7 +265,7 @@ def find(limit: int) -> BatchOperation:
             if isinstance(found, SimhashError):
                 yield of_error(found)
             else:
-                yield {**operations.FIND.form.write(found), "query": document.id or None}
+                yield operations.FIND.form.write_for(document.id or None, found)
 
     return BatchOperation(
         operation=operations.FIND,

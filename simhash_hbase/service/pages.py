@@ -143,7 +143,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# The colours of passages begin at the numbers of documents at which those of the report do.
+# Passages have the colours of the report, from the same numbers of documents on.
 _BOUNDS = f'data-bounds="{" ".join(map(str, BOUNDS))}"'.encode()
 _PAGE = (files("simhash_hbase.service") / "page.html").read_bytes().replace(b'data-bounds=""', _BOUNDS)
 # The page asks for a key only where the service does.

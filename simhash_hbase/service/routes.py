@@ -265,7 +265,7 @@ async def find(
         int | None,
         Query(ge=0, le=64, description="Most bits that differ; above the index's distance, answers are not complete."),
     ] = None,
-    similarity: Annotated[float | None, Query(ge=0, le=1)] = None,
+    similarity: Annotated[float | None, Query(ge=0, le=1, description="Least similarity for rule verified.")] = None,
 ) -> Response:
     """Find the near-duplicates of documents, or of stored ones by their ids, nearest first."""
     try:
@@ -307,7 +307,9 @@ async def find_passages(
     ] = 1,
     same: Annotated[
         str | None,
-        Query(min_length=1, max_length=200, description="Count documents with the same value in this metadata field."),
+        Query(
+            min_length=1, max_length=200, description="Count only documents with the same value in this metadata field."
+        ),
     ] = None,
 ) -> Response:
     """Find the parts of a text that stand in other documents.
@@ -327,7 +329,7 @@ async def find_items(
     request: Request,
     service: ReadingService,
     at_share: Annotated[
-        float, Query(gt=0, le=1, description="Only items of whose passages a text has so large a share.")
+        float, Query(gt=0, le=1, description="Least share of an item's passages that the text has.")
     ] = ITEM_SHARE,
 ) -> Response:
     """Find the documents that stand in a text, such as items of an evaluation set in a collection of their own.

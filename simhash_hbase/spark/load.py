@@ -205,7 +205,7 @@ def _written(shared: Broadcast, stamp: int) -> Mapped:
         pieces = chain.from_iterable(map(by_target, batches))
         for target, some in groupby(pieces, key=lambda piece: piece[0]):
             tables = (table for _, table in some)
-            # A folder for each attempt of a task: of one that was lost nothing is loaded.
+            # Each attempt of a task has a folder of its own; the folder of a lost attempt is not loaded.
             name = secrets.token_hex(8)
             with TemporaryDirectory(prefix="simhash-hbase-") as folder:
                 program = [*loader.program(Path(folder)), "write"]

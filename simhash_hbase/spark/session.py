@@ -57,7 +57,7 @@ def session(options: SparkOptions) -> Iterator[SparkSession]:
             # A Java of this machine, or the runtime that HBase gets, too.
             java = Downloads(cache_folder()).java().resolve()
             os.environ.setdefault("JAVA_HOME", str(java.parent.parent))
-            # Else the workers run whatever Python is first on the path.
+            # Without it the workers run the Python that is first on the path.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         for name, value in settings.items():
             builder = builder.config(name, value)

@@ -3,7 +3,7 @@
 A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value;
 ``d`` and ``m`` hold *cells*, values under a row and a qualifier. No row of a family is a prefix of another one of that
 family. Every store has the methods of `Store`, of which `compare_and_set` keeps writers apart; a `Transactional` store
-has a simpler way. `OnDisk` and `Cluster` have further methods of some stores.
+has a simpler way.
 
 Every method may raise the errors of `simhash_hbase.errors` named there for stores; no error of a driver gets out.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, Unsupported
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX
 
@@ -93,11 +93,39 @@ class StoreSize(NamedTuple):
     """Block rows of ``b``, cells of ``d`` and ``m``; None where counting means scanning."""
 
 
+class DiskSpace(NamedTuple):
+    """Room on the disk of a store in a folder."""
+
+    used: int  # Bytes of the store.
+    free: int  # Bytes that may still be written.
+
+
+class RegionPlace(NamedTuple):
+    """One region: a range of rows that one server serves."""
+
+    start: bytes  # First row key of the region; empty for the first region.
+    server: str  # ``host:port``; empty while no server serves it.
+
+
+class Traffic(NamedTuple):
+    """Connections and retries of a store that is reached over a network."""
+
+    connections: int  # Open connections, in use or idle.
+    in_use: int  # Connections that calls hold at this moment.
+    most: int  # The largest number of connections allowed.
+    retries: int  # Calls that were repeated since the store was opened.
+
+
 class Store(Protocol):
-    """A place that keeps rows in byte order."""
+    """A place that keeps rows in byte order.
+
+    The members with a body answer for a store that is neither a folder of this machine nor spread over servers.
+    """
 
     is_sorted: bool = True
     """Whether a narrow range is read faster than everything."""
+    gathers: bool = False
+    """Whether many transactions are cheaper in one, in a block of `gathered`."""
 
     @property
     def url(self) -> str:
@@ -221,6 +249,57 @@ class Store(Protocol):
         Calls of a store outside of this process raise `IndexClosed` from then on.
         """
 
+    def gathered(self) -> AbstractContextManager[None]:
+        """Gather the transactions of this thread inside the block in one.
+
+        They take effect together when the block ends without an exception, and not at all otherwise: leave the block
+        with the exception of a transaction that failed. Where the store has no room for many, each stands alone.
+        """
+        return nullcontext()
+
+    def is_awaited(self) -> bool:
+        """Return whether another writer waits for a block of `gathered` to end."""
+        return False
+
+    def gathered_bytes(self) -> int:
+        """Return roughly how much memory an open block of `gathered` takes."""
+        return 0
+
+    def check_readable(self) -> None:
+        """Read the files of a store in another process, which damage may end; raise `CorruptIndex` then."""
+        return
+
+    def check_writable(self) -> None:
+        """Raise `StoreReadonly` or `StoreFull` where a write of ordinary size would fail; nothing is changed."""
+        return
+
+    def backup(self, destination: str) -> None:
+        """Write a consistent copy while the store is in use, to a path that does not exist yet.
+
+        Raises
+        ------
+        Unsupported
+            When the store is no folder of this machine.
+        """
+        raise Unsupported(f"{self.url} cannot be copied by backup; see docker/README.md, Back up")
+
+    def space(self) -> DiskSpace | None:
+        """Measure the room on the disk of a store without reading it; None where it has no folder of this machine."""
+        return None
+
+    def regions(self) -> list[RegionPlace] | None:
+        """List the regions as they are now, in the order of their keys; None where rows are not spread over servers."""
+        return None
+
+    def traffic(self) -> Traffic | None:
+        """Count connections and retries; None where the store does not count them."""
+        return None
+
+    @property
+    def shortfalls(self) -> Sequence[str]:
+        """One clause for each setting that is missing or different; empty unless this object made the store."""
+        return ()
+
 
 @runtime_checkable
 class Transactional(Protocol):
@@ -237,74 +316,6 @@ class Transactional(Protocol):
 def atomically(store: Store) -> AbstractContextManager[None]:
     """Return a transaction of the store, or a block that does nothing where it has none."""
     return store.transaction() if isinstance(store, Transactional) else nullcontext()
-
-
-class DiskSpace(NamedTuple):
-    """Room on the disk of a store in a folder."""
-
-    used: int  # Bytes of the store.
-    free: int  # Bytes that may still be written.
-
-
-@runtime_checkable
-class OnDisk(Protocol):
-    """A store in a folder of this machine."""
-
-    def space(self) -> DiskSpace:
-        """Measure the room on its disk; the store is not read."""
-
-    def backup(self, destination: str) -> None:
-        """Write a consistent copy while the store is in use, to a path that does not exist yet."""
-
-    def gathered(self) -> AbstractContextManager[None]:
-        """Gather the transactions of this thread inside the block in one.
-
-        They take effect together when the block ends without an exception, and not at all otherwise: leave the block
-        with the exception of a transaction that failed. Where the store has no room for many, each stands alone.
-        """
-
-    def is_awaited(self) -> bool:
-        """Return whether another writer waits for a block of `gathered` to end."""
-
-    def gathered_bytes(self) -> int:
-        """Return roughly how much memory an open block of `gathered` takes."""
-
-    def check_readable(self) -> None:
-        """Read everything in another process, which damage may end; raise `CorruptIndex` then."""
-
-    def check_writable(self) -> None:
-        """Raise `StoreReadonly` or `StoreFull` where a write of ordinary size would fail; nothing is changed."""
-
-
-class RegionPlace(NamedTuple):
-    """One region: a range of rows that one server serves."""
-
-    start: bytes  # First row key of the region; empty for the first region.
-    server: str  # ``host:port``; empty while no server serves it.
-
-
-class Traffic(NamedTuple):
-    """Connections and retries of a store that is reached over a network."""
-
-    connections: int  # Open connections, in use or idle.
-    in_use: int  # Connections that calls hold at this moment.
-    most: int  # The largest number of connections allowed.
-    retries: int  # Calls that were repeated since the store was opened.
-
-
-@runtime_checkable
-class Cluster(Protocol):
-    """A store whose rows are spread over the regions of a cluster, reached over a network."""
-
-    @property
-    def shortfalls(self) -> Sequence[str]:
-        """One clause for each setting that is missing or different; empty unless this object made the table."""
-
-    def regions(self) -> list[RegionPlace]:
-        """List the regions as they are now, in the order of their keys."""
-
-    def traffic(self) -> Traffic:
-        """Count connections and retries."""
 
 
 CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)

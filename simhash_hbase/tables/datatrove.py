@@ -38,6 +38,8 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         Documents that are decided at once.
     unreadable : {"raise", "keep", "drop"}
         The treatment of documents without usable words.
+    collection : str, optional
+        The collection within the index; see `Index.in_collection`.
     batch : str, optional
         With ``claim``, the name of what the documents come in, such as a crawl; see `Index.batches`.
 
@@ -58,7 +60,7 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
 
     name = "near-duplicates"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one choice each
         self,
         url: Address,
         *,
@@ -66,6 +68,7 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         exclusion_writer: Any = None,  # noqa: ANN401 - datatrove has no types
         batch_size: int = 1_000,
         unreadable: Unreadable = "raise",
+        collection: str | None = None,
         batch: str | None = None,
     ) -> None:
         if action not in ("claim", "ask"):
@@ -77,11 +80,13 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         self._url = address_of(url)
         self._action = action
         self._unreadable = unreadable
+        self._collection = collection
         self._batch = batch
 
     def run(self, data: Any, rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ANN401 - no types
         """Open the index in the process of the task, for as long as that runs."""
-        with open_index(self._url, readonly=self._action == "ask") as self._index:
+        readonly = self._action == "ask"
+        with open_index(self._url, collection=self._collection, readonly=readonly) as self._index:
             yield from super().run(data, rank, world_size)
         del self._index
 

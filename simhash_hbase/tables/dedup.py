@@ -19,7 +19,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.local import LocalIndex
 from simhash_hbase.inputs import Document, InputOptions, Place, Preference, Record, Reject
 from simhash_hbase.inputs.records import came_before, listed
-from simhash_hbase.profile.defaults import check_share
+from simhash_hbase.profile.defaults import checked_share
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.names import checked_batch
 from simhash_hbase.tables.request import Read, Refused, TableRequest, check_number, opened
@@ -68,7 +68,8 @@ class DedupRequest(TableRequest[Decision]):
         self.added = MARKS if marks else None
         self.keep = Preference.parse(profile.pop("keep"))
         self.contained: float | None = profile.pop("contained", None)
-        check_share(self.contained)
+        if self.contained is not None:
+            checked_share("contained", self.contained)
         self.exact = profile.pop("exact", False) or self.contained is not None
         self.workers = profile.pop("workers", 1)
         check_number("workers", self.workers)

@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise missing_extra("the tests of a store need pytest", "test") from error
 
-# Else a failed assertion would not show its values.
+# Without rewriting, a failed assertion would not show its values.
 pytest.register_assert_rewrite("simhash_hbase.testing.contract")
 
 from simhash_hbase.testing.contract import StoreContract, TransactionContract  # noqa: E402

@@ -63,7 +63,7 @@ class StoreContract:
         store.put_rows(rows_of(*EDGES), timestamp=1)
         return store
 
-    def test_a_scan_finds_all_rows_of_its_prefix_to_the_last_key_and_no_others(self, edges):
+    def test_a_scan_finds_exactly_the_rows_of_its_prefix(self, edges):
         found = edges.scan(uint64s(0), limit=1)
         assert {array.dtype for array in (*found.rows, found.truncated)} == {np.dtype(np.uint64)}
         for prefix in {prefix for prefix, _ in EDGES}:
@@ -88,7 +88,7 @@ class StoreContract:
         assert found_by(store, 5) == [(5, simhash) for simhash in simhashes]
 
     @pytest.mark.parametrize("prefixes", [range(8, 11), range(20)], ids=["few", "many"])
-    def test_every_prefix_with_more_rows_than_the_limit_is_cut_and_named_in_order(self, store, prefixes):
+    def test_each_prefix_that_the_limit_cuts_is_named_in_order(self, store, prefixes):
         ends = {prefix: [(prefix, LAST_SIMHASH - back) for back in range(prefix)][::-1] for prefix in range(20)}
         store.put_rows(rows_of(*(pair for pairs in ends.values() for pair in pairs)), timestamp=1)
 
@@ -105,7 +105,7 @@ class StoreContract:
         assert all_pairs(store) == [(5, 1), (5, 2), (6, 2)]
         assert store.scan(uint64s(5), limit=2).truncated.tolist() == []
 
-    def test_deleted_rows_are_gone_and_their_neighbours_stay(self, edges):
+    def test_a_delete_of_rows_spares_their_neighbours(self, edges):
         edges.delete_rows(rows_of(EDGES[0], EDGES[-1], (3, 3)), timestamp=2)
 
         assert all_pairs(edges) == EDGES[1:-1]
@@ -215,7 +215,7 @@ class StoreContract:
 
             assert store.get("d", [(ROW, qualifier)]) == [Cell(ROW, qualifier, b"at 5", 5)]
 
-    def test_a_cell_without_a_timestamp_is_stamped_by_the_clock_and_replaces_any_other(self, store):
+    def test_a_cell_that_the_clock_stamps_replaces_any_other(self, store):
         store.put("d", [Cell(ROW, b"s", b"one")])
         store.put("d", [Cell(ROW, b"s", b"two")])
 
@@ -316,7 +316,7 @@ class StoreContract:
 
         assert store.size().rows in (None, {"b": 0, "d": 2, "m": 0})
 
-    def test_a_store_has_an_address_can_be_closed_twice_and_is_not_reached_afterwards(self, store):
+    def test_a_store_is_not_reached_after_it_was_closed_twice(self, store):
         assert ":" in store.url
         store.close()
         store.close()
@@ -335,7 +335,7 @@ class TransactionContract:
         assert isinstance(store, Transactional)
         return store
 
-    def test_what_a_transaction_wrote_is_kept_and_seen_inside(self, transactional_store):
+    def test_what_a_transaction_wrote_is_seen_inside_before_it_is_kept(self, transactional_store):
         fill(transactional_store)
         with atomically(transactional_store):
             change_everything(transactional_store)
@@ -344,7 +344,7 @@ class TransactionContract:
         assert state(transactional_store) == AFTER
 
     @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, FileNotFoundError])
-    def test_an_exception_takes_back_everything_and_is_passed_on_as_it_is(self, transactional_store, error):
+    def test_an_exception_that_is_passed_on_takes_back_everything(self, transactional_store, error):
         fill(transactional_store)
         before = state(transactional_store)
 

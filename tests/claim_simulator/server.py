@@ -7,7 +7,7 @@ import numpy as np
 
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
+from simhash_hbase.stores.base import Cell, PrefixScan, Store, StoreSize, Swap
 from simhash_hbase.testing.rows import pairs_of
 
 Key = tuple[str, bytes, bytes]
@@ -106,7 +106,7 @@ class Server:
 U64 = np.uint64
 
 
-class SimulatedStore:
+class SimulatedStore(Store):
     """The server as one writer sees it.
 
     `call` gets the name of a call, its parts, and whether it is repeated when no answer comes; it returns the results

@@ -172,10 +172,10 @@ def test_help_imports_no_library_but_click():
     assert libraries == {name: {"click"} if name == "" else set() for name in ("", *COMMANDS)}
 
 
-def test_a_look_up_waits_for_no_dictionary_and_no_terminal(empty):
+def test_a_look_up_waits_for_neither_a_dictionary_nor_a_terminal(empty):
     done = run("get", empty, "nobody", env={"PYTHONPROFILEIMPORTTIME": "1"})
 
-    assert done.err.endswith("simhash-hbase: nobody: not in the index\n")
+    assert done.err.endswith("simhash-hbase: the index does not hold a document of the id 'nobody'\n")
     imported = {line.rpartition("|")[2].strip() for line in done.err.splitlines()}
     assert "simhash_hbase.index.index" in imported
     assert not imported & {"importlib.metadata", "jieba", "pyarrow", "rich.console", "thriftpy2"}

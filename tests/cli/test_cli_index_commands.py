@@ -71,7 +71,7 @@ def test_add_prints_ids_and_fingerprints_only_with_verbose(cli, empty, corpus_fi
 def test_get_and_export_print_documents(cli, filled, corpus):
     got, exported = cli("get", filled, "group 2 copy 1", "nobody", "group 0 copy 0"), cli("export", filled)
 
-    assert (got.code, got.sentence, exported.code) == (1, "nobody: not in the index", 0)
+    assert (got.code, got.sentence, exported.code) == (1, "the index does not hold a document of the id 'nobody'", 0)
     assert [record["id"] for record in got.records] == ["group 2 copy 1", "group 0 copy 0"]
     record = got.records[0]
     assert {"id", "simhash", "state", "added", "seen", "length", "features"} == set(record)
@@ -190,7 +190,7 @@ def test_stats_are_one_page_that_loads_nothing(cli, filled):
     [
         ([], "name DEST, or the time of a backup by --taken"),
         (["copy", "--taken", "1h"], "name DEST, or the time of a backup by --taken"),
-        (["--taken", "yesterday"], "taken 'yesterday': wanted a date or a time"),
+        (["--taken", "yesterday"], "taken is 'yesterday': wanted a date or a time"),
     ],
 )
 def test_a_backup_has_one_place_or_one_time(cli, filled, words, sentence):

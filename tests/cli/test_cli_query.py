@@ -95,7 +95,7 @@ def decided(cli, empty, tmp_path):
 def test_copies_prints_one_line_for_each_id(cli, decided):
     asked = cli("copies", decided, "wire", "nobody", "paper 1", "other")
 
-    assert (asked.code, asked.err) == (1, "simhash-hbase: nobody: not in the index\n")
+    assert (asked.code, asked.err) == (1, "simhash-hbase: the index does not hold a document of the id 'nobody'\n")
     wire, paper, other = asked.records
     assert list(wire) == ["id", "of", "of_removed", "count", "first", "last", "truncated", "copies"]
     assert (wire["id"], wire["of"], wire["count"], wire["truncated"]) == ("wire", "wire", 2, False)

@@ -118,7 +118,7 @@ def test_a_pipe_gets_neither_bars_nor_colours_though_they_are_forced(cli, monkey
     [
         (["get", "group 0 copy 0"], '{"id":"group 0 copy 0"'),
         (["get", "group 0 copy 0", "--format", "table"], "┏"),
-        (["get", "nobody"], "simhash-hbase: nobody: not in the index"),
+        (["get", "nobody"], "simhash-hbase: the index does not hold a document of the id 'nobody'"),
         (["query"], "simhash-hbase: nothing to look for"),
         (["query", "--debug"], "Traceback"),
         (["explain", "group 0 copy 0", "group 1 copy 0", "--format", "table"], ""),

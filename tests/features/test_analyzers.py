@@ -24,7 +24,7 @@ def test_the_jieba_analyzer_keeps_the_words_that_extract_tags_keeps(name):
         assert weights == pytest.approx({word: weight * total for word, weight in tags.items()})
 
 
-def test_the_heaviest_come_first_and_ties_by_the_word():
+def test_ties_of_the_heaviest_come_in_the_order_of_words():
     features = JiebaAnalyzer(top=3).features("zz yy xx ww zz")
 
     assert [word for word, weight in features] == ["zz", "ww", "xx"]

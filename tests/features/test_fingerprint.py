@@ -149,7 +149,7 @@ def test_a_text_without_features_is_an_empty_document(text):
         fingerprinter.fingerprint(text)
 
 
-def test_the_cosine_of_a_text_is_1_with_itself_and_0_with_what_shares_nothing():
+def test_the_cosine_goes_from_0_without_common_words_to_1_of_equal_texts():
     one = ["我", "喜欢", "看", "电视", "不", "喜欢", "看", "电影"]
 
     assert cosine(one, one) == pytest.approx(1)

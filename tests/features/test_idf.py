@@ -238,7 +238,7 @@ def test_the_shipped_table_is_counted_over_the_shared_sets():
     assert general_table() == general_idf()
 
 
-def test_common_words_weigh_little_in_the_shipped_table_and_unknown_ones_most():
+def test_in_the_shipped_table_rarer_words_weigh_more():
     weight = general_idf().weight
     assert max(map(weight, ("的", "在", "the", "of", "and"))) < 2
     assert max(map(weight, ("法律", "电脑", "computer"))) < weight("qwxyz") == weight("从未见过的词")

@@ -100,7 +100,7 @@ def test_an_agent_lists_the_copies_of_a_document(address, url):
     assert copy["similarity"] > 0.7
     assert of_copy.structured_content == {**of_original.structured_content, "id": "paper/7"}
     assert of_nothing.is_error
-    assert "does not hold a document with the id 'wire/2'" in of_nothing.content[0].text
+    assert "does not hold a document of the id 'wire/2'" in of_nothing.content[0].text
 
 
 @pytest.mark.parametrize("passages", [30], indirect=True)

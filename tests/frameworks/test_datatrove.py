@@ -92,7 +92,7 @@ def test_no_document_is_dropped_unasked(url, action):
         NearDuplicatesFilter(url, action="drop")
 
 
-def test_documents_come_in_a_batch_and_agree_about_the_field_of_the_index(tmp_path):
+def test_documents_of_a_batch_agree_about_the_field_of_the_index(tmp_path):
     url = f"file:{tmp_path / 'some.index'}"
     create_index(url, analyzer="shingle", agree="site").close()
     [record] = near_copies(1, 1)
@@ -110,3 +110,16 @@ def test_documents_come_in_a_batch_and_agree_about_the_field_of_the_index(tmp_pa
     assert of_others == [(False, "near_duplicate"), True]
     with pytest.raises(InvalidArgument, match="batch='monday' goes with action='claim'"):
         NearDuplicatesFilter(url, action="ask", batch="monday")
+
+
+def test_documents_are_claimed_in_the_collection_that_is_named(tmp_path):
+    url = f"file:{tmp_path / 'some.index'}"
+    [record] = near_copies(1, 1)
+    with create_index(url, analyzer="shingle") as index:
+        index.add("a", record["text"])
+
+    kept = list(NearDuplicatesFilter(url, collection="zh").run([Document(record["text"], "b")]))
+
+    assert [document.id for document in kept] == ["b"]
+    with open_index(url) as index:
+        assert ("b" in index, "b" in index.in_collection("zh")) == (False, True)

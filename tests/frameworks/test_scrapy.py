@@ -242,7 +242,7 @@ def test_a_field_that_no_item_has_is_warned_of(url, caplog):
     assert "no item" not in caplog.text
 
 
-def test_items_come_in_a_batch_and_agree_about_the_field_of_the_index(tmp_path):
+def test_items_of_a_batch_agree_about_the_field_of_the_index(tmp_path):
     url = f"file:{tmp_path / 'some.index'}"
     create_index(url, analyzer="shingle", agree="url").close()
     items = [{"id": at, "url": f"https://{site}.example/{at}", "text": PAGES[0]} for at, site in enumerate("aab", 1)]
@@ -253,3 +253,15 @@ def test_items_come_in_a_batch_and_agree_about_the_field_of_the_index(tmp_path):
         assert [type(each) for each in ended] == [dict, DropItem, dict]
         assert index.get("3").metadata == {"url": "https://b.example/3"}
         assert [(each.batch, each.documents) for each in index.batches()] == [("monday", 3)]
+
+
+def test_items_are_claimed_in_the_collection_that_a_setting_names(tmp_path):
+    url = f"file:{tmp_path / 'some.index'}"
+    with create_index(url, analyzer="shingle") as index:
+        index.add("a", PAGES[0])
+
+    [ended] = asyncio.run(given(pipeline(URL=url, ID_FIELD="id", COLLECTION="zh"), {"id": "b", "text": PAGES[0]}))
+
+    assert isinstance(ended, dict)
+    with open_index(url) as index:
+        assert ("b" in index, "b" in index.in_collection("zh")) == (False, True)

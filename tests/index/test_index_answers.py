@@ -134,7 +134,7 @@ def test_an_index_is_a_container_of_documents(make_index):
     assert (index.remove("c"), index.remove("c"), "c" in index, len(index)) == (True, False, False, 1)
 
 
-def test_an_index_shows_its_address_and_whether_it_is_closed(tmp_path):
+def test_a_closed_index_says_so_beside_its_address(tmp_path):
     url = f"file:{tmp_path / 'some.index'}"
     with create_index(url, analyzer="shingle") as index:
         assert repr(index) == f"<LocalIndex {url}>"

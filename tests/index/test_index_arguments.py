@@ -106,7 +106,7 @@ LOOKUPS = {
         (LocalIndex.query_simhash,),
         ("x", None, 0.5, True, -1, 2**64),
     ),
-    "limit {!r}: wanted at least 1": (
+    "limit is {!r}: wanted at least 1": (
         (
             lambda index, limit: index.query(TEXT, limit=limit),
             lambda index, limit: index.query_id("a", limit=limit),
@@ -115,14 +115,14 @@ LOOKUPS = {
         ),
         (0, -1, "5", 1.5),
     ),
-    "rule {!r}: wanted a MatchRule": (
+    "rule is {!r}: wanted a MatchRule": (
         (
             lambda index, rule: index.query(TEXT, rule=rule),
             lambda index, rule: index.query_many([("b", TEXT)], rule=rule),
         ),
         (5, "distance"),
     ),
-    "deadline_s {!r}: wanted a number of seconds above 0": (
+    "deadline_s is {!r}: wanted a number of seconds above 0": (
         (
             lambda index, deadline_s: index.claim("a", TEXT, deadline_s=deadline_s),
             lambda index, deadline_s: index.claim_many([("b", TEXT)], deadline_s=deadline_s),

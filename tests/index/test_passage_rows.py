@@ -191,7 +191,7 @@ def test_passage_rows_in_passes_are_the_rows_of_all_at_once(make_index, tmp_path
     ("options", "reason"),
     [
         ({"passages": 15}, "passages is 15"),
-        ({"passages": 20, "passage_gram": 21}, "passage_gram 21: wanted at most the 20"),
+        ({"passages": 20, "passage_gram": 21}, "passage_gram is 21: wanted at most the 20"),
         ({"passage_gram": 12}, "go with each other"),
         ({"passages": 50, "analyzer": "weighted"}, "analyzer weighted takes none"),
     ],

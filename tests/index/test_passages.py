@@ -89,7 +89,7 @@ def test_texts_of_one_fingerprint_are_told_apart():
         assert dict(found(index.find(first[cut : cut + 30]))) == {"first": 1.0}
 
 
-def test_a_passage_says_where_it_stands_and_in_which_documents(index):
+def test_a_passage_names_its_span_with_its_documents(index):
     asked = "“引言”" + text(7) + SENTENCE + text(8)
     answer = index.passages(asked)
 

@@ -100,7 +100,7 @@ def test_days_and_distances_are_told_of_what_is_there(make_index):
     assert found.states == {"added": 1, "duplicate": 3, "removed": 1}
 
 
-def test_an_index_tells_its_format_its_profile_in_short_and_who_counted(make_index):
+def test_stats_name_the_format_with_the_profile_in_short(make_index):
     index = make_index(ttl_days=7)
 
     found = index.stats()

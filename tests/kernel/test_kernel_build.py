@@ -137,7 +137,7 @@ def test_nothing_is_compiled_without_headers_or_where_that_is_asked_for(hook, tm
     assert hook.KernelHook().dependencies() == []
 
 
-def test_a_failed_compilation_shows_what_the_compiler_said_and_how_to_go_on(hook, tmp_path):
+def test_a_failed_compilation_shows_the_compilers_error_with_advice(hook, tmp_path):
     with pytest.raises(SystemExit, match=r"(?s)no such type.*SIMHASH_HBASE_PURE=1"):
         hook.run_in(tmp_path, sys.executable, "-c", "import sys; sys.exit('no such type')")
 

@@ -41,9 +41,9 @@ def test_a_profile_comes_back_from_its_bytes(given_options):
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        ("analyzer", "jeiba", "analyzer 'jeiba': wanted one of jieba, learned, shingle, weighted"),
-        ("hash", "sha1", "hash 'sha1': wanted one of murmur3, times33, jenkins, md5, none"),
-        ("match", "verify", "match 'verify': wanted one of distance, verified, copied"),
+        ("analyzer", "jeiba", "analyzer is 'jeiba': wanted one of jieba, learned, shingle, weighted"),
+        ("hash", "sha1", "hash is 'sha1': wanted one of murmur3, times33, jenkins, md5, none"),
+        ("match", "verify", "match is 'verify': wanted one of distance, verified, copied"),
         ("similarity", 2, "similarity is 2: Expected `float` <= 1.0"),
     ],
 )
@@ -288,7 +288,7 @@ def test_near_is_a_name_for_the_limits_of_sketch_rows(options, expected):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"near": "x"}, "near 'x': wanted one of subject, text"),
+        ({"near": "x"}, "near is 'x': wanted one of subject, text"),
         ({"near": "text", "bands": 0}, "near text: it goes with bands"),
         ({"near": "subject", "match": "distance"}, "near subject: it goes with bands"),
         ({"near": "text", "band_distance": 64}, "near text decides band_distance and free_distance"),

@@ -95,7 +95,7 @@ def test_an_index_whose_analyzer_is_not_installed_says_so_at_the_first_text(mine
     with pytest.raises(InvalidProfile, match="analyzer pairs: no installed package has it"):
         index.add("a", TEXT)
     for make, error, words in (
-        (lambda: Profile.resolve(analyzer="pairs"), InvalidProfile, "analyzer 'pairs': wanted one of jieba"),
+        (lambda: Profile.resolve(analyzer="pairs"), InvalidProfile, "analyzer is 'pairs': wanted one of jieba"),
         (lambda: InputOptions(format="paragraphs"), InvalidArgument, "input format 'paragraphs' is unknown"),
         (lambda: list(read([__file__])), InvalidInput, "does not tell the format"),
     ):

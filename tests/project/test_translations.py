@@ -60,7 +60,7 @@ def test_the_first_page_leads_through_a_corpus_to_hbase():
 
 
 @each
-def test_it_is_reached_from_the_first_one_leads_back_and_to_its_original(page):
+def test_it_is_linked_with_the_first_one_as_with_its_original(page):
     folder = ROOT / page.parent
     led_to = {(folder / target.partition("#")[0]).resolve() for target in targets(page)}
 

@@ -295,7 +295,7 @@ def test_nothing_in_answer_to_a_stream_is_a_broken_connection():
 @pytest.mark.parametrize(
     ("words", "call"),
     [
-        ("limit 1001: a service answers with 1 to", lambda index: index.query_many([], limit=1001)),
+        ("limit is 1001: a service answers with 1 to", lambda index: index.query_many([], limit=1001)),
         ("a service waits for 60 s", lambda index: index.claim_many([], deadline_s=1)),
     ],
 )

@@ -14,7 +14,7 @@ from support.duplex import Duplex
 from support.serving import JSON, NDJSON, lines, serving
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.index.jsonforms import DECISION, answer_record
+from simhash_hbase.index.jsonforms import ANSWER, DECISION
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.schemas import LONGEST_COMPARED
 
@@ -47,7 +47,7 @@ def test_long_texts_get_the_library_s_answers(client, url):
         assert answers == [json.loads(json.dumps(DECISION.write(what))) for _, what in model.claim_many(documents)]
     assert end["summary"] == {"complete": True, "last_line": 3, "outcomes": {"original": 2, "duplicate": 1}}
     with open_index(url) as index:
-        assert found == json.loads(json.dumps(answer_record(None, index.query(LONG)), default=str)) | {
+        assert found == json.loads(json.dumps(ANSWER.write(index.query(LONG)), default=str)) | {
             "matches": found["matches"]
         }
         assert [match["id"] for match in found["matches"]] == [match.id for match in index.query(LONG).matches]

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from support.patience import END_S
 from support.serving import new_index
 
+from simhash_hbase.cli.commands.contents import query
+from simhash_hbase.cli.commands.passages import find, passages
 from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.routes import ROUTERS
 
 HERE = Path(__file__).parent
 HOOKS = HERE.parent / "support"
@@ -55,6 +59,28 @@ def test_the_examples_of_the_description_are_taken(client):
             assert "malformed" not in answer.text
             assert "invalid" not in answer.text
     assert len(forms) >= 6
+
+
+def test_parameters_are_described_as_the_options_of_the_same_name():
+    app = FastAPI()
+    for router in ROUTERS:
+        app.include_router(router)
+    described = app.openapi()["paths"]
+    compared = []
+    for path, command, names in (
+        ("/v1/queries", query, {"limit", "distance", "similarity"}),
+        ("/v1/clues", find, {"limit"}),
+        ("/v1/passages", passages, {"at_least", "same"}),
+    ):
+        helps = {parameter.name: getattr(parameter, "help", None) for parameter in command.params}
+        for parameter in described[path]["post"]["parameters"]:
+            if (name := parameter["name"]) in names:
+                compared.append(name)
+                # On the command line metadata of files has to be named, too.
+                assert helps[name].partition(";")[0].rstrip(".") == parameter["description"].partition(";")[0].rstrip(
+                    "."
+                )
+    assert len(compared) == 6
 
 
 def _examples(described, form):

@@ -11,7 +11,7 @@ from support.hbase_server import hbase_options
 from support.serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import open_index
-from simhash_hbase.index.jsonforms import STORED, answer_record, hex_simhash
+from simhash_hbase.index.jsonforms import ANSWER, STORED, hex_simhash
 from simhash_hbase.rows.documentcells import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -33,7 +33,7 @@ def test_an_id_of_any_form_names_a_document_in_every_route(client, url):
     with open_index(url) as index:
         stored = index.get(name)
         assert added.json() == {"id": name, "simhash": hex_simhash(stored.simhash)}
-        assert found.json() == json.loads(json.dumps(answer_record(None, index.query(words))))
+        assert found.json() == json.loads(json.dumps(ANSWER.write(index.query(words))))
         assert told.json() == STORED.write(stored)
     by_text, by_id, end = lines(
         client.post("/v1/queries", content=ndjson([{"text": words}, {"id": name}]), headers=NDJSON)

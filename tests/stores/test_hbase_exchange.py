@@ -228,7 +228,7 @@ NO_TABLE = "^there is no table t at gateway:1$"
         ("getRows", Refusal(b"org.example.TableNotFoundException: t", False), IndexMissing, NO_TABLE),
     ],
 )
-def test_errors_of_the_server_say_what_is_wrong_and_whether_it_may_pass(method, error, kind, words):
+def test_each_error_of_the_server_becomes_one_of_the_package(method, error, kind, words):
     with pytest.raises(kind, match=words), thrift_errors(method, GATEWAY, "t"):
         raise error
 

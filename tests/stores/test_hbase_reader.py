@@ -114,7 +114,7 @@ def test_behind_the_last_prefix_there_is_nothing_to_ask_for():
     assert list(HBaseReader(None, None, None).row_pages(1 << 40, 1 << 41, 5)) == []
 
 
-def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
+def test_regions_are_read_again_after_an_error_or_a_while(monkeypatch):
     reads, now = [], [1000.0]
     monkeypatch.setattr("simhash_hbase.stores.hbase.reader.time.monotonic", lambda: now[0])
     regions = Regions(lambda: reads.append(now[0]) or [b""])

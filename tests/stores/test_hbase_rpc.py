@@ -89,7 +89,7 @@ def test_calls_go_through_tls_whose_certificate_is_checked(tmp_path):
             RpcConnection(options.gateways[0], CLIENT, replace(options, tls=True))
 
 
-def test_a_connection_says_who_calls_and_which_version_it_speaks():
+def test_a_connection_begins_with_its_version_before_its_user():
     greeted = []
 
     def note(connection):

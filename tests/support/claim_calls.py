@@ -34,6 +34,7 @@ from simhash_hbase.features.analysis import Analysis  # noqa: E402
 from simhash_hbase.index.claim.protocol import claim_by_protocol  # noqa: E402
 from simhash_hbase.index.timestamps import Timer  # noqa: E402
 from simhash_hbase.profile import Profile  # noqa: E402
+from simhash_hbase.stores.base import Store  # noqa: E402
 from simhash_hbase.stores.memory import MemoryStore  # noqa: E402
 
 CALLS = ("compare_and_set", "delete", "get", "get_rows", "put", "put_rows", "read_row", "scan")
@@ -65,11 +66,10 @@ class Killed(BaseException):
     """Ends a writer as a crash does."""
 
 
-class RecordedStore:
+class RecordedStore(Store):
     """Passes on every call and notes it; before one of them something else happens."""
 
     url = "memory:"
-    is_sorted = True
 
     def __init__(self, behind, writer, calls, at=None, happens=None):
         self.behind, self.writer, self.calls, self.at, self.happens = behind, writer, calls, at, happens

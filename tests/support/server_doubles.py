@@ -7,13 +7,11 @@ from simhash_hbase.stores.base import Store
 _METHODS = [name for name, method in vars(Store).items() if callable(method) and not name.startswith("_")]
 
 
-class SwappingOnly:
-    """Passes on every call but hides what else the store behind it can do."""
+class SwappingOnly(Store):
+    """Passes on every call but hides transactions of the store behind it."""
 
     def __init__(self, store):
         self.behind = store
-
-    is_sorted = True
 
     @property
     def url(self):

@@ -127,7 +127,7 @@ def test_columns_without_a_row_have_their_types(url):
     [
         ([{"text": "x", "share": 1}], {}, "the table has a column 'share' already: rename that"),
         (["x"], {"same": "site"}, "the table has no column 'site'; it has text"),
-        (["x"], {"at_least": 0}, "at_least 0: wanted 1 or more documents"),
+        (["x"], {"at_least": 0}, "at_least is 0: wanted 1 or more documents"),
         (["x"], {"max_document_bytes": 0}, "max_document_bytes is 0: wanted a number from 1"),
     ],
 )

@@ -14,7 +14,7 @@ import click
 from simhash_hbase import corpus, inputs
 from simhash_hbase.cli import exits, options
 from simhash_hbase.cli.help import REPEAT, command, option
-from simhash_hbase.errors import CorruptIndex, DocumentMissing, InvalidArgument, InvalidInput
+from simhash_hbase.errors import CorruptIndex, DocumentMissing, InvalidArgument, InvalidInput, not_held
 from simhash_hbase.profile import defaults
 from simhash_hbase.rows.clock import now_ms
 
@@ -250,7 +250,7 @@ def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str
     for name in choice.ids:
         found = index.query_id(name, **search.options)
         if found is None:
-            raise DocumentMissing(f"the index has no document {name!r} to look for")
+            raise DocumentMissing(not_held(name))
         yield name, found
     for value in choice.simhashes:
         simhash = inputs.parse_simhash(value)
@@ -258,9 +258,9 @@ def _answers(index: Index, choice: Choice, search: Search) -> Iterator[tuple[str
 
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:
-    from simhash_hbase.index.jsonforms import answer_record
+    from simhash_hbase.index.jsonforms import ANSWER
 
-    output.line(answer_record(name, answer), rows=lambda: _answer_rows(name, answer))
+    output.line(ANSWER.write_for(name, answer), rows=lambda: _answer_rows(name, answer))
 
 
 def _answer_rows(name: str, answer: Answer) -> Iterator[Mapping[str, object]]:
@@ -329,7 +329,7 @@ def _copies_rows(found: Copies) -> Iterator[Mapping[str, object]]:
 def _report_missing(missing: Sequence[str], output: Output) -> int:
     """Report ids that the index does not hold; return the exit code."""
     for name in missing:
-        output.error(f"simhash-hbase: {name}: not in the index")
+        output.error(f"simhash-hbase: {not_held(name)}")
     return exits.FAILED if missing else exits.DONE
 
 

@@ -74,7 +74,7 @@ def plan_scheme(
     (10, 256, 2560, 3584.0)
     """
     if documents < 1:
-        raise InvalidArgument(f"documents {documents}: wanted at least 1", parameter="documents")
+        raise InvalidArgument(f"documents is {documents}: wanted at least 1", parameter="documents")
     if compression not in HBASE_BYTES:
         raise InvalidArgument(
             f"compression {compression!r}: measured were {', '.join(HBASE_BYTES)}", parameter="compression"

@@ -303,7 +303,7 @@ def _show_sources(settings: DedupOptions, figures: Sequence[SourceFigures], outp
 
 
 def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
-    """Complete the library's options by what it has to know of the index."""
+    """Check the library's options against the address of the index, and add whether the index stays."""
     settings: DedupOptions = choice.options
     places.check_batch(settings.batch)
     if places.url is None and choice.create:
@@ -316,7 +316,7 @@ def _dedup_options(places: GivenPlaces, choice: Choice) -> DedupOptions:
 
 
 def _surroundings(places: GivenPlaces, choice: Choice, index_choice: Choice) -> corpus.Surroundings:
-    """Say what the command does of the run itself: it makes the index, and writes the report."""
+    """Describe the command's own part of a run: it makes the index, and writes the report."""
     from simhash_hbase.stores.addresses import folder_of
 
     url = places.url

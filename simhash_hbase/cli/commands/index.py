@@ -269,14 +269,13 @@ def backup(url: str, destination: str | None, taken: str | None, output: options
     from concurrent.futures import ThreadPoolExecutor, wait
 
     from simhash_hbase.stores.addresses import folder_of
-    from simhash_hbase.stores.base import OnDisk
     from simhash_hbase.stores.embedded.folder import copied_bytes
 
     if destination.startswith("file:"):
         destination = folder_of(destination) or ""
     with output, options.open_local_index(url) as index, ThreadPoolExecutor(1) as pool:
-        total = index.store.size().bytes if isinstance(index.store, OnDisk) else None
-        with output.meter("backup", total, noun="MB") as meter:
+        space = index.store.space()
+        with output.meter("backup", None if space is None else space.used, noun="MB") as meter:
             copy = pool.submit(index.backup, destination)
             while not wait([copy], LOOK_S).done:
                 done = copied_bytes(destination)

@@ -77,7 +77,7 @@ def find(
 def _print_found(output: Output, name: str, answer: ClueAnswer) -> None:
     from simhash_hbase.index.jsonforms import FOUND
 
-    output.line({**FOUND.write(answer), "query": name}, rows=lambda: _found_rows(name, answer))
+    output.line(FOUND.write_for(name, answer), rows=lambda: _found_rows(name, answer))
 
 
 def _found_rows(name: str, answer: ClueAnswer) -> Iterator[Mapping[str, object]]:

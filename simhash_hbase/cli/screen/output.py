@@ -114,14 +114,13 @@ class Output(ABC):
     def made(self, make: Callable[[], LocalIndex]) -> LocalIndex:
         """Make an index; print warnings of the library, and settings that are left to an operator."""
         from simhash_hbase.api import WeakHashWarning
-        from simhash_hbase.stores.base import Cluster
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WeakHashWarning)
             index = make()
         for warning in caught:
             self.note(f"warning: {warning.message}")
-        if isinstance(index.store, Cluster) and index.store.shortfalls:
+        if index.store.shortfalls:
             head = "warning: the gateway could not set everything; ask an operator to run schema/ for:"
             self.note("\n  ".join([head, *index.store.shortfalls]))
         return index

@@ -281,7 +281,7 @@ class Verdicts:
         if live:
             self.own.append((claim, _duplicate(claim, live, self.now)))
         elif claim.is_partial:
-            # The original that was found is gone, and who else is there was not looked for.
+            # The original that was found is gone, and other originals were not looked for.
             claim.step = Step.QUERY_AGAIN
         elif ahead:
             self.own.append((claim, machine.give_way(claim, state, min(ahead)[1])))

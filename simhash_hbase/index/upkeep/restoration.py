@@ -69,7 +69,7 @@ def _put_back_bits(
     """Put back the single bit that has changed in each of some cells; return those cells as they are read back."""
     altered = with_wrong_checksum(profile, cells)
     pairs = [(cell, cell._replace(value=value)) for cell in altered if (value := checksums.mended(cell.value))]
-    # Of more bits that have changed, the checksum may name one that is none of them.
+    # If several bits have changed, the checksum may name a bit that has not.
     fitting = [(old, new) for old, new in pairs if not decode_cells([new], profile.bands)[1]]
     if not fitting:
         return {}
@@ -134,8 +134,9 @@ def _whole_member(store: Store, profile: Profile, cell: Cell) -> documentcells.M
 def without_document(store: Store, profile: Profile, members: Sequence[Cell]) -> list[Cell]:
     """Select the members with all their rows whose document cell is lost.
 
-    None in a store without transactions, or while a load is not finished: a crash leaves such members there.
+    None in a store without transactions, or while a load is not finished.
     """
+    # A crash of a writer without transactions leaves such members, and so does a load that is not finished.
     if not members or not isinstance(store, Transactional) or indexrows.read_open_load(store) is not None:
         return []
     cell_keys = [keys.document_key(cell.qualifier[: layout.ID_DIGEST_BYTES]) for cell in members]

@@ -19,9 +19,10 @@ from simhash_hbase.index.answers import Shown
 from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.matching import rounded
 from simhash_hbase.rows import clock, documentcells, keys, layout
 from simhash_hbase.rows.documentcells import Count
-from simhash_hbase.stores.base import Cluster, RegionPlace, Store, StoreSize
+from simhash_hbase.stores.base import RegionPlace, Store, StoreSize
 
 _SAMPLED = (
     "documents",
@@ -248,8 +249,8 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCa
 
 def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None) -> Stats:
     size = store.size()
-    # Only a table of a cluster has regions, and is sampled in each of them.
-    places = store.regions() if isinstance(store, Cluster) else None
+    # A table is sampled in each of its regions.
+    places = store.regions()
     bounds = region_bounds([place.start for place in places] if places else [b""])
     whole = exact or not store.is_sorted or _is_small(store, size)
     tally = Tally(profile, Walk())
@@ -268,7 +269,7 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
         result.sampled = [*_SAMPLED, *(("rows",) if size.rows is None else ()), *(_SAMPLED_REGIONS if places else ())]
     if places is not None:
         result.regions = _shares(tally, places)
-        result.imbalance = round(max(region.share for region in result.regions) * len(places), 3)
+        result.imbalance = rounded(max(region.share for region in result.regions) * len(places))
     return result
 
 
@@ -322,7 +323,7 @@ def _shares(tally: Tally, places: Sequence[RegionPlace]) -> list[RegionShare]:
             server=place.server,
             rows=round(tally.rows_in[at]),
             cells=round(tally.cells_in[at]),
-            share=round(both[at] / total if total else equal, 4),
+            share=rounded(both[at] / total if total else equal),
         )
         for at, place in enumerate(places)
     ]

@@ -142,7 +142,7 @@ def expiry_warning(store: Store, profile: Profile, now: int) -> str | None:
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int, result: Vacuumed) -> None:
     cutoff = cutoff_of(store, profile, now)
     doomed: list[Cell] = []
-    # What a cell with a wrong checksum says is no reason to delete anything.
+    # A cell with a wrong checksum is no reason to delete anything.
     altered = set(with_wrong_checksum(profile, cells))
     # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
     old = [

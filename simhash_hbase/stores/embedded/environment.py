@@ -254,7 +254,7 @@ class Environment:
 
     @property
     def memtable(self) -> Memtable | None:
-        """What this thread holds in memory while it gathers transactions; None while it does not."""
+        """The writes that this thread holds in memory while it gathers transactions; else None."""
         return self._memtable if self._owner == get_ident() else None
 
     def write_memtable(self) -> None:

@@ -115,7 +115,7 @@ class Memtable:
             # Most prefixes of new documents have no row: where theirs end is looked for only if they begin.
             there = np.flatnonzero(run.prefixes[np.minimum(first, len(run.prefixes) - 1)] == prefixes)
             first = first[there]
-            # Of a prefix with very many rows one more than the limit is enough to tell.
+            # One row more than the limit shows that the prefix has too many.
             counts = np.minimum(run.prefixes.searchsorted(prefixes[there], "right") - first, limit + 1)
             if total := int(counts.sum()):
                 at = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(total)

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Position = TypeVar("Position", bytes, tuple[int, int])
 
 
-class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
+class EmbeddedStore(base.Store, base.Transactional):
     """Rows in one folder of this machine; made by `create` and `open`.
 
     Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a
@@ -48,6 +48,8 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
     >>> store.close()
     >>> folder.cleanup()
     """
+
+    gathers = True
 
     def __init__(
         self, environment: Environment, path: str, *, readonly: bool = False, clock: Callable[[], int] | None = None
@@ -253,7 +255,7 @@ class EmbeddedStore(base.Store, base.Transactional, base.OnDisk):
         return self._environment().databases[HOT_PREFIXES]
 
     def _memtable(self) -> Memtable | None:
-        """Return what this thread holds in memory while it gathers transactions; None while it does not."""
+        """Return the writes that this thread holds in memory while it gathers transactions; else None."""
         return self._environment().memtable
 
     def _stored(self, family: str) -> Callable[[Sequence[bytes]], dict[bytes, bytes]]:

@@ -21,7 +21,7 @@ _TABLE = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SERVICE = re.compile(r"[A-Za-z0-9_.-]+")
 SCHEMES = ("hbase", "hbase+http", "hbase+https", "hbase+rpc", "hbase+rpcs")
 RPC_SCHEMES = ("hbase+rpc", "hbase+rpcs")
-"""Those whose servers are masters and region servers, not gateways."""
+"""Schemes of addresses that name masters and region servers, not gateways."""
 _SETTINGS = {
     "hbase": ("version", "transport", "protocol", "tls", "kerberos", "ca"),
     "hbase+http": ("version", "access"),
@@ -72,7 +72,7 @@ class HBaseOptions:
     tls: bool = False  # Whether they speak TLS, with certificates of the hosts that are named here.
     http: bool = False  # Whether the gateways are in HTTP mode, `hbase.regionserver.thrift.http`.
     rpc: bool = False  # Whether the servers are masters and region servers, which are called without a gateway.
-    user: str = ""  # Who calls them, where nobody is authenticated.
+    user: str = ""  # The caller's name where nobody is authenticated.
     access: str = ""  # A name of `ACCESS_HEADERS` whose headers `parse_url` fills in; empty: none.
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and values of further headers of each request by HTTP; never shown, since they may be secrets."""

@@ -33,7 +33,7 @@ Access: TypeAlias = Gateways | Servers
 """The way to HBase that an address names."""
 
 
-class HBaseStore(base.Store, base.Cluster):
+class HBaseStore(base.Store):
     """An index in one table of an HBase.
 
     Threads may share it; a forked child opens connections of its own. Acknowledged writes are in HBase's write-ahead

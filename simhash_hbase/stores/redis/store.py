@@ -304,7 +304,7 @@ def _calls(head: tuple[Argument, ...], fields: Sequence[Sequence[Argument]]) -> 
 def _check_stamps(cells: Sequence[base.Cell]) -> None:
     for cell in cells:
         if cell.timestamp is not None and not 0 <= cell.timestamp <= LARGEST_STAMP:
-            raise InvalidArgument(f"timestamp {cell.timestamp}: wanted 0 to {LARGEST_STAMP}")
+            raise InvalidArgument(f"timestamp is {cell.timestamp}: wanted 0 to {LARGEST_STAMP}")
 
 
 def _cell(row: bytes, qualifier: bytes, held: bytes) -> base.Cell:

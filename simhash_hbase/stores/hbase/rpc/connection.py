@@ -26,9 +26,9 @@ _RECEIVED_BYTES = 1 << 18
 # The number of an answer that refuses the connection: -1 as an unsigned number.
 _NO_CALL = 0xFFFFFFFF
 _LAST_CALL = 0x7FFFFFFF
-# What a server with Kerberos says to a client without (ServerRpcConnection.java).
+# The words of a server with Kerberos to a client without it (ServerRpcConnection.java).
 _NEEDS_KERBEROS = "Authentication is required"
-# Region servers of HBase 2.4 do not have the service that says it.
+# Region servers of HBase 2.4 lack the service that knows where hbase:meta is.
 _WHERE_META_IS = "; in HBase 2.4 name a master, since only masters say where hbase:meta is"
 # A sender that waits for room looks this often whether answers have to be read meanwhile.
 _LOOK_S = 0.05

@@ -181,7 +181,7 @@ class _Round(Generic[T]):
         waiting = deque(number for number in range(len(self._tasks)) if number not in self._results)
         try:
             while self._talking or (waiting and not self._failures):
-                # What begins together is sent together.
+                # The first calls of conversations that begin together are sent together.
                 asked: list[tuple[int, exchange.Conversation[T], Sequence[RpcCall]]] = []
                 while waiting and len(self._talking) + len(asked) < most and not self._failures:
                     number = waiting.popleft()

@@ -8,6 +8,7 @@ import time
 from contextlib import closing, suppress
 from threading import Thread
 
+import numpy as np
 import pytest
 from support.bruteforce import entries
 from support.patience import END_S
@@ -16,7 +17,7 @@ from simhash_hbase import create_index
 from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreFull
 from simhash_hbase.index import gathering
 from simhash_hbase.index.gathering import WriteGroups
-from simhash_hbase.rows.keys import document_key, id_digest
+from simhash_hbase.rows.keys import BlockRows, document_key, id_digest
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, records
 from simhash_hbase.testing.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
@@ -340,6 +341,20 @@ def test_a_group_knows_the_cells_of_the_group_before(index):
 
     assert [(decision.id, decision.is_original) for decision in again] == [("a", True), ("b", True)]
     assert index.verify().wrong == 0
+
+
+def test_a_group_takes_the_pages_that_the_group_before_it_has_freed(tmp_path):
+    prefixes = np.random.default_rng(1).integers(0, 1 << 40, (8, 20_000), dtype=np.uint64)
+    path = tmp_path / "index"
+    with closing(EmbeddedStore.create(str(path), QUICK)) as store:
+        for some in prefixes:
+            with store.gathered():
+                store.put("d", [Cell(b"row", b"q", b"value", 7)])
+                store.put_rows(BlockRows(np.sort(some), some), timestamp=1)
+        store.backup(str(tmp_path / "backup"))
+
+    # Each group replaces all pages: the file has those in force, and as many that are free.
+    assert (path / "data.mdb").stat().st_size < 2.2 * (tmp_path / "backup" / "data.mdb").stat().st_size
 
 
 def test_a_cell_that_was_missing_is_read_after_its_group_was_written(tmp_path):

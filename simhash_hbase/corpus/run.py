@@ -300,7 +300,7 @@ class Deduplication:
 
     @contextmanager
     def _deduplicating(self, index: LocalIndex, *, dry_run: bool | None = None) -> Iterator[tuple[Decide, WriteGroups]]:
-        """Yield what decides batches of documents in an index, and the groups in which they are written."""
+        """Yield the function that decides a batch of documents, and the groups in which batches are written."""
         options = self._options if dry_run is None else replace(self._options, dry_run=dry_run)
         gathers = are_files_here(self.sources) and are_made_here(self._named_files())
         with (
@@ -454,7 +454,7 @@ class _Run:
         self._decisions.commit(self._noted(writing))
 
     def _noted(self, writing: _Writing) -> checkpoint.Checkpoint:
-        """Bring the kept documents of whole chunks to the disk; return what is done with then."""
+        """Bring the kept documents of whole chunks to the disk; return the checkpoint for them."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
         self.progress.kept_bytes = writing.kept.commit()
         self.progress.result_bytes = self._decisions.length()

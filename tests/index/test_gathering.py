@@ -8,6 +8,7 @@ import time
 from contextlib import closing, suppress
 from threading import Thread
 
+import numpy as np
 import pytest
 from support.bruteforce import entries
 from support.patience import END_S
@@ -16,6 +17,7 @@ from simhash_hbase import create_index
 from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreFull
 from simhash_hbase.index import gathering
 from simhash_hbase.index.gathering import WriteGroups
+from simhash_hbase.rows.keys import BlockRows, document_key, id_digest
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, records
 from simhash_hbase.testing.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
@@ -282,18 +284,77 @@ def test_of_cells_put_at_once_none_is_held_when_one_cannot_be(tmp_path):
         assert all_cells(store, "d") == []
 
 
-def test_a_batch_of_a_group_asks_the_database_once_for_each_cell(index, monkeypatch):
-    asked, read_packed = [], records.read_packed
+@pytest.fixture
+def asked(monkeypatch):
+    """List the keys of cells that are read from a database."""
+    keys, read_packed = [], records.read_packed
 
-    def counted(transaction, database, keys):
-        asked.extend(keys)
-        return read_packed(transaction, database, keys)
+    def counted(transaction, database, some):
+        keys.extend(some)
+        return read_packed(transaction, database, some)
 
     monkeypatch.setattr(records, "read_packed", counted)
+    return keys
+
+
+def cell_of(name):
+    """Return the key of the document cell of an id in the database."""
+    return b"".join(document_key(id_digest(name)))
+
+
+def test_a_batch_beside_other_writers_asks_the_database_once_for_each_cell(index, asked):
+    index.add_entries(entries({"another": 7}))
+    asked.clear()
     with WriteGroups(index.store) as groups:
         decide(index, groups, "a", "b", "c")
 
-        assert len(asked) == len(set(asked)) == len(all_cells(index.store, "d"))
+        assert len(asked) == len(set(asked)) == len(all_cells(index.store, "d")) - 2
+
+
+def test_groups_of_a_new_index_read_no_cell_that_is_not_there(index, asked):
+    with WriteGroups(index.store) as groups:
+        for ids in ("abc", "def", "ghi"):
+            decide(index, groups, *ids)
+            groups.commit()
+
+    # Documents of the later groups are copies of those of the first one.
+    assert set(asked) == {cell_of("a"), cell_of("b"), cell_of("c")}
+
+
+def test_a_group_of_copies_keeps_the_filter_of_its_index(index, asked):
+    with WriteGroups(index.store) as groups:
+        decide(index, groups, "a")
+        groups.commit()
+        [copy] = decide(index, groups, "copy")
+        groups.commit()
+        decide(index, groups, "copy of the copy")
+
+    assert not copy.is_original
+    assert set(asked) == {cell_of("a")}
+
+
+def test_a_group_knows_the_cells_of_the_group_before(index):
+    with WriteGroups(index.store) as groups:
+        decide(index, groups, "a", "b")
+        groups.commit()
+        again = decide(index, groups, "a", "b")
+
+    assert [(decision.id, decision.is_original) for decision in again] == [("a", True), ("b", True)]
+    assert index.verify().wrong == 0
+
+
+def test_a_group_takes_the_pages_that_the_group_before_it_has_freed(tmp_path):
+    prefixes = np.random.default_rng(1).integers(0, 1 << 40, (8, 20_000), dtype=np.uint64)
+    path = tmp_path / "index"
+    with closing(EmbeddedStore.create(str(path), QUICK)) as store:
+        for some in prefixes:
+            with store.gathered():
+                store.put("d", [Cell(b"row", b"q", b"value", 7)])
+                store.put_rows(BlockRows(np.sort(some), some), timestamp=1)
+        store.backup(str(tmp_path / "backup"))
+
+    # Each group replaces all pages: the file has those in force, and as many that are free.
+    assert (path / "data.mdb").stat().st_size < 2.2 * (tmp_path / "backup" / "data.mdb").stat().st_size
 
 
 def test_a_cell_that_was_missing_is_read_after_its_group_was_written(tmp_path):
@@ -316,8 +377,12 @@ def test_rows_of_one_held_cell_make_no_work_for_the_garbage_collector(tmp_path):
         assert len(gc.get_objects()) - before < 100
 
 
+OUTSIDE = Cell(b"another row", b"q", b"value", 7)
+
+
 def put_outside(store):
     store.put_rows(rows_of((2, 2)), timestamp=1)
+    store.put("d", [OUTSIDE])
 
 
 def put_after_an_empty_group(store):
@@ -341,15 +406,17 @@ def delete_and_put(store):
 
 
 @pytest.mark.parametrize("between", [put_outside, put_after_an_empty_group, put_after_a_failed_group, delete_and_put])
-def test_a_group_finds_rows_that_were_written_between_it_and_the_one_before(tmp_path, between):
+def test_a_group_finds_what_was_written_between_it_and_the_one_before(tmp_path, between):
     with closing(EmbeddedStore.create(str(tmp_path / "index"), QUICK)) as store:
         with store.gathered():
             store.put_rows(rows_of((1, 1)), timestamp=1)
         between(store)
         with store.gathered():
             found = store.scan(uint64s(1, 2, 3), limit=9).rows
+            cells = store.get("d", [(OUTSIDE.row, OUTSIDE.qualifier), (b"row", b"q")])
 
         assert pairs_of(found) == [(1, 1), (2, 2)]
+        assert cells == [OUTSIDE, None]
 
 
 def test_groups_of_a_new_index_search_for_no_prefix_that_has_no_row(tmp_path, monkeypatch):

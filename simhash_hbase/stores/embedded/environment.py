@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 import lmdb
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreReadonly
-from simhash_hbase.rows.layout import FAMILY_BLOCKS
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.embedded import probe, translate
 from simhash_hbase.stores.embedded.databases import DATABASES, Database, Transaction
 from simhash_hbase.stores.embedded.memtable import Memtable
-from simhash_hbase.stores.embedded.prefixes import PrefixFilter
+from simhash_hbase.stores.embedded.prefixes import BloomFilter
 from simhash_hbase.stores.embedded.turns import Gate, WriteTurns
 
 # Address space, not disk and not memory: the file grows with what is written. Room for a hundred million documents
@@ -142,9 +142,9 @@ class Environment:
         self._open: Transaction = None
         self._outgrown = 0
         self._memtable: Memtable | None = None  # While the owner gathers transactions.
-        # A filter of the prefixes of all rows after a transaction, and the number of that transaction. LMDB numbers
-        # only transactions that changed something; one that left more rows did.
-        self._filter: tuple[PrefixFilter, int] | None = None
+        # A filter of the prefixes of all block rows and the keys of all document cells after a transaction, and the
+        # number of that transaction. LMDB numbers only transactions that changed something; one that left more did.
+        self._filter: tuple[BloomFilter, int] | None = None
         self._has_torn = False  # A transaction that was gathered failed, and may have written a part.
         self.has_failed = False  # A write, by the driver or the system.
         with translate.lmdb_errors(path):
@@ -224,33 +224,49 @@ class Environment:
         if self.map_bytes - 2 * self._believed_bytes() < GATHERED_BYTES:
             yield
             return
+        self._release_pages()
         with self.transaction():
-            filter_, rows, number = self._current_filter(), self._count_rows(), self._open.id()
+            filter_, entries, number = self._current_filter(), self._count_entries(), self._open.id()
             self._memtable, self._has_torn = Memtable(filter_), False
             try:
                 yield
                 if self._has_torn:
                     raise StoreBusy(f"{self.path}: a batch failed, and those before it were not written: repeat them")
                 self.write_memtable()
-                has_more = self._count_rows() > rows
+                has_more = self._count_entries() > entries
             finally:
                 self._memtable = None
         if filter_ is not None and has_more:
             self._filter = filter_, number
 
-    def _current_filter(self) -> PrefixFilter | None:
-        """Return a filter of the prefixes of all rows that the open transaction sees; None where they are not known.
+    def _release_pages(self) -> None:
+        """Commit a transaction that changes nothing, so that the next one may reuse the pages that the last one freed.
+
+        A group replaces nearly all pages. Without this, a file has room for three times those in force.
+        """
+
+        def rewrite_first_cell(transaction: Transaction) -> int | None:
+            with transaction.cursor(self.databases[FAMILY_DOCUMENTS]) as cursor:
+                return transaction.id() if cursor.first() and cursor.put(*cursor.item()) else None
+
+        number = self.write(rewrite_first_cell)
+        if self._filter is not None and number == self._filter[1] + 1:
+            self._filter = self._filter[0], number
+
+    def _current_filter(self) -> BloomFilter | None:
+        """Return a filter of the prefixes and keys that the open transaction sees; None where they are not known.
 
         They are known in a new index, and go on to be known while no other transaction is committed between groups.
         """
         known, self._filter = self._filter, None
-        if not self._count_rows():
-            return PrefixFilter()
+        if not self._count_entries():
+            return BloomFilter()
         return known[0] if known is not None and known[1] + 1 == self._open.id() else None
 
-    def _count_rows(self) -> int:
-        """Count the block rows that the open transaction sees."""
-        return int(self._open.stat(self.databases[FAMILY_BLOCKS])["entries"])
+    def _count_entries(self) -> int:
+        """Count the block rows and document cells that the open transaction sees."""
+        counted = (self._open.stat(self.databases[family]) for family in (FAMILY_BLOCKS, FAMILY_DOCUMENTS))
+        return sum(int(database["entries"]) for database in counted)
 
     @property
     def memtable(self) -> Memtable | None:

@@ -7,20 +7,20 @@ MemStore.
 """
 
 from bisect import bisect_left, insort
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.rows.keys import BlockRows
-from simhash_hbase.rows.layout import FAMILY_BLOCKS, PREFIX_BITS
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, PREFIX_BITS
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
 from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.databases import HOT_PREFIXES, Database, Transaction
-from simhash_hbase.stores.embedded.prefixes import PrefixFilter
+from simhash_hbase.stores.embedded.prefixes import BloomFilter, key_numbers
 
 # Memory of a cell besides its key and value: entries of two dictionaries, and the heads of objects.
 CELL_BYTES = 400
@@ -49,14 +49,12 @@ class FamilyCells(NamedTuple):
     # would go through a list of each.
     keys: dict[bytes, bytes | list[bytes]]
     missing: set[bytes]  # Keys of which it is known that the database has no cell.
-
-    @classmethod
-    def none(cls) -> "FamilyCells":
-        """Return a family that holds no cells."""
-        return cls({}, {}, set())
+    filter: BloomFilter | None  # Has the keys of all cells in the database and of those that are held.
 
     def read(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """Read the cells of those of some keys from the database that are neither held nor known to be missing."""
+        if self.filter is not None:
+            keys = list(compress(keys, self.filter.may_hold(key_numbers(keys)).tolist()))
         asked = [key for key in keys if key not in self.packed and key not in self.missing]
         if not asked:
             return {}
@@ -64,6 +62,13 @@ class FamilyCells(NamedTuple):
         if len(self.missing) >= MISSING_KEYS:
             self.missing.clear()
         self.missing.update(set(asked).difference(there))
+        return there
+
+    def read_to_write(self, stored: PackedReader, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """Read cells as `read` does, and add their keys to the filter: cells with these keys are written next."""
+        there = self.read(stored, keys)
+        if self.filter is not None:
+            self.filter.add(key_numbers(keys))
         return there
 
     def keys_of(self, row: bytes) -> list[bytes]:
@@ -77,8 +82,9 @@ class Memtable:
 
     Parameters
     ----------
-    filter_ : PrefixFilter, optional
-        Has the prefixes of all rows in the databases, and gets those of all rows that are held.
+    filter_ : BloomFilter, optional
+        Has the prefixes of all block rows and the keys of all document cells in the databases, and gets those that are
+        held.
 
     Attributes
     ----------
@@ -86,13 +92,13 @@ class Memtable:
         The memory that it and the pages of what it has written take, roughly.
     """
 
-    def __init__(self, filter_: PrefixFilter | None = None) -> None:
+    def __init__(self, filter_: BloomFilter | None = None) -> None:
         self.bytes = 0
         self.is_empty = True
         self._filter = filter_
         # Each run is at least twice as long as the next.
         self._runs: list[BlockRows] = []
-        self._families: defaultdict[str, FamilyCells] = defaultdict(FamilyCells.none)
+        self._families: dict[str, FamilyCells] = {}
 
     def put_rows(self, rows: BlockRows) -> None:
         """Hold sorted block rows."""
@@ -107,7 +113,7 @@ class Memtable:
     def scan(self, stored: PrefixReader, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
         """Find the rows under sorted distinct prefixes in the databases and among the held ones."""
         if self._filter is not None:
-            prefixes = self._filter.among(prefixes)
+            prefixes = prefixes[self._filter.may_hold(prefixes)]
         of_databases = stored(prefixes)
         found = [of_databases.rows]
         for run in self._runs:
@@ -127,11 +133,11 @@ class Memtable:
 
     def put(self, family: str, cells: Sequence[Cell], stored: PackedReader, now: int) -> None:
         """Write cells to the memtable by the rules of `Store.put`."""
-        held = self._families[family]
+        held = self._cells(family)
         for cell in cells:
             records.check_cell(cell)
         keys = [cell.row + cell.qualifier for cell in cells]
-        there = held.read(stored, keys)
+        there = held.read_to_write(stored, keys)
         for cell, key in zip(cells, keys, strict=True):
             new = records.packed_over(cell, held.packed.get(key) or there.get(key), now)
             if new is not None:
@@ -139,10 +145,11 @@ class Memtable:
 
     def swap(self, family: str, swaps: Sequence[Swap], stored: PackedReader, clock: Callable[[], int]) -> list[bool]:
         """Change cells that hold the expected value, in the order given."""
-        held, answers = self._families[family], []
-        for swap in swaps:
-            key = swap.row + swap.qualifier
-            new = records.swapped(swap, held.packed.get(key) or held.read(stored, [key]).get(key), clock)
+        held, answers = self._cells(family), []
+        keys = [swap.row + swap.qualifier for swap in swaps]
+        there = held.read_to_write(stored, keys)
+        for swap, key in zip(swaps, keys, strict=True):
+            new = records.swapped(swap, held.packed.get(key) or there.get(key), clock)
             answers.append(new is not None)
             if new is not None:
                 self._hold(held, swap.row, key, new)
@@ -150,7 +157,7 @@ class Memtable:
 
     def get(self, family: str, keys: Sequence[CellKey], stored: PackedReader) -> list[Cell | None]:
         """Read single cells."""
-        held = self._families[family]
+        held = self._cells(family)
         joined = [row + qualifier for row, qualifier in keys]
         there = held.read(stored, joined)
         return [
@@ -160,7 +167,7 @@ class Memtable:
 
     def rows(self, family: str, stored: CellRows, firsts: Sequence[bytes], limit: int) -> CellRows:
         """Return rows that were read from the databases, each from a key on, together with their held cells."""
-        held = self._families[family]
+        held = self._cells(family)
         if held.keys.keys().isdisjoint(stored.rows):
             return stored
         counts, keys, values, timestamps = list[int](), list[bytes](), list[bytes](), list[int | None]()
@@ -201,9 +208,18 @@ class Memtable:
             self._runs = []
         for family, held in self._families.items():
             with transaction.cursor(databases[family]) as cursor:
-                cursor.putmulti(sorted(held.packed.items()))
+                # Keys alone sort in half of the time of pairs.
+                keys = sorted(held.packed)
+                cursor.putmulti(zip(keys, map(held.packed.__getitem__, keys), strict=True))
         self._families.clear()
         self.is_empty = True
+
+    def _cells(self, family: str) -> FamilyCells:
+        """Return the cells of a family that are held."""
+        if family not in self._families:
+            filter_ = self._filter if family == FAMILY_DOCUMENTS else None
+            self._families[family] = FamilyCells({}, {}, set(), filter_)
+        return self._families[family]
 
     def _hold(self, held: FamilyCells, row: bytes, key: bytes, new: bytes) -> None:
         """Hold a packed cell of a row."""

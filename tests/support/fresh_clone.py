@@ -81,7 +81,7 @@ def likeness(line):
     return re.sub(r"\b[0-9a-f]{16}\b|[\d,.:TZ-]*\d[\d,.:TZ-]*", "#", line).rstrip()
 
 
-MAY_BE_PRINTED = re.compile(r"install: installing|[\w: ]+: \d+%, |\w+: .* to read$")
+MAY_BE_PRINTED = re.compile(r"install: installing|[\w: ]+: \d+%, ")
 """An installation that is not there yet says that it is made; a command that takes long shows its progress."""
 
 

@@ -160,9 +160,13 @@ class Entries:
             batch=parts[0].batch,
         )
 
+    def text(self, at: int) -> documentcells.Text:
+        """Return the fingerprint and digest of a document's text, which tell texts of one id apart."""
+        return documentcells.Text(int(self.simhashes[at]), self.digests[at][: layout.TEXT_BYTES])
+
     @cached_property
     def texts(self) -> list[documentcells.Text]:
-        """The fingerprint and digest of each document's text, which tell texts of one id apart."""
+        """What `text` returns for each document."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
         return [documentcells.Text(simhash, digest[: layout.TEXT_BYTES]) for simhash, digest in pairs]
 

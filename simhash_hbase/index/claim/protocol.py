@@ -16,6 +16,7 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.candidates import Queries
 from simhash_hbase.index.claim import machine
 from simhash_hbase.index.claim.machine import Claim, ClaimBatch, Neighbour, Step, Watched
+from simhash_hbase.index.decisions import Decisions
 from simhash_hbase.index.dedup import Deduplicator, UndecidedBatch, rank_of
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.members import found_since
@@ -32,7 +33,7 @@ FIRST_PAUSE_S = 0.005
 LONGEST_PAUSE_S = 0.25
 
 
-def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
+def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> Decisions:
     """Decide and write a batch inside one transaction."""
     deduplicator = Deduplicator(store, profile)
     for attempt in attempts(store):

@@ -20,19 +20,19 @@ from simhash_hbase.index.answers import NearCopy, as_decision
 from simhash_hbase.index.candidates import Queries, find_crowded_documents
 from simhash_hbase.index.copied import CopiedBatch, Hashes, passage_containment
 from simhash_hbase.index.decisions import Decisions
-from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents
+from simhash_hbase.index.documentrows import WriteBatch, read_states, refresh_documents, refresh_within
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.members import are_found, found_since
 from simhash_hbase.index.search import Further, Hit, find_nearest
 from simhash_hbase.index.timestamps import ServerClock
-from simhash_hbase.index.write import ReadCells, write_documents
+from simhash_hbase.index.write import ReadCells, attempts, kept_growing, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances, judge, known_likeness, rounded
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of, own_id
 from simhash_hbase.rows.documentcells import DocumentState, Outcome, StoredState, Text, is_of_removed, passages_of
 from simhash_hbase.rows.keys import unpack_simhashes
-from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.base import Store, Transactional, atomically
 
 ORIGINAL = Outcome("original")
 
@@ -110,6 +110,8 @@ class Deduplicator:
         now, below = server_clock.writing_time(now), server_clock.decision_time()
         if self._judge is not None:
             self._judge.begin(entries, texts)
+        if isinstance(target, Transactional):
+            return self._decide_at_once(entries, now)
         plan = self.plan(entries, now=now)
         cells = ReadCells(plan.states, below)
         batch = WriteBatch(target, self._profile, plan.entries)
@@ -117,6 +119,20 @@ class Deduplicator:
         if len(self._places) == 1:
             refresh_documents(target, self._profile, plan.seen, server_clock=server_clock, now=now)
         return plan.decisions
+
+    def _decide_at_once(self, entries: Entries, now: int) -> Decisions:
+        """Decide and write a batch inside one transaction: what was read for the decisions stands when they are."""
+        target, profile = self.target, self._profile
+        for attempt in attempts(target):
+            with attempt:
+                with atomically(target):
+                    plan = self.plan(entries, now=now)
+                    batch = WriteBatch(target, profile, plan.entries)
+                    batch.apply(batch.plan(plan.outcomes, range(len(plan.entries)), plan.states, now=now))
+                    if len(self._places) == 1:
+                        refresh_within(target, profile, plan.seen, now=now)
+                return plan.decisions
+        raise kept_growing(target, entries)
 
     def plan(self, entries: Entries, *, now: int) -> Plan:
         """Decide a batch without writing it; parameters and errors as for `decide`."""

@@ -152,7 +152,7 @@ def analyse_part(analysis: Analysis, part: Part, options: InputOptions) -> PartR
     progress.line_ends = []
     return PartResults(
         Outline.joined(outlines) if outlines else Outline(np.zeros(0, np.bool_), np.zeros(0, np.int64)),
-        Entries.joined(entries) if entries else Entries.of_fingerprints([], np.empty(0, np.uint64)),
+        Entries.joined(entries).with_id_digests() if entries else Entries.of_fingerprints([], np.empty(0, np.uint64)),
         list(files),
         np.array(file_numbers, np.int32),
         numbers,

@@ -421,12 +421,15 @@ class UndecidedBatch:
             others = others[agreement.among(at, others)]
         if self._collections is not None:
             others = others[self._collections[others] == self._collections[at]]
-        apart = distances(entries.simhashes[others], entries.simhashes[at])
-        if self._copied is None:
-            near = apart <= max((reach.blocks, *(reach.bands or ())))
-            others, apart = others[near], apart[near]
         # Only documents that a scan would find count: so a batch decides as the index would.
-        by_blocks = (prefixes[others, : reach.tables] == prefixes[at, : reach.tables]).any(axis=1)
+        shared = prefixes[others] == prefixes[at]
+        if self._copied is None:
+            is_met = shared.any(axis=1)
+            others, shared = others[is_met], shared[is_met]
+            if not len(others):
+                return others, np.empty(0, np.uint8), np.empty(0)
+        apart = distances(entries.simhashes[others], entries.simhashes[at])
+        by_blocks = shared[:, : reach.tables].any(axis=1)
         own = sketches.at(np.array([at]))
         accepted, similarities = judge(self._rule, apart, own, sketches.at(others), by_blocks=by_blocks)
         if self._copied is not None:
